@@ -17,7 +17,7 @@ TOLD = """
 import gc, os, sys
 from django.conf import settings
 print(settings.DATABASES["default"]["NAME"], settings.ENVIRONMENT.data_dir, settings.SECRET_KEY, sep="|")
-print(gc.isenabled(), os.getcwd(), sys.argv[0], "dashboard.asgi" in sys.modules, sep="|")
+print(gc.isenabled(), os.getcwd(), sys.argv[0], "dashboard.runtime.asgi_application" in sys.modules, sep="|")
 print(sorted(os.listdir("/proc/self/fd"), key=int)[:3], os.getppid(), len(os.listdir("/proc/self/task")), sep="|")
 print(input(), file=sys.stderr)
 sys.exit(3)

@@ -1,6 +1,6 @@
 """The one table of who is let in where (design §4.2), and in which form a stranger is told."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from enum import StrEnum
 from typing import Any
 from urllib.parse import urlsplit
@@ -8,10 +8,14 @@ from urllib.parse import urlsplit
 from django.http import HttpRequest
 from django.utils.http import url_has_allowed_host_and_scheme
 
+from dashboard.platform.provided import Provided
+
 SIGN_IN = "/sign-in/"
 SIGN_OUT = "/sign-out/"
 LET_IN = "whystop.let_in"  #: in an ASGI scope: who is told the caller that a request's credentials let in
 HOME = "/"
+#: Where someone goes first in place of HOME; None: to HOME. `tour` provides it.
+first_steps = Provided[Callable[[], str | None]]("the first page of someone who has signed in")
 ADMIN = "/admin/"
 ADMIN_LOGIN = "/admin/login/"  #: Django's; it leads to ours
 _NO_PLACE = frozenset({SIGN_IN.rstrip("/"), SIGN_OUT.rstrip("/"), ADMIN_LOGIN.rstrip("/")})

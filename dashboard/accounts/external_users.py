@@ -11,9 +11,9 @@ from django.db import connection, transaction
 from dashboard.accounts.models import BOOTSTRAP, OPERATOR, ExternalIdentity, Membership, User
 from dashboard.accounts.openid_connect import Person
 from dashboard.accounts.roles import Role
+from dashboard.accounts.signals import keys_end
 from dashboard.agents.models import Project
 from dashboard.agents.selectors import project_default
-from dashboard.gateway.selectors import keys_of
 from dashboard.platform.sign_in_provider import ROLES, SignInProvider
 
 log = structlog.get_logger(__name__)
@@ -88,7 +88,7 @@ def _membership_end(user: User, project: Project) -> None:
     """With the user's gateway keys there. Superusers keep theirs: they may still enter."""
     ended, _ = Membership.objects.filter(project=project, user=user).delete()
     if ended and not user.is_superuser:
-        keys_of(user).filter(project=project).revoke()
+        keys_end.send(sender=Membership, user=user, project=project, by=None)
 
 
 def _user_create(person: Person) -> User:

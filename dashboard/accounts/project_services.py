@@ -7,11 +7,11 @@ from django.db import transaction
 from dashboard.accounts.models import Membership, User
 from dashboard.accounts.projects import is_only_project, roles_to_give
 from dashboard.accounts.roles import Role
+from dashboard.accounts.signals import keys_end
 from dashboard.agents.change_tracking import on_behalf
 from dashboard.agents.current_project import DEFAULT_PROJECT
 from dashboard.agents.models import Project
 from dashboard.agents.selectors import project_default
-from dashboard.gateway.selectors import keys_seen_by
 
 KEEPS_ITS_NAME = "The project “default” keeps its name: programs and settings that name no project mean it."
 TAKEN = "There is a project “{name}” already."
@@ -70,7 +70,7 @@ def member_remove(*, member: Membership, by: User, revoke_keys: bool = False) ->
         if member.project.name == DEFAULT_PROJECT:
             member.user.groups.remove(*Group.objects.filter(name__in=list(Role)))
         if revoke_keys:
-            keys_seen_by(by, project=member.project).filter(created_by=member.user).revoke()
+            keys_end.send(sender=Membership, user=member.user, project=member.project, by=by)
         Membership.objects.filter(pk=member.pk).delete()
 
 

@@ -2,7 +2,7 @@
 
 from django.urls import path
 
-from dashboard.accounts import openid_views, project_views, two_factor_views, views
+from dashboard.accounts import openid_views, two_factor_views, views
 
 app_name = "accounts"
 
@@ -19,12 +19,5 @@ urlpatterns = [
     path("account/two-factor/codes/", two_factor_views.recovery_codes, name="recovery_codes"),
     path("account/two-factor/remove/", two_factor_views.remove, name="two_factor_remove"),
     path("account/tokens/", views.token_create, name="token_create"),
-    path("projects/", project_views.index, name="projects"),
-    path("projects/switch/", project_views.switch, name="project_switch"),
-    path("projects/rename/", project_views.rename, name="project_rename"),
-    path("projects/members/", project_views.members, name="members"),
-    path("projects/members/add/", project_views.member_add, name="member_add"),
-    path("projects/members/<int:member_id>/", project_views.member_change, name="member_change"),
-    path("projects/members/<int:member_id>/remove/", project_views.member_remove, name="member_remove"),
     path("account/tokens/<int:token_id>/revoke/", views.token_revoke, name="token_revoke"),
 ]

@@ -10,14 +10,13 @@ from django.contrib.auth import logout, update_session_auth_hash
 from django.contrib.auth.forms import PasswordChangeForm, SetPasswordForm
 from django.http import HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import redirect, render
-from django.urls import reverse
 from django.utils import timezone
 from django.views.decorators.cache import never_cache
 from django.views.decorators.debug import sensitive_post_parameters
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from dashboard.accounts import authentication, selectors, services, two_factor
-from dashboard.accounts.access import ADMIN, HOME, SIGN_IN, next_url
+from dashboard.accounts.access import ADMIN, HOME, SIGN_IN, first_steps, next_url
 from dashboard.accounts.error_responses import forbidden
 from dashboard.accounts.forms import ApiTokenForm, CurrentPasswordForm, SecondFactorForm, SignInForm
 from dashboard.accounts.known_devices import device_remember
@@ -25,7 +24,6 @@ from dashboard.accounts.models import User
 from dashboard.accounts.projects import NO_PROJECT
 from dashboard.accounts.roles import MAKE_KEY, may
 from dashboard.accounts.sessions import session_open, sign_in_pending
-from dashboard.tour.selectors import nothing_recorded
 
 NO_STAFF = (
     "Your account does not have the staff status, which the admin needs. Ask an administrator, or use another account."
@@ -72,7 +70,7 @@ def _enter(request: HttpRequest, verdict: authentication.Admitted, wanted: str) 
 
 def landing(wanted: str) -> str:
     """Where someone goes who has signed in: the first steps in place of a timeline without turns."""
-    return reverse("tour:page") if wanted == HOME and nothing_recorded() else wanted
+    return (first_steps.value() or wanted) if wanted == HOME else wanted
 
 
 @require_safe

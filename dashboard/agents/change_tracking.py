@@ -8,15 +8,12 @@ and carry who made them and why.
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import TYPE_CHECKING
 
 import pghistory
+from django.contrib.auth.base_user import AbstractBaseUser
 from django.db import models
 
 from dashboard.platform.fields import storable_text
-
-if TYPE_CHECKING:
-    from dashboard.accounts.models import User
 
 MAX_WHY = 500  #: characters
 #: The entry of the audit log in whose course something is changed; empty where there is none.
@@ -38,7 +35,7 @@ def keep_changes(model: type[models.Model], *, but: tuple[str, ...] = ()) -> Non
 
 
 @contextmanager
-def on_behalf(by: "User | str | None", why: str = "") -> Iterator[None]:
+def on_behalf(by: AbstractBaseUser | str | None, why: str = "") -> Iterator[None]:
     """What changes within is said to be this person's, or of what a text names, for this reason."""
     name = by if isinstance(by, str) else by.get_username() if by is not None else ""
     course = {"action": action.get()} if action.get() else {}

@@ -18,6 +18,7 @@ from dashboard.agents.continuation_settings import WAYS
 from dashboard.agents.json_fields import JsonText
 from dashboard.agents.models import Agent, Connection
 from dashboard.agents.named_models import Named
+from dashboard.agents.offered_tools import offered_tools
 from dashboard.agents.stale_forms import StaleForm
 from dashboard.platform.egress import keys
 
@@ -212,11 +213,9 @@ def sections(form: forms.BaseForm, arranged: Mapping[str, Iterable[str]]) -> dic
 
 def _tool_choices(agent: Agent) -> list[tuple[str, SafeString]]:
     """Each tool with its description; one that the agent has and that is gone stays, to be taken away."""
-    from dashboard.tools.selectors import tools_offered
-
     told = {
         tool.name: Truncator(tool.spec.description).chars(MAX_TOLD_CHARS)
-        for tool in tools_offered(project_id=agent.project_id)
+        for tool in offered_tools.value(project_id=agent.project_id)
     }
     gone = dict.fromkeys((name for name in agent.tools if name not in told), "It no longer exists. Remove it.")
     return [(name, format_html("<code>{}</code> {}", name, about)) for name, about in (told | gone).items()]

@@ -25,9 +25,9 @@ from dashboard.agents.change_tracking import keep_changes
 from dashboard.agents.continuation_settings import NOT_A_CHOICE, Continuing
 from dashboard.agents.criteria import criteria_valid
 from dashboard.agents.named_models import Named
+from dashboard.agents.offered_tools import offered_tools
 from dashboard.platform.egress.keys import key_for
 from dashboard.platform.ids import new_id
-from dashboard.tools.selectors import tools_offered
 
 __all__ = ["Agent", "Connection", "Policy", "PolicyActivation", "PolicyAttachment", "PolicyVersion", "Project"]
 
@@ -268,7 +268,7 @@ def _names(tools: Any) -> tuple[str, ...]:
 
 def known_tools(project_id: UUID | None) -> tuple[str, ...]:
     """The names of the tools an agent of the project may be given."""
-    return tuple(tool.name for tool in tools_offered(project_id=project_id))
+    return tuple(tool.name for tool in offered_tools.value(project_id=project_id))
 
 
 keep_changes(Connection, but=("created_at", "probe", "probed_at"))

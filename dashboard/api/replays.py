@@ -17,7 +17,6 @@ from dashboard.api import replay_request_schemas, replay_response_schemas, reque
 from dashboard.api.callers import caller, require
 from dashboard.api.list_pages import Paged, page_of
 from dashboard.api.problems import about, about_parts_of
-from dashboard.ingest.turn_files.selectors import vouched_of
 from dashboard.policies.backtests import services as backtests
 from dashboard.policies.backtests.selectors import backtest_get as get_backtest
 from dashboard.policies.backtests.selectors import backtest_list as list_backtests
@@ -29,6 +28,7 @@ from dashboard.replay.rerun_changes import RerunChanges, result_text
 from dashboard.turns import api_serializers, selectors
 from dashboard.turns.filters import TimelineFilters, unknown_filters
 from dashboard.turns.models import Turn
+from dashboard.turns.origins import vouched_of
 
 router = Router(tags=["replay"])
 

@@ -17,11 +17,11 @@ from dashboard.ingest.turn_files.file_export import file_text, turn_file
 from dashboard.ingest.turn_files.file_reader import MAX_BYTES, TOO_LARGE
 from dashboard.ingest.turn_files.import_access import while_let_in
 from dashboard.ingest.turn_files.import_runner import log_import_apart, turn_import_apart
-from dashboard.ingest.turn_files.selectors import vouched_of
 from dashboard.platform.client_gone import client_of
 from dashboard.turns import selectors
 from dashboard.turns.comments import selectors as comments
 from dashboard.turns.comments.services import comment_add
+from dashboard.turns.origins import vouched_of
 
 router = Router(tags=["turns"])
 

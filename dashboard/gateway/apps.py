@@ -9,3 +9,9 @@ class GatewayConfig(AppConfig):
     name = "dashboard.gateway"
     label = "gateway"
     default_auto_field = "django.db.models.BigAutoField"
+
+    def ready(self) -> None:
+        from dashboard.accounts.signals import keys_end
+        from dashboard.gateway.services import keys_of_member_revoke
+
+        keys_end.connect(keys_of_member_revoke, dispatch_uid="gateway.keys")

@@ -11,8 +11,8 @@ from typing import Any
 from django.utils import timezone
 
 from dashboard.gateway.access.limits import LIMITS, Spent
+from dashboard.gateway.access.stored_keys import spent_of
 from dashboard.gateway.models import GatewayKey
-from dashboard.gateway.selectors import spent_of
 from dashboard.turns.prices.templatetags.prices import dollars_in_words, money
 from dashboard.turns.templatetags.formatting import THIN, number
 

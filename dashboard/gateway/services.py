@@ -96,6 +96,14 @@ def keys_revoke_own(*, by: User, project: Project | None = None) -> int:
     return keys.revoke()
 
 
+def keys_of_member_revoke(*, user: User, project: Project, by: User | None, **_: object) -> None:
+    """A receiver of `accounts.signals.keys_end`."""
+    keys = keys_of(user).filter(project=project)
+    if by is not None:
+        keys = keys_seen_by(by, project=project).filter(created_by=user)
+    keys.revoke()
+
+
 def keys_revoke_left(*, project: Project) -> int:
     """Revoke the keys of a project whose creator has left. Returns how many."""
     return GatewayKey.objects.filter(pk__in=keys_left(project).values("pk")).revoke()

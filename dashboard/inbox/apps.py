@@ -6,3 +6,10 @@ class InboxConfig(AppConfig):
 
     name = "dashboard.inbox"
     label = "inbox"
+
+    def ready(self) -> None:
+        from dashboard.inbox import services
+        from dashboard.live.signals import approval_expired, calls_decided
+
+        calls_decided.connect(services.decision_put, dispatch_uid="inbox.decisions")
+        approval_expired.connect(services.expiry_put, dispatch_uid="inbox.expiries")

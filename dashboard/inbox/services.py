@@ -1,6 +1,7 @@
 """Writes: a notice is put in the transaction of what it tells of, and seen by a person."""
 
 from collections.abc import Sequence
+from typing import Any
 from uuid import UUID
 
 from django.utils import timezone
@@ -15,10 +16,15 @@ def notice_put(*, turn: Turn, kind: Notice.Kind, told: str) -> None:
     Notice.objects.create(project_id=turn.project_id, turn=turn, kind=kind, told=told)
 
 
-def decision_put(*, turn: Turn, by: str, told: str) -> None:
-    """What an operator decided, for those who see its entry disappear. `told`: as one sentence."""
+def decision_put(*, turn: Turn, by: str, told: str, **_: Any) -> None:
+    """A receiver of `live.signals.calls_decided`: the decision, for those who see its entry disappear."""
     seen = {"seen_at": timezone.now(), "seen_by": by}
     Notice.objects.create(project_id=turn.project_id, turn=turn, kind=Notice.Kind.DECIDED, told=told, **seen)
+
+
+def expiry_put(*, turn: Turn, told: str, **_: Any) -> None:
+    """A receiver of `live.signals.approval_expired`."""
+    notice_put(turn=turn, kind=Notice.Kind.EXPIRED, told=told)
 
 
 def notice_tell(*, project: Project, kind: Notice.Kind, title: str, address: str, told: str) -> None:

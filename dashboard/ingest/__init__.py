@@ -13,4 +13,5 @@ services        all of it for one request, in one transaction
 app             the addresses `/v1/traces` and `/v1/logs`
 logs            files that people have already, of many forms
 turn_files      turns of another installation, as files
+local_files     all of these on this machine, for `manage.py import`
 """

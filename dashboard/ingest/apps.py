@@ -10,6 +10,10 @@ class IngestConfig(AppConfig):
 
     def ready(self) -> None:
         from dashboard.ingest import span_store
+        from dashboard.ingest.models import Ingested
+        from dashboard.ingest.turn_files.models import Origin
         from dashboard.timeline.signals import turns_leave
+        from dashboard.turns.seals.origin_tables import OriginTables, origin_tables
 
         turns_leave.connect(span_store.forget, dispatch_uid="ingest.spans")
+        origin_tables.provide(OriginTables(Origin, Ingested))

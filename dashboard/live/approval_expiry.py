@@ -5,9 +5,8 @@ from django.db import connection, transaction
 
 from agentcore.events import APPROVAL_TIME_LIMIT, Otherwise
 from agentcore.machine.snapshot import Snapshot
-from dashboard.inbox.models import Notice
-from dashboard.inbox.services import notice_put
 from dashboard.live.operator_control import TurnConflict, turn_cancel, turn_control
+from dashboard.live.signals import approval_expired
 from dashboard.turns.history import position_of
 from dashboard.turns.models import Turn
 
@@ -51,7 +50,7 @@ def _expire(turn: Turn, seq: int) -> bool:
             turn_cancel(turn=turn, by=APPROVAL_TIME_LIMIT, expected_seq=seq)
         else:
             turn_control(turn=turn, by=APPROVAL_TIME_LIMIT, action=ACTIONS[approvals.otherwise], expected_seq=seq)
-        notice_put(turn=turn, kind=Notice.Kind.EXPIRED, told=_told(snapshot, approvals.otherwise))
+        approval_expired.send(sender=Turn, turn=turn, told=_told(snapshot, approvals.otherwise))
     return True
 
 

@@ -19,11 +19,11 @@ from agentcore.machine.snapshot import Snapshot
 from agentcore.machine.states import State
 from agentcore.reasons import TurnStatus
 from agentcore.values import replace
-from dashboard.inbox.services import decision_put
 from dashboard.live.conversations import conversation_queue
 from dashboard.live.jobs import defer_drive
 from dashboard.live.models import OwnedTurn, Signal
 from dashboard.live.operator_changes import EMPTY, Changes, Part, operator_changes, parts_clean
+from dashboard.live.signals import calls_decided
 from dashboard.platform.fields import storable_text
 from dashboard.turns.history import position_of
 from dashboard.turns.models import UNFINISHED, Turn
@@ -75,7 +75,8 @@ def _tell_decision(turn: Turn, action: str, by: str) -> None:
     """Of calls that waited for approval: who decided stands in the inbox, where the entry was."""
     approving = position_of(turn).snapshot.approving if action in DECIDING and by != APPROVAL_TIME_LIMIT else ()
     if approving:
-        decision_put(turn=turn, by=by, told=f"Calls of {' and '.join(dict.fromkeys(approving))} {DECIDING[action]}.")
+        told = f"Calls of {' and '.join(dict.fromkeys(approving))} {DECIDING[action]}."
+        calls_decided.send(sender=Turn, turn=turn, by=by, told=told)
 
 
 def _judged_where_it_stands(

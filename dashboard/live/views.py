@@ -25,7 +25,7 @@ from dashboard.live.services import (
 )
 from dashboard.turns.history import snapshot_at
 from dashboard.turns.models import UNFINISHED, Turn
-from dashboard.turns.views import turn_or_404
+from dashboard.turns.page_lookup import turn_or_404
 
 CONTROLS = ("hold", "release", "step", "refuse", "change")
 BREAKING = ("break", "unbreak", "clear")  #: a breakpoint more; one less; none any more

@@ -12,6 +12,7 @@ egress             where calls may go, and with which keys
 notifications      ids of what changed, to open pages
 process_identity   which of several processes this one is; `process_limits` are what one sets for itself
 local_client       whether a client is a program on this machine
+provided           what a package uses and only one above it has
 secret_key, logs   secrets that are made once, and what is logged
 bytes_cache        a cache that is bounded in bytes; `object_weight` says how many any value takes
 url_patterns       addresses with and without a last slash

@@ -24,7 +24,7 @@ from dashboard.agents.policies import overridden, stored_policy
 from dashboard.agents.policy_resolution import overridden_sources
 from dashboard.agents.validation import max_tokens_within
 from dashboard.live.services import overrides_clean, turn_queue
-from dashboard.policies.predictions.forecast import RERUN, Purpose, kept_with, predicted, predicted_on
+from dashboard.replay.forecaster import Purpose, forecaster, kept_with
 from dashboard.replay.rerun_changes import (
     ChangedConversation,
     RerunChanges,
@@ -56,7 +56,7 @@ def turn_rerun(
     from_record: int | None = None,
     created_by: User | None = None,
     words: RerunChanges = NO_WORDS,
-    purpose: Purpose = RERUN,
+    purpose: Purpose | None = None,
 ) -> Turn:
     """The turn once more under other numbers and words, from the start or from the state after record `from_record`.
 
@@ -73,7 +73,8 @@ def turn_rerun(
         _begin_from(child, base, words, connection)
     else:
         _begin_anew(child, turn, words, connection)
-    said = predicted(parent=turn, child=child, wanted=wanted, purpose=purpose)
+    purpose = purpose or forecaster.value.RERUN
+    said = forecaster.value.predicted(parent=turn, child=child, wanted=wanted, purpose=purpose)
     return kept_with(child, said, partial(turn_queue, queue=purpose.queue))
 
 
@@ -90,7 +91,7 @@ def turn_go_on(*, turn: Turn, overrides: Mapping[str, Any], created_by: User | N
     _begin_from(child, beginning(found.final, str(child.id)), NO_WORDS, connection)
     estimates = len(what_if.recording.records) - len(found.records)
     child.overrides = {**child.overrides, "said": {"went_on": True, **({"estimates": estimates} if estimates else {})}}
-    said = predicted_on(parent=turn, child=child, found=found, wanted=wanted)
+    said = forecaster.value.predicted_on(parent=turn, child=child, found=found, wanted=wanted)
     return kept_with(child, said, turn_queue)
 
 

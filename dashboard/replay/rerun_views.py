@@ -16,7 +16,7 @@ from dashboard.replay.lineage import lineage_of
 from dashboard.replay.replay_query import ReplayQuery
 from dashboard.replay.rerun_form import RerunForm
 from dashboard.replay.selectors import RerunPlace, changed_since, places_of
-from dashboard.turns.views import turn_or_404
+from dashboard.turns.page_lookup import turn_or_404
 
 
 @require_http_methods(["GET", "HEAD", "POST"])

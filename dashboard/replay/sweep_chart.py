@@ -7,8 +7,8 @@ from decimal import Decimal
 from agentcore.replay import Certainty
 from dashboard.replay.sweep_result import Found, Point, Sweep
 from dashboard.turns.prices.templatetags.prices import dollars_in_words
+from dashboard.turns.reason_looks import look_of
 from dashboard.turns.templatetags.formatting import number
-from dashboard.turns.templatetags.reasons import look_of
 
 LEFT, RIGHT, BAND = 70.0, 14.0, 30.0
 TOP = 46.0  #: above the band, for the marks' words, each in its own row

@@ -1,7 +1,7 @@
 """`/turns/<id>/replay` and what can be asked there."""
 
 from dashboard.platform.url_patterns import either
-from dashboard.replay import rerun_views, sweep_views, views
+from dashboard.replay import rerun_views, views
 
 app_name = "replay"
 
@@ -10,7 +10,5 @@ urlpatterns = [
     *either("turns/<uuid:turn_id>/replay/rerun", views.rerun, "rerun"),
     *either("turns/<uuid:turn_id>/replay/go-on", views.go_on, "go_on"),
     *either("turns/<uuid:turn_id>/replay/again", rerun_views.rerun, "again"),
-    *either("turns/<uuid:turn_id>/replay/sweep", sweep_views.sweep, "sweep"),
-    *either("turns/<uuid:turn_id>/replay/policy", sweep_views.make_policy, "make_policy"),
     *either("turns/<uuid:turn_id>/replay/verify", views.verify, "verify"),
 ]

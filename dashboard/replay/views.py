@@ -20,8 +20,8 @@ from dashboard.replay.run_comparison import rerun_context
 from dashboard.replay.selectors import changed_since
 from dashboard.replay.verification_view import verified
 from dashboard.turns.models import Turn
+from dashboard.turns.page_lookup import turn_or_404
 from dashboard.turns.verification import cores
-from dashboard.turns.views import turn_or_404
 
 
 @require_safe

@@ -22,10 +22,10 @@ def parts_of(
 ) -> Parts:
     """`web`, `simulator`: where they are served; None leaves them out."""
     from dashboard.agents.schema_judging.judge_processes import judges
-    from dashboard.asgi import application
     from dashboard.gateway import app as gateway
     from dashboard.live.stream_limits import streams
     from dashboard.runtime import worker as live_worker
+    from dashboard.runtime.asgi_application import application
     from dashboard.runtime.replay_processes import processes
     from dashboard.runtime.warm_up import ON_EVERY_PAGE, load_pages
     from dashboard.simulator.app import app

@@ -9,7 +9,6 @@ and on other systems than Linux, an application answers all requests itself.
 import asyncio
 import contextlib
 import json
-import re
 import socket
 import subprocess
 import sys
@@ -31,6 +30,7 @@ from dashboard.api.rate_limits import QUOTA
 from dashboard.platform.database import address_of
 from dashboard.platform.egress.rules import APART, BY_DEFAULT_APART
 from dashboard.platform.environment import CHECKOUT
+from dashboard.runtime.replay_addresses import MAP, STOPS, is_replay, only_reads
 from dashboard.runtime.replay_connection import LONGEST_LINE, end_of, head_of
 from dashboard.runtime.replay_process import MOST_MEMORY, MOST_SECONDS
 from dashboard.runtime.request_guard.callers import caller_of
@@ -44,19 +44,12 @@ Receive = Callable[[], Awaitable[Message]]
 Send = Callable[[Message], Awaitable[None]]
 Application = Callable[[Scope, Receive, Send], Awaitable[None]]
 
-STOPS = "whystop.stops"  #: in an ASGI scope: whether the work on the request ends when its client hangs up
 MOST_WALL_SECONDS = 2.0 * MOST_SECONDS  #: a busy machine gives the process a part of its time
 _STOPPED = f"This took more than {MOST_SECONDS} s or {MOST_MEMORY // 2**20:,} MiB of memory and was stopped."
 TOO_MUCH = f"{_STOPPED} Ask for less: fewer values, or a shorter turn."
 TOO_MANY_TURNS = f"{_STOPPED} Filter the timeline to fewer turns, then open “Two limits at once” again."
 ENDED = "The process that answered ended; try again."
 NO_PROCESS = "The server could not start a process to answer this. Try again in a moment."
-_MAP = "/backtests/limits/map"
-_REPLAY = re.compile(
-    rf"/turns/[^/]+/(?:replay(?:/[a-z-]+)?|limit(?:/find)?)/?|{_MAP}/?|/compare/?|/api/v1/turns/[^/]+/replay"
-)
-_VERIFY = re.compile(r"/replay/verify/?$")
-_RERUN = re.compile(rb"rerun|\\")  #: in a body of the API; an escape may stand for any letter
 _RUN = (
     "import sys; sys.path.insert(0, sys.argv[1]); from dashboard.runtime.replay_process import main; "
     "main(int(sys.argv[2]))"
@@ -140,14 +133,9 @@ def _variables() -> dict[str, str]:
 processes = ReplayProcesses()
 
 
-def is_replay(path: str) -> bool:
-    """Whether requests of this address follow a whole history step by step, or many times over."""
-    return _REPLAY.fullmatch(path) is not None
-
-
 def _too_much(path: str) -> str:
     """Why it was stopped, and what to ask for instead: a map has no values to ask for, but turns."""
-    return TOO_MANY_TURNS if path.startswith(_MAP) else TOO_MUCH
+    return TOO_MANY_TURNS if path.startswith(MAP) else TOO_MUCH
 
 
 def apart(application: Application) -> Application:
@@ -202,7 +190,7 @@ class _Replay:
 
     async def _compute(self, body: bytes) -> None:
         """Have a new process answer."""
-        self._scope[STOPS] = _only_reads(self._scope, body)
+        self._scope[STOPS] = only_reads(self._scope, body)
         try:
             ours = await asyncio.to_thread(processes.open)
         except OSError:
@@ -280,12 +268,3 @@ class _Replay:
     async def _refuse(self, why: str) -> None:
         refused = refusal(self._scope["path"], 503, why)
         await self._tell(refused.status, refused.headers, refused.body)
-
-
-def _only_reads(scope: Scope, body: bytes) -> bool:
-    """Whether nothing is lost with a request that is stopped; one with a key would be taken for one under way."""
-    if any(name == b"idempotency-key" for name, _ in scope["headers"]):
-        return False
-    path: str = scope["path"]
-    reads = _RERUN.search(body) is None if path.startswith(API) else _VERIFY.search(path) is not None
-    return reads or scope["method"] in {"GET", "HEAD"}

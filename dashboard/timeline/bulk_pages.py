@@ -19,9 +19,9 @@ from dashboard.accounts.models import User
 from dashboard.agents.selectors import project_current
 from dashboard.timeline.selection import Choice, choice_of, tags_known
 from dashboard.timeline.services import turns_erase, turns_tag
+from dashboard.turns.page_lookup import turn_or_404
 from dashboard.turns.templatetags.formatting import number
 from dashboard.turns.timeline_page import address_of
-from dashboard.turns.views import turn_or_404
 
 Act = Callable[[HttpRequest, Choice], str]
 

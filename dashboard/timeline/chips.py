@@ -11,7 +11,7 @@ from dashboard.timeline.facets import LABELS
 from dashboard.turns.filters import NOT, WORDS, TimelineFilters
 from dashboard.turns.id_range import id_range_of
 from dashboard.turns.provider_words import name_of
-from dashboard.turns.templatetags.reasons import reason_label
+from dashboard.turns.reason_looks import reason_label
 from dashboard.turns.timeline_page import query_of
 from dashboard.turns.turn_query import find
 

@@ -6,3 +6,9 @@ class ToolsConfig(AppConfig):
 
     name = "dashboard.tools"
     verbose_name = "Tools"
+
+    def ready(self) -> None:
+        from dashboard.agents.offered_tools import offered_tools
+        from dashboard.tools.selectors import tools_offered
+
+        offered_tools.provide(tools_offered)

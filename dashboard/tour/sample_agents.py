@@ -20,8 +20,9 @@ def samples_make(project: Project, *, simulator_url: str, why: str) -> Connectio
     return simulator
 
 
-def samples_copy(project: Project) -> None:
-    """The samples for a new project, where `default` has the simulator. Without it the project stays empty."""
+def samples_copy(project: Project, **_: object) -> None:
+    """A receiver of `configuration.signals.project_created`: the samples for a new project, where `default` has the
+    simulator. Without it the project stays empty."""
     found = selectors.connection_list(project=selectors.project_default()).filter(name=SIMULATOR).first()
     if found is not None and is_simulator(found):
         samples_make(project, simulator_url=found.base_url, why="Created with the project, without overrides.")

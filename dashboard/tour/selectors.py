@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from uuid import UUID
 
+from django.urls import reverse
 from django.utils import timezone
 
 from dashboard.agents.models import Agent, Connection, Project
@@ -120,6 +121,6 @@ def lesson_of(turn: Turn) -> tuple[int, Lesson, UUID | None] | None:
     return number, BY_KEY[stop.lesson], next(following, None)
 
 
-def nothing_recorded() -> bool:
-    """Whether no turn was ever recorded here, or all were erased."""
-    return not Turn.objects.exists()
+def first_steps_path() -> str | None:
+    """Where someone begins who has signed in: the first steps, as long as there is no turn; None: the timeline."""
+    return None if Turn.objects.exists() else reverse("tour:page")

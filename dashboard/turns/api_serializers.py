@@ -9,10 +9,9 @@ from typing import Any
 from agentcore import serial
 from agentcore.replay import Record as ReplayedRecord
 from agentcore.replay import Verification, WhatIf
-from dashboard.ingest.selectors import ingested_told
-from dashboard.ingest.turn_files.selectors import origin_told
 from dashboard.turns.certainty_text import assumption_shown
 from dashboard.turns.models import Attempt, Outcome, Record, Turn
+from dashboard.turns.origins import ingested_told, origin_told
 from dashboard.turns.verdicts import verdict_now
 
 Shown = dict[str, Any]

@@ -5,7 +5,7 @@ from typing import Any
 
 from agentcore.number_format import count, number
 from agentcore.replay import Assumed, Assumption, Certainty, Why
-from dashboard.turns.templatetags.reasons import reason_label
+from dashboard.turns.reason_looks import reason_label
 
 #: The certainties from the strongest to the weakest, each in one sentence.
 MEANINGS: Mapping[Certainty, str] = {

@@ -11,7 +11,7 @@ from agentcore.number_format import count
 from agentcore.policy import LIMIT_NAMES
 from agentcore.reasons import NormalizedStopReason, StopReason, TurnStatus
 from dashboard.turns.models import UNFINISHED, Turn
-from dashboard.turns.templatetags.reasons import reason_label
+from dashboard.turns.reason_looks import reason_label
 
 
 @dataclass(frozen=True, slots=True)

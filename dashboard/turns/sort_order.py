@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any, Self
 from uuid import UUID
 
+from dashboard.platform.provided import Provided
 from dashboard.turns.models import Turn
 
 WINDOW = 2_000  #: turns
@@ -36,7 +37,8 @@ PRICED_BY = ("id", "input_tokens", "output_tokens", "tokens_estimated", "base_sn
 #: What a turn is sorted by as words. The number comes first in either direction: 0 where the words are known.
 Place = tuple[int, str]
 Orders = Callable[[Collection[UUID]], Mapping[UUID, Place | None]]
-_limit_orders: list[Orders] = []  #: one, which `sort_limits_by` is given as the process begins
+#: What a turn's limit is sorted by: suggestions, which are made of turns.
+limit_orders = Provided[Orders]("the order of limits")
 
 NOTHING = 2  #: the number of the place of what has none
 
@@ -68,11 +70,6 @@ class SortedPlace:
         return urlsafe_b64encode(json.dumps([self.sort, self.top.int, self.entry, self.newer]).encode()).decode()
 
 
-def sort_limits_by(orders: Orders) -> None:
-    """What a turn's limit is sorted by. Suggestions are made of turns, so that they hand in how they are ordered."""
-    _limit_orders[:] = [orders]
-
-
 def window_of(sort: str, most: int) -> int:
     """How many of the newest turns are sorted."""
     return min(most, WINDOWS.get(sort.removeprefix("-"), most))
@@ -100,7 +97,7 @@ def _values(ids: list[UUID], name: str) -> Mapping[UUID, Any]:
         found = turns.values_list("id", COLUMNS[name])
         return {turn: None if value is None else (0, value) for turn, value in found}
     if name == "limit":
-        return _limit_orders[0](ids)
+        return limit_orders.value(ids)
     if name == "ended":
         from dashboard.turns.end_summary import end_orders
 

@@ -9,13 +9,13 @@ from agentcore.machine.states import CALLS, DECIDING, Trigger
 from agentcore.reasons import TurnStatus
 from agentcore.replay import Recording, beginning, fold
 from agentcore.why import Derivation, derive
-from dashboard.live.selectors import waiting_words
 from dashboard.turns import history
 from dashboard.turns.diagram import Diagram, diagram_of
 from dashboard.turns.draft_answer import DraftAnswer, draft_shown
 from dashboard.turns.lint_view import SignView, signs_of
 from dashboard.turns.models import UNFINISHED, Turn
 from dashboard.turns.moments import Moment, moments_of
+from dashboard.turns.operation import operation
 from dashboard.turns.selectors import attempts_of
 from dashboard.turns.sent_caps import cap_of_turn
 from dashboard.turns.status_text import status_text
@@ -280,7 +280,7 @@ def turn_view(turn: Turn, *, step: int | None = None) -> TurnView:
 
 def _standing(turn: Turn, snapshot: Snapshot) -> str:
     """Where the turn stands; a call that is still to be made stands in line."""
-    words = waiting_words(turn.id) if snapshot.state in CALLS else None
+    words = operation.value.waiting_words(turn.id) if snapshot.state in CALLS else None
     return f"{words[0].upper()}{words[1:]}." if words else status_text(turn, snapshot)
 
 

@@ -7,7 +7,7 @@ from agentcore.remedy_text import RE_RUN
 from agentcore.resource import out_of_time
 from agentcore.truncation_text import EATEN
 from agentcore.verdict import verdict_of
-from dashboard.turns.templatetags.reasons import reason_label
+from dashboard.turns.reason_looks import reason_label
 
 #: How a stored verdict begins that says its reason itself, as that of a redacted turn does.
 _LEADS = ("Cut off", "Completed", "Stopped", "Blocked", "Refused", "Failed", "Interrupted", "Paused", EATEN)

@@ -7,8 +7,6 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.views.decorators.http import require_safe
 
-from dashboard.live.operator_view import operator_view
-from dashboard.live.selectors import refused_of
 from dashboard.turns import history, selectors
 from dashboard.turns.attempts_page import attempts_page
 from dashboard.turns.comments.selectors import remarks_of
@@ -16,19 +14,14 @@ from dashboard.turns.curl import curl_command, goes_to_its_connection
 from dashboard.turns.damage import DAMAGED, damage_of
 from dashboard.turns.damaged_pages import damaged_context
 from dashboard.turns.glossary import CERTAINTIES, LIMITS, TERMS
-from dashboard.turns.models import Attempt, Turn
+from dashboard.turns.models import Turn
+from dashboard.turns.operation import operation
+from dashboard.turns.page_lookup import attempt_or_404, turn_or_404
 from dashboard.turns.payload_view import readable_of
 from dashboard.turns.turn_view import turn_view
 
 MAX_PIECES = 200  #: of a stream that are listed
 MAX_SHOWN_RAW = 400_000  #: characters of one request or answer on the page; all of it can be downloaded
-
-
-def turn_or_404(turn_id: UUID) -> Turn:
-    try:
-        return selectors.turn_get(turn_id)
-    except Turn.DoesNotExist as error:
-        raise Http404(f"There is no turn {turn_id}.") from error
 
 
 @require_safe
@@ -56,8 +49,8 @@ def turn_context(turn: Turn, *, step: int | None = None, attempts: int | None = 
         "children": list(turn.children.order_by("id")),
         "runs_on": selectors.is_gone_on_from(turn.id),
         "remarks": remarks_of(turn),
-        "operating": operator_view(turn, page.shown.snapshot) if page.unfinished else None,
-        "refused": refused_of(turn),
+        "operating": operation.value.operator_view(turn, page.shown.snapshot) if page.unfinished else None,
+        "refused": operation.value.refused_of(turn),
     }
 
 
@@ -96,7 +89,7 @@ def _number(text: str | None) -> int | None:
 @require_safe
 def attempt_raw(request: HttpRequest, turn_id: UUID, index: int) -> HttpResponse:
     """What was sent and what came back, byte for byte: a page of its own, and to htmx a part of the turn's."""
-    turn, attempt = turn_or_404(turn_id), _attempt_or_404(turn_id, index)
+    turn, attempt = turn_or_404(turn_id), attempt_or_404(turn_id, index)
     sent, came = history.request_body_of(attempt), history.raw_response_of(attempt)
     pieces = history.pieces_of(attempt)
     cut = max(len(sent), len(came)) > MAX_SHOWN_RAW
@@ -122,21 +115,21 @@ def attempt_bytes(_: HttpRequest, turn_id: UUID, index: int) -> HttpResponse:
     """The answer's bytes as a file that no browser interprets."""
     if (removed := turn_or_404(turn_id).raw_removed_at) is not None:
         raise Http404(f"The response was removed on {removed:%Y-%m-%d %H:%M} UTC, as the turn's policy says.")
-    came = history.raw_response_of(_attempt_or_404(turn_id, index))
+    came = history.raw_response_of(attempt_or_404(turn_id, index))
     return _file(came, f"{turn_id}-attempt-{index}.txt")
 
 
 @require_safe
 def attempt_request(_: HttpRequest, turn_id: UUID, index: int) -> HttpResponse:
     """The request's bytes as a file."""
-    sent = history.request_body_of(_attempt_or_404(turn_or_404(turn_id).id, index))
+    sent = history.request_body_of(attempt_or_404(turn_or_404(turn_id).id, index))
     return _file(sent.encode("utf-8", "surrogatepass"), f"{turn_id}-attempt-{index}-request.json")
 
 
 @require_safe
 def attempt_curl(_: HttpRequest, turn_id: UUID, index: int) -> HttpResponse:
     """The request as a command for bash, as a file."""
-    turn, attempt = turn_or_404(turn_id), _attempt_or_404(turn_id, index)
+    turn, attempt = turn_or_404(turn_id), attempt_or_404(turn_id, index)
     command = curl_command(turn, attempt, history.request_body_of(attempt))
     return _file(f"{command}\n".encode(), f"{turn_id}-attempt-{index}.sh")
 
@@ -144,10 +137,3 @@ def attempt_curl(_: HttpRequest, turn_id: UUID, index: int) -> HttpResponse:
 def _file(content: bytes, name: str) -> HttpResponse:
     headers = {"Content-Disposition": f'attachment; filename="{name}"', "X-Content-Type-Options": "nosniff"}
     return HttpResponse(content, content_type="application/octet-stream", headers=headers)
-
-
-def _attempt_or_404(turn_id: UUID, index: int) -> Attempt:
-    attempt = selectors.attempts_of(turn_id).filter(index=index).first()
-    if attempt is None:
-        raise Http404(f"Turn {turn_id} has no attempt {index}.")
-    return attempt

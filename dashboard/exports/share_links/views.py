@@ -30,10 +30,10 @@ from dashboard.policies.suggestions.suggestion_text import because, sentence
 from dashboard.turns.damage import DAMAGED, damage_of
 from dashboard.turns.history import recording_of
 from dashboard.turns.models import Turn
+from dashboard.turns.page_lookup import turn_or_404
 from dashboard.turns.prices.selectors import price_of
 from dashboard.turns.selectors import attempts_of
 from dashboard.turns.turn_view import TurnView, turn_view
-from dashboard.turns.views import turn_or_404
 
 CHOICES = (("1h", "1 hour"), ("1d", "1 day"), ("7d", "7 days"), ("30d", "30 days"))
 WRONG_TOKENS = FailureCounter()

@@ -7,8 +7,8 @@ from typing import Any, cast
 from django.contrib import admin
 from django.http import HttpRequest
 
-from dashboard.agents.admin import Audited
 from dashboard.agents.selectors import project_current
+from dashboard.configuration.admin import Audited
 from dashboard.exports.telemetry.models import Destination
 from dashboard.platform.egress.keys import state_in_words
 

@@ -18,8 +18,7 @@ from dashboard.accounts.services import api_tokens_used
 from dashboard.agents.current_project import working_in
 from dashboard.agents.models import Project
 from dashboard.agents.selectors import project_default
-from dashboard.gateway import selectors
-from dashboard.gateway.access import refusals
+from dashboard.gateway.access import refusals, stored_keys
 from dashboard.gateway.access.callers import Caller, Target
 from dashboard.gateway.access.key_counts import counts_add, keys_used
 from dashboard.gateway.access.key_meter import KeyMeter, StoredCounts, UnwrittenCounts
@@ -86,14 +85,14 @@ def reconcile(
         api_tokens_used([found.token_id for found in used if found.token_id is not None], now=now)
         found = _found(digests, now)
         key_ids = {one.key_id for one in found.values() if one.key_id is not None} | set(metered)
-        known = selectors.known_of(key_ids, now=seconds)
-        aliases = {project: selectors.targets_of(project) for project in {one.project for one in found.values()}}
+        known = stored_keys.known_of(key_ids, now=seconds)
+        aliases = {project: stored_keys.targets_of(project) for project in {one.project for one in found.values()}}
     return SyncResult(found, known, aliases)
 
 
 def _found(digests: Collection[str], now: datetime) -> dict[str, KeyRow]:
-    keys = {digest: _of_key(key) for digest, key in selectors.keys_by_digest(digests, now=now).items()}
-    tokens = selectors.tokens_by_digest([digest for digest in digests if digest not in keys], now=now)
+    keys = {digest: _of_key(key) for digest, key in stored_keys.keys_by_digest(digests, now=now).items()}
+    tokens = stored_keys.tokens_by_digest([digest for digest in digests if digest not in keys], now=now)
     users = {token.user_id: token.user for token in tokens.values()}
     entered = {user_id: projects_of(user) for user_id, user in users.items()}
     return {**keys, **{digest: _of_token(token, entered[token.user_id]) for digest, token in tokens.items()}}
@@ -108,7 +107,7 @@ def _of_key(key: GatewayKey) -> KeyRow:
         mode=key.mode or None,
         default_connection=key.default_connection.name if key.default_connection else None,
         scope=frozenset(key.scope),
-        limits=selectors.limits_of(key),
+        limits=stored_keys.limits_of(key),
         expires_at=_seconds(key.expires_at),
     )
 

@@ -10,7 +10,6 @@ import contextlib
 from collections import deque
 from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
 from uuid import UUID
 
 import structlog
@@ -18,7 +17,6 @@ import structlog
 from dashboard.gateway.recording import statements
 from dashboard.gateway.recording.deduplication import LARGE, KnownNodes, parameters
 from dashboard.gateway.recording.pg_connection import (
-    SECONDS,
     DatabaseAway,
     LackingError,
     LockedError,
@@ -30,56 +28,19 @@ from dashboard.gateway.recording.pg_connection import (
 from dashboard.gateway.recording.recorder_messages import TurnUpdate
 from dashboard.gateway.recording.rows import StoredTurn, TableRows, add_part, listed
 from dashboard.gateway.recording.slow_writes import Settle, SlowWrites
+from dashboard.gateway.recording.turn_group import TurnGroup
 from dashboard.platform.ids import new_id
 from dashboard.turns import models
 
 log = structlog.get_logger(__name__)
 
 BEAT_SECONDS = 1.0
-TURN_SECONDS = 0.01  #: that each turn of a group adds to what its statement may take,
-BYTES_A_SECOND = 1024 * 1024  #: and their bytes, in whole seconds
 REFUSALS = 5  #: after which a group is given up that refers to nodes that are not there
 SLOW_IN_A_ROW = 2  #: turns that were alone too slow, after which it is the database that is slow
 TAKEN = "Another process ended this turn because this process stopped responding."
 
 #: A turn, what is said of it, what is stored of it, whether it is stored, whether it has ended.
 Given = tuple[UUID, TurnUpdate, StoredTurn, bool, bool]
-
-
-@dataclass(slots=True)
-class TurnGroup:
-    """Turns that are written by one statement, with their rows."""
-
-    statement: str
-    parts: dict[UUID, TurnUpdate] = field(default_factory=dict)
-    rows: dict[UUID, TableRows] = field(default_factory=dict)
-    ended: set[UUID] = field(default_factory=set)
-    sent: bool = False  #: and it is not known what became of it
-    refused: int = 0  #: times, because it refers to nodes that have been erased since they were stored
-
-    def halves(self) -> "list[TurnGroup]":
-        ids = list(self.parts)
-        return [self._of(ids[: len(ids) // 2]), self._of(ids[len(ids) // 2 :])]
-
-    def singles(self) -> "list[TurnGroup]":
-        return [self._of([turn_id]) for turn_id in self.parts]
-
-    @property
-    def seconds(self) -> float:
-        """That its statement may take. Few of the values come up, for each new one is told to the database."""
-        size = sum(part.size for part in self.parts.values())
-        return SECONDS + int(len(self.parts) * TURN_SECONDS) + size // BYTES_A_SECOND
-
-    def _of(self, ids: Sequence[UUID]) -> "TurnGroup":
-        parts, rows = ({i: given[i] for i in ids} for given in (self.parts, self.rows))
-        return TurnGroup(self.statement, parts, rows, self.ended & set(ids))  # type: ignore[arg-type]
-
-    def together(self) -> TableRows:
-        """The rows of all of them."""
-        whole = TableRows()
-        for rows in self.rows.values():
-            whole.add_all(rows)
-        return whole
 
 
 class GroupWriter:

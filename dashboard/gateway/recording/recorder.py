@@ -19,7 +19,7 @@ from uuid import UUID
 import structlog
 
 from agentcore.commands import Finish
-from dashboard.gateway.recording.group_writer import GroupWriter, TurnGroup
+from dashboard.gateway.recording.group_writer import GroupWriter
 from dashboard.gateway.recording.pending_turn import (
     LOCKED_SECONDS,
     PATIENCE_SECONDS,
@@ -33,6 +33,7 @@ from dashboard.gateway.recording.pending_turn import (
 )
 from dashboard.gateway.recording.pg_connection import DatabaseAway, RefusedError
 from dashboard.gateway.recording.recorder_messages import AnswerChunk, CallerResult, NewTurn
+from dashboard.gateway.recording.turn_group import TurnGroup
 from dashboard.gateway.recording.turn_queue import MOST_BYTES, TurnQueue
 from dashboard.metrics.counters import count_step
 from dashboard.platform.notifications import announce_group

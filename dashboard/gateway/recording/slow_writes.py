@@ -4,27 +4,24 @@ import asyncio
 from collections import deque
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 from uuid import UUID
 
 from dashboard.gateway.recording.pg_connection import DatabaseAway, LockedError, SlowError
-
-if TYPE_CHECKING:
-    from dashboard.gateway.recording.group_writer import TurnGroup
+from dashboard.gateway.recording.turn_group import TurnGroup
 
 PATIENCE_SECONDS = 20.0  #: for the statement of one turn, beyond what its bytes may take
 MOST_TRIES = 3
 PAUSE_SECONDS = 0.5  #: between two tries
 
 #: Writes a group within so many seconds: why which turns of it are lost.
-Write = Callable[["TurnGroup", float], Awaitable[dict[UUID, str]]]
+Write = Callable[[TurnGroup, float], Awaitable[dict[UUID, str]]]
 #: Told of what became of a group.
-Settle = Callable[["TurnGroup", dict[UUID, str]], None]
+Settle = Callable[[TurnGroup, dict[UUID, str]], None]
 
 
 @dataclass(slots=True, eq=False)
 class _Waiting:
-    group: "TurnGroup"
+    group: TurnGroup
     tries: int = 0
     locked: bool = False  #: somebody held its row when it was last tried
 
@@ -47,7 +44,7 @@ class SlowWrites:
     def waits_for_lock(self, turn_id: UUID) -> bool:
         return any(each.locked and turn_id in each.group.parts for each in self._waiting)
 
-    def take(self, group: "TurnGroup") -> None:
+    def take(self, group: TurnGroup) -> None:
         self._waiting.append(_Waiting(group))
         if self._running is None or self._running.done():
             self._running = asyncio.create_task(self._run(), name="gateway recorder, slow turns")

@@ -11,6 +11,7 @@ formats                        one module for each kind of log: its records → 
 transcripts                    one module for each coding agent: its session's lines → the calls of its turns
 format_detection               which of these reads a file
 episode_ranking                which of two accounts of one episode is kept
+session_databases              the databases of OpenCode, Goose, Crush and Cursor
 services                       what was read, stored by the same path as traces
-files, file_report, file_pool  files that people name: which reader reads each, what is told of it, and many at once
+server_import                  the same of a log that was sent to a server
 """

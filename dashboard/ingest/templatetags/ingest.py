@@ -5,8 +5,8 @@ from django import template
 from dashboard.accounts.models import User
 from dashboard.agents.selectors import project_current
 from dashboard.ingest.refusals import RefusalView, refusals_lately
-from dashboard.ingest.selectors import IngestView, ingested_of
 from dashboard.turns.models import Turn
+from dashboard.turns.origins import IngestView, ingested_of
 
 register = template.Library()
 

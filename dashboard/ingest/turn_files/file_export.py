@@ -15,11 +15,11 @@ from dashboard.ingest.turn_files.file_reader import MAX_BYTES, digest_of
 from dashboard.ingest.turn_files.file_schema import FORMAT, VERSION
 from dashboard.ingest.turn_files.file_signature import signed
 from dashboard.ingest.turn_files.models import Origin
-from dashboard.ingest.turn_files.selectors import origin_in_file
 from dashboard.live.services import TurnConflict
 from dashboard.turns import selectors
 from dashboard.turns.history import begun_as, messages_of
 from dashboard.turns.models import UNFINISHED, Attempt, Piece, Record, Turn
+from dashboard.turns.origins import origin_in_file
 from dashboard.turns.record_reader import records_of
 
 Json = dict[str, Any]

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from dashboard.ingest.turn_files.file_schema import TurnFile
-from dashboard.ingest.turn_files.models import Signature
+from dashboard.turns.origins import Signature
 from dashboard.turns.seals import keys
 from dashboard.turns.seals.models import KnownKey
 from dashboard.turns.seals.parts import canonical

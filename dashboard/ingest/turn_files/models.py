@@ -5,18 +5,7 @@ from django.db import models
 
 from dashboard.platform.fields import ExactJSONField
 from dashboard.turns.models import Turn
-
-
-class Signature(models.TextChoices):
-    """What the weakest signature on a turn's way here proves; the further down, the weaker."""
-
-    OWN = "own", "signed by this installation"
-    KNOWN = "known", "signed by a known installation"
-    SENDER = "sender", "as reported by the sender of a trace"
-    UNKNOWN = "unknown", "signed by an unknown key"
-    UNSIGNED = "unsigned", "not signed"
-    BROKEN = "broken", "signature invalid: the file was changed after it was signed"
-
+from dashboard.turns.origins import Signature
 
 CHANGED = "The file was changed after it was signed"
 

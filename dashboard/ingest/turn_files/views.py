@@ -19,12 +19,12 @@ from dashboard.ingest.turn_files.file_reader import MAX_BYTES, TOO_LARGE
 from dashboard.ingest.turn_files.import_access import while_let_in
 from dashboard.ingest.turn_files.import_queue import RETRY_SECONDS, ImportBusyError
 from dashboard.ingest.turn_files.import_runner import LogOutcome, file_import_apart
-from dashboard.ingest.turn_files.selectors import vouched_of
 from dashboard.ingest.turn_files.services import Import
 from dashboard.ingest.turn_files.zip_export import turns_bundle
 from dashboard.ingest.turn_files.zip_import import FileOutcome, faults_of
 from dashboard.platform.client_gone import client_of
 from dashboard.timeline.selection import choice_of
+from dashboard.turns.origins import vouched_of
 from dashboard.turns.timeline_page import address_of
 
 

@@ -10,7 +10,6 @@ from typing import Any
 
 import structlog
 from django.core.exceptions import ValidationError
-from django.db import transaction
 
 from agentcore import serial
 from agentcore.events import OperatorActed
@@ -57,15 +56,6 @@ CHANGED = (
     "This turn cannot be re-run unchanged: its connection or its agent has changed since, so another answer would "
     "prove nothing."
 )
-
-
-def kept_with(child: Turn, foretold: Prediction | None, queue: Any) -> Turn:
-    """Store a new turn by `queue`, and what is predicted for it, both or neither."""
-    with transaction.atomic():
-        queue(child)
-        if foretold is not None:
-            foretold.save(force_insert=True)
-    return child
 
 
 def predicted(*, parent: Turn, child: Turn, wanted: Mapping[str, Any], purpose: Purpose = RERUN) -> Prediction | None:

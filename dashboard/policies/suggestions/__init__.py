@@ -12,6 +12,6 @@ suggestion_log     those that were told lately, by any process, so that a re-run
 remembered_suggestions  the same for the turns of a list, remembered; `limit_order` sorts by it
 panel              the same as the head of a turn's page shows it; `views` are the panel and a cell of the timeline
 next_step          what to do about a turn that no higher limit would have helped
-sweep_suggestions  the same beside a sweep
+sweep_suggestions  the same beside a sweep, whose page `sweep_views` makes
 services           what is done with it: a live re-run, a backtest, a draft
 """

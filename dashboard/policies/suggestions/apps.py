@@ -9,6 +9,6 @@ class SuggestionsConfig(AppConfig):
 
     def ready(self) -> None:
         from dashboard.policies.suggestions.limit_order import limit_orders
-        from dashboard.turns.sort_order import sort_limits_by
+        from dashboard.turns import sort_order
 
-        sort_limits_by(limit_orders)
+        sort_order.limit_orders.provide(limit_orders)

@@ -31,7 +31,7 @@ from dashboard.policies.suggestions.suggestion import Basis, Suggestion
 from dashboard.policies.suggestions.suggestion_log import tell, tell_all
 from dashboard.policies.suggestions.suggestion_text import because, given
 from dashboard.turns.models import Turn
-from dashboard.turns.views import turn_or_404
+from dashboard.turns.page_lookup import turn_or_404
 
 #: Which of the two re-runs of one click a browser waits for: the second is made by itself, and never a third.
 MOST_CELLS = 100  #: of one request: a page has 50 rows

@@ -10,7 +10,7 @@ from django.views.decorators.http import require_safe
 from dashboard.replay.comparison.selectors import candidates_for, named_turn
 from dashboard.replay.comparison.turn_comparison import comparison_of
 from dashboard.turns.models import Turn
-from dashboard.turns.views import turn_or_404
+from dashboard.turns.page_lookup import turn_or_404
 
 SIDES = ("left", "right")
 UNREAD = "“{text}” is not a turn. Enter a turn's id, or the address of its page."

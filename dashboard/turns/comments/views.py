@@ -15,7 +15,7 @@ from django.views.decorators.http import require_POST
 from dashboard.accounts.models import User
 from dashboard.turns.comments import selectors, services
 from dashboard.turns.comments.models import Comment
-from dashboard.turns.views import turn_or_404
+from dashboard.turns.page_lookup import turn_or_404
 
 
 @require_POST

@@ -11,7 +11,6 @@ from contextlib import suppress
 from typing import Any
 from uuid import UUID
 
-from dashboard.ingest.turn_files.models import Origin
 from dashboard.tools.models import TurnDocument
 from dashboard.turns import nodes
 from dashboard.turns.compression import unpacked
@@ -19,6 +18,7 @@ from dashboard.turns.history import client_body_of
 from dashboard.turns.models import Attempt, ClientRequest, Piece, Turn, TurnMessage
 from dashboard.turns.record_reader import records_of
 from dashboard.turns.seals.columns import ATTEMPT, ORIGIN, RECORD, TURN
+from dashboard.turns.seals.origin_tables import origin_tables
 from dashboard.turns.seals.parts import PART, SHARED, Part, part_of
 from dashboard.turns.seals.row_parts import parts_beside, values_of
 
@@ -73,7 +73,7 @@ def _beside(turns: Sequence[Turn]) -> Iterator[tuple[UUID, Part]]:
         documents[turn_id].append([name, text])
     for turn_id, said in documents.items():
         yield turn_id, part_of(b"d", 0, said)
-    for origin in Origin.objects.filter(turn_id__in=ids):
+    for origin in origin_tables.value.origin.objects.filter(turn_id__in=ids):
         yield origin.turn_id, part_of(b"o", 0, values_of(origin, ORIGIN))
 
 

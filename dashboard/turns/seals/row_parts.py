@@ -12,10 +12,9 @@ from uuid import UUID
 from django.db import connection
 from django.db.models import Model
 
-from dashboard.ingest.models import Ingested
-from dashboard.ingest.turn_files.models import Origin
 from dashboard.turns.models import Checkpoint, Piece, ToolClaim, Turn
 from dashboard.turns.seals import columns
+from dashboard.turns.seals.origin_tables import origin_tables
 from dashboard.turns.seals.parts import ASKED, CAME_BACK, INGESTED, LINK, REST, TOLD, Part, canonical, part_of
 
 Found = Iterator[tuple[UUID, Part]]
@@ -24,7 +23,8 @@ Found = Iterator[tuple[UUID, Part]]
 def parts_beside(turns: Sequence[Turn]) -> Found:
     """Each with the turn that it is of."""
     ids = [turn.id for turn in turns]
-    origins, ingested = Origin.objects.in_bulk(ids), Ingested.objects.in_bulk(ids)
+    tables = origin_tables.value
+    origins, ingested = tables.origin.objects.in_bulk(ids), tables.ingested.objects.in_bulk(ids)
     for turn in turns:
         made_of = ingested.get(turn.id)
         # Of each turn, so that such a row can be neither taken away nor added.
@@ -51,7 +51,7 @@ def values_of(row: Model, names: Iterable[str]) -> dict[str, Any]:
 def is_cut_by_removal(link: Part) -> bool:
     """Whether a link leads nowhere now because the row that it led to is gone."""
     name = list(columns.LINKS)[link.number - 1]
-    model = Origin if name == columns.IMPORTER else Turn
+    model = origin_tables.value.origin if name == columns.IMPORTER else Turn
     target: Any = model._meta.get_field(name).related_model
     key = target._meta.pk.to_python(int.from_bytes(link.digest, "big"))
     return not target._base_manager.filter(pk=key).exists()

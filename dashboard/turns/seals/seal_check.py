@@ -22,6 +22,7 @@ from dashboard.turns.seals.audit_seals import AuditChecked, audit_check
 from dashboard.turns.seals.chain_check import chain_faults, stray_faults
 from dashboard.turns.seals.chains import parts_of
 from dashboard.turns.seals.models import Chain, Seal
+from dashboard.turns.seals.origin_tables import origin_tables
 from dashboard.turns.seals.parts import Part
 from dashboard.turns.seals.sealed_turns import Sealed
 from dashboard.turns.seals.signed_lists import is_ours
@@ -32,22 +33,6 @@ from dashboard.turns.verification import examined
 
 BATCH = 100
 LATE = timedelta(minutes=15)  #: that the last words of a turn may take to be stored
-#: Every table whose rows are evidence.
-TABLES: Sequence[type[Model]] = tuple(
-    dict.fromkeys(
-        (
-            *columns.CHAINED,
-            *columns.COMPARED,
-            TurnDocument,
-            turns.LooseNode,
-            models.Chain,
-            models.Seal,
-            models.AuditSeal,
-            models.Tombstone,
-            Entry,
-        )
-    )
-)
 #: The keys that hold, also in each partition of a table.
 _KEPT = """
 SELECT relation.relname FROM pg_index held JOIN pg_class relation ON relation.oid = held.indrelid
@@ -223,9 +208,16 @@ def batches(ids: Iterable[UUID], size: int) -> Iterator[list[UUID]]:
         yield batch
 
 
+def evidence_tables() -> tuple[type[Model], ...]:
+    """Every table whose rows are evidence."""
+    origins, seals = origin_tables.value, (models.Chain, models.Seal, models.AuditSeal, models.Tombstone)
+    of_turns = (*columns.CHAINED, *columns.COMPARED, turns.LooseNode, origins.origin, origins.ingested)
+    return tuple(dict.fromkeys((*of_turns, TurnDocument, *seals, Entry)))
+
+
 def key_faults() -> Iterator[tuple[str, str]]:
     """The tables of evidence whose primary key, by which no row can be there twice, was removed."""
-    names = [table._meta.db_table for table in TABLES]
+    names = [table._meta.db_table for table in evidence_tables()]
     with connection.cursor() as cursor:
         cursor.execute(_KEPT)
         kept = {name for (name,) in cursor.fetchall()}

@@ -11,12 +11,12 @@ from dashboard.accounts import project_services, services
 from dashboard.accounts.audit.models import Entry
 from dashboard.accounts.audit.selectors import Filters, entries, with_changes
 from dashboard.accounts.models import ApiToken, Membership, User
-from dashboard.accounts.project_contents import LISTED
 from dashboard.accounts.projects import projects_of
 from dashboard.accounts.roles import CHANGE_MEMBERS, ERASE, EXPORT, MAKE_PROJECT, START, Role
 from dashboard.agents.current_project import working_in
 from dashboard.agents.models import Project
 from dashboard.agents.selectors import project_default
+from dashboard.configuration.project_contents import LISTED
 from dashboard.exports.telemetry.models import Queued
 from dashboard.exports.webhooks.delivery_creation import announce_all
 from dashboard.exports.webhooks.models import Delivery, DroppedEvents

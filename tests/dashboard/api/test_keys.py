@@ -11,8 +11,8 @@ from dashboard.accounts.credentials import digest_of
 from dashboard.accounts.models import ApiToken, User
 from dashboard.accounts.services import api_token_create
 from dashboard.agents.models import Connection
+from dashboard.gateway.access.stored_keys import keys_by_digest
 from dashboard.gateway.models import GatewayKey, KeySpending
-from dashboard.gateway.selectors import keys_by_digest
 from tests.dashboard.api.conftest import Program
 
 pytestmark = pytest.mark.django_db

@@ -9,7 +9,7 @@ from dashboard.agents.models import Policy
 from dashboard.agents.selectors import project_default
 from tests.architecture.code_paths import LIMIT, NUMBERS, TURN, Way
 from tests.architecture.page import ROOT, page
-from tests.dashboard.agents.test_admin import POLICY
+from tests.dashboard.configuration.test_admin import POLICY
 from tests.dashboard.documentation.traced import calls_of
 from tests.dashboard.driving import Play
 from tests.dashboard.pages import page as shown

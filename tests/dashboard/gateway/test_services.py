@@ -16,8 +16,9 @@ from dashboard.agents.models import Agent, Connection, Project
 from dashboard.agents.selectors import project_default
 from dashboard.gateway import services
 from dashboard.gateway.access.limits import LIMITS
+from dashboard.gateway.access.stored_keys import keys_by_digest
 from dashboard.gateway.models import Alias, GatewayKey
-from dashboard.gateway.selectors import keys_by_digest, keys_left, keys_seen_by
+from dashboard.gateway.selectors import keys_left, keys_seen_by
 from tests.dashboard.gateway.conftest import KeyOf
 
 pytestmark = pytest.mark.django_db

@@ -24,7 +24,8 @@ from dashboard.api.idempotency.models import KeptAnswer
 from dashboard.api.middleware import limiter_of
 from dashboard.platform.egress.rules import APART, ON_ONE_MACHINE
 from dashboard.runtime import replay_processes
-from dashboard.runtime.replay_processes import is_replay, processes
+from dashboard.runtime.replay_addresses import is_replay
+from dashboard.runtime.replay_processes import processes
 from dashboard.turns.models import Turn
 from tests.dashboard.driving import Play
 from tests.dashboard.website import TOKEN, until, website

@@ -16,7 +16,7 @@ from django.urls import resolve, reverse
 had = set(sys.modules)
 for path in ("/", "/sign-in/", "/admin/", "/gateway/keys", "/api/v1/turns"):
     resolve(path)
-reverse("accounts:members")
+reverse("projects:members")
 get_template("base.html")
 print(sorted(set(sys.modules) - had))
 """

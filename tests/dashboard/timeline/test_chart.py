@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from agentcore.reasons import NormalizedStopReason, StopReason
 from dashboard.timeline.chart import FEWEST, HEIGHT, Chart, chart_of
 from dashboard.timeline.values import Bucket, Histogram
-from dashboard.turns.templatetags.reasons import look_of
+from dashboard.turns.reason_looks import look_of
 
 BEGIN = datetime(2026, 11, 20, 14, tzinfo=UTC)
 

@@ -24,6 +24,5 @@ vscode_log         the same as newer releases write them: chatSessions/*.jsonl
 opencode           what `opencode export` writes
 cursor             the bubbles of Cursor's chats
 cursor_chats       Cursor's database: state.vscdb
-session_databases  the databases of OpenCode, Goose, Crush and Cursor
 bounded_sqlite     a SQLite database, read with no more work than its size explains
 """

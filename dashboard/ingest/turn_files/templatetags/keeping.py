@@ -2,8 +2,8 @@
 
 from django import template
 
-from dashboard.ingest.turn_files.selectors import OriginView, Provenance, origin_of, vouched_of
 from dashboard.turns.models import Turn
+from dashboard.turns.origins import OriginView, Provenance, origin_of, vouched_of
 
 register = template.Library()
 

@@ -13,7 +13,7 @@ from django.db import connection
 
 from agentcore import verify
 from dashboard.agents.selectors import project_default
-from dashboard.gateway.recording import group_writer, pending_turn, slow_writes
+from dashboard.gateway.recording import group_writer, pending_turn, slow_writes, turn_group
 from dashboard.gateway.recording import recorder as recorder_module
 from dashboard.gateway.recording.pending_turn import NotStoredError, UnstorableError
 from dashboard.gateway.recording.recorder import Recorder
@@ -41,7 +41,7 @@ CURED = "DROP TRIGGER slow_to_store ON turns_turn; DROP FUNCTION slow_to_store()
 @pytest.fixture
 def slow_turns(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """A turn whose input begins with “poison” takes two seconds, and a statement may take half a second."""
-    monkeypatch.setattr(group_writer, "SECONDS", 0.5)
+    monkeypatch.setattr(turn_group, "SECONDS", 0.5)
     monkeypatch.setattr(pending_turn, "PATIENCE_SECONDS", 30.0)  # of a machine that is busy nothing is to be said here
     with connection.cursor() as cursor:
         cursor.execute(POISON, [2])

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from dashboard.ingest.logs.files import transcripts_of
+from dashboard.ingest.local_files.files import transcripts_of
 from dashboard.ingest.logs.transcripts import aider
 from dashboard.ingest.logs.values import Fault
 from dashboard.ingest.models import Ingested

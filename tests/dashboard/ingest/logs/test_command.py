@@ -18,8 +18,8 @@ import pytest
 import zstandard
 from django.core.management import CommandError, call_command
 
-from dashboard.ingest.logs import file_report
-from dashboard.ingest.logs.transcripts.session_databases import NO_MESSAGE, NO_TABLES, TOO_MUCH, read
+from dashboard.ingest.local_files import file_report
+from dashboard.ingest.logs.session_databases import NO_MESSAGE, NO_TABLES, TOO_MUCH, read
 from dashboard.ingest.logs.values import Fault
 from dashboard.ingest.turn_files.file_export import file_text, turn_file
 from dashboard.platform.environment import CHECKOUT

@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 
-from dashboard.ingest.logs.files import transcripts_of
+from dashboard.ingest.local_files.files import transcripts_of
+from dashboard.ingest.logs.session_databases import read
 from dashboard.ingest.logs.transcripts import cursor
 from dashboard.ingest.logs.transcripts.cursor_chats import GONE, NO_CHAT, TOO_LONG
-from dashboard.ingest.logs.transcripts.session_databases import read
 from dashboard.ingest.logs.values import Episode, Fault
 from dashboard.ingest.models import Ingested
 from dashboard.turns.models import Attempt, Turn

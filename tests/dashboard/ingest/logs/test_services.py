@@ -3,9 +3,9 @@
 import pytest
 
 from dashboard.ingest.logs import server_import
-from dashboard.ingest.turn_files.selectors import vouched_of
 from dashboard.replay.services import turn_verify
 from dashboard.turns.models import Attempt, Turn
+from dashboard.turns.origins import vouched_of
 from dashboard.turns.verification import raws_of
 from tests.dashboard.ingest.logs import test_pairs as pairs
 from tests.dashboard.ingest.logs.samples import FILES

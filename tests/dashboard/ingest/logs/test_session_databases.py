@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 from django.core.management import call_command
 
+from dashboard.ingest.logs.session_databases import NO_MESSAGE, NO_TABLES, NOT_READ, read
 from dashboard.ingest.logs.transcripts.bounded_sqlite import CHANGED, BoundedDatabase, opened
-from dashboard.ingest.logs.transcripts.session_databases import NO_MESSAGE, NO_TABLES, NOT_READ, read
 from dashboard.ingest.logs.values import Fault
 from dashboard.ingest.models import Ingested
 from dashboard.turns.models import Attempt, Turn

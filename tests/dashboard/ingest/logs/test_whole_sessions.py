@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from dashboard.ingest.logs.files import transcripts_of
+from dashboard.ingest.local_files.files import transcripts_of
 from dashboard.ingest.logs.format_detection import UNEXPECTED
 from dashboard.ingest.logs.transcripts import vscode_chat, vscode_log
 from dashboard.ingest.logs.transcripts.vscode_log import NO_PLACE

@@ -11,12 +11,12 @@ from django.utils import timezone
 
 from dashboard.accounts.models import User
 from dashboard.exports.share_links.services import link_create
-from dashboard.ingest.turn_files.selectors import origin_told
 from dashboard.replay.rerun_service import turn_rerun
 from dashboard.replay.services import turn_verify
 from dashboard.turns.comments.services import comment_add
 from dashboard.turns.history import body_text, sha256_of
 from dashboard.turns.models import ANSWERED_BY, Turn
+from dashboard.turns.origins import origin_told
 from dashboard.turns.seals import keys
 from dashboard.turns.seals.models import KnownKey
 from tests.dashboard.driving import Play, drive

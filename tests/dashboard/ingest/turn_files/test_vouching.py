@@ -6,10 +6,10 @@ from typing import Any
 import pytest
 from django.conf import settings
 
-from dashboard.ingest.turn_files.selectors import vouched_of
 from dashboard.replay.rerun_service import turn_rerun
 from dashboard.replay.services import turn_verify
 from dashboard.turns.models import Turn
+from dashboard.turns.origins import vouched_of
 from dashboard.turns.seals import keys
 from dashboard.turns.seals.models import KnownKey
 from tests.dashboard.driving import Play, drive

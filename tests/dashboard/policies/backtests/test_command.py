@@ -11,11 +11,11 @@ from django.test import Client
 
 from dashboard.agents.selectors import project_default
 from dashboard.policies.backtests import runner
-from dashboard.policies.backtests.management.commands import backtest as command
 from dashboard.policies.backtests.models import Backtest
 from dashboard.policies.backtests.presenters import backtest_view
 from dashboard.policies.backtests.templatetags.backtests import plus
 from dashboard.policies.policy_creation import policy_create
+from dashboard.runtime.management.commands import backtest as command
 from tests.dashboard.driving import Play
 from tests.dashboard.pages import page
 from tests.dashboard.policies.backtests.test_process_pool import jobs

@@ -13,8 +13,8 @@ from dashboard.policies import services as policies
 from dashboard.policies import shadow_evaluation
 from dashboard.policies.policy_creation import policy_create
 from dashboard.policies.predictions import outcome_comparison
-from dashboard.policies.predictions.forecast import kept_with
 from dashboard.policies.predictions.models import Prediction
+from dashboard.replay.forecaster import kept_with
 from dashboard.replay.rerun_changes import RerunChanges
 from dashboard.replay.rerun_service import turn_go_on, turn_rerun
 from dashboard.replay.services import turn_what_if

@@ -5,6 +5,7 @@ from typing import Any
 
 from django.db import connection, models
 
+from dashboard.ingest.models import Ingested
 from dashboard.turns import models as turns
 from dashboard.turns.seals import columns
 from dashboard.turns.seals import models as seals
@@ -36,6 +37,7 @@ WAYS: Mapping[str, Mapping[str, str]] = {
 }
 FREE: Mapping[type[models.Model], Mapping[str, str]] = {
     **columns.FREE,
+    Ingested: columns.INGESTED_FREE,
     seals.Tombstone: {"id": "a number of the note, which is not read"},
 }
 

@@ -26,7 +26,9 @@ TABLES = [*(model for model in apps.get_app_config("turns").get_models() if mode
 
 
 def decided(table: type[models.Model]) -> list[str]:
-    return [*columns.CHAINED.get(table, ()), *columns.COMPARED.get(table, {}), *columns.FREE.get(table, {})]
+    chained = {**columns.CHAINED, Origin: columns.ORIGIN_ROW, Ingested: columns.INGESTED_ROW}
+    free = {**columns.FREE, Ingested: columns.INGESTED_FREE}
+    return [*chained.get(table, ()), *columns.COMPARED.get(table, {}), *free.get(table, {})]
 
 
 @pytest.mark.parametrize("table", TABLES)

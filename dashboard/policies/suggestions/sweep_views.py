@@ -1,0 +1,98 @@
+"""One limit over a range, as a chart; and what was found there as a policy."""
+
+from typing import Any, cast
+from uuid import UUID
+
+from django.contrib import messages
+from django.core.exceptions import ValidationError
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.urls import reverse
+from django.utils.cache import patch_vary_headers
+from django.views.decorators.http import require_POST, require_safe
+
+from dashboard.accounts.models import User
+from dashboard.policies.draft_policy import policy_of_replay
+from dashboard.policies.suggestions.suggestion import Suggestion
+from dashboard.policies.suggestions.suggestion_log import tell
+from dashboard.policies.suggestions.sweep_suggestions import in_words, suggested_sweep, suggestions_of_sweep
+from dashboard.replay.replay_query import ReplayQuery
+from dashboard.replay.sweep_chart import charts_of
+from dashboard.replay.sweep_range import RANGE, RangeForm, other_limit_chosen, range_form
+from dashboard.replay.sweep_result import Sweep
+from dashboard.turns.page_lookup import turn_or_404
+
+
+@require_safe
+def sweep(request: HttpRequest, turn_id: UUID) -> HttpResponse:
+    """The sweep that the address asks for; htmx swaps the chart alone."""
+    asked = ReplayQuery.of(turn_or_404(turn_id), request.GET)
+    said = suggestions_of_sweep(asked.turn)
+    largest = {each.limit: int(max(one.value for one in said if one.limit == each.limit)) for each in said}
+    ranged = range_form(asked.turn, asked.dials, request.GET, largest)
+    found = _found(asked, ranged, said)
+    elsewhere = next((each for each in said[:1] if each.limit != ranged.data["limit"]), None)
+    tell(asked.turn, elsewhere)
+    context = {
+        **asked.context(),
+        "range": ranged,
+        "sweep": found,
+        "charts": charts_of(found) if found else (),
+        "beside": [(name, value) for name, value in asked.given.items() if name != ranged.data["limit"]],
+        "other_limit": other_limit_chosen(request.GET),
+        "elsewhere": elsewhere and in_words(elsewhere),
+        "can_be_policy": found is not None and found.value is not None and found.name != "max_tokens",
+    }
+    alone = context["alone"] = request.headers.get("HX-Target") == "sweep"
+    response = render(request, "replay/_sweep.html" if alone else "replay/sweep.html", context)
+    if alone:
+        response["HX-Replace-Url"] = _address(request)
+    patch_vary_headers(response, ["HX-Target"])
+    return response
+
+
+def _address(request: HttpRequest) -> str:
+    """What the browser's address becomes: without the range of another limit."""
+    query = request.GET.copy()
+    for key in ("range_of", *(RANGE if other_limit_chosen(query) else ())):
+        query.pop(key, None)
+    return f"{request.path}?{query.urlencode()}"
+
+
+def _found(asked: ReplayQuery, ranged: RangeForm, said: tuple[Suggestion, ...]) -> Sweep | None:
+    if not (ranged.is_valid() and asked.form.is_valid()):
+        return None
+    name = ranged.cleaned_data["limit"]
+    try:
+        about: dict[str, Any] = {"turn": asked.turn, "overrides": asked.form.overrides, "suggestions": said}
+        return suggested_sweep(name=name, values=ranged.values, **about)
+    except ValidationError as error:
+        by_field = error.message_dict if hasattr(error, "error_dict") else {"": error.messages}
+        for field, sentences in by_field.items():
+            for sentence in sentences:
+                ranged.add_error(field if field in ranged.fields else None, sentence)
+        return None
+
+
+@require_POST
+def make_policy(request: HttpRequest, turn_id: UUID) -> HttpResponse:
+    """Keep the numbers of a what-if as a policy, or as the next version of one."""
+    asked = ReplayQuery.of(turn_or_404(turn_id), request.POST)
+    if asked.form.is_valid():
+        _kept(request, asked, str(request.POST.get("name", "")).strip())
+    else:
+        messages.error(request, " ".join(str(error) for errors in asked.form.errors.values() for error in errors))
+    address = reverse("replay:page", args=[turn_id])
+    return redirect(f"{address}?{asked.query}" if asked.query else address)
+
+
+def _kept(request: HttpRequest, asked: ReplayQuery, name: str) -> None:
+    overrides: dict[str, Any] = asked.form.overrides
+    try:
+        made = policy_of_replay(turn=asked.turn, overrides=overrides, name=name, created_by=cast("User", request.user))
+    except ValidationError as error:
+        messages.error(request, " ".join(error.messages))
+    else:
+        messages.success(
+            request, f"Draft v{made.version} of “{made.policy.name}” created; it is inactive until you activate it."
+        )

@@ -1,0 +1,177 @@
+"""`manage.py replay`: verify a stored turn, or try it under other numbers, from the recording."""
+
+import json
+import sys
+from argparse import ArgumentParser
+from typing import Any
+from uuid import UUID
+
+from django.conf import settings
+from django.core.exceptions import ValidationError
+from django.core.management.base import BaseCommand, CommandError
+from django.core.serializers.json import DjangoJSONEncoder
+
+from agentcore.events import Interrupted
+from agentcore.replay import Divergence, Provenance
+from agentcore.serial import event_to_json
+from dashboard.agents.limit_fields import LIMIT_FIELDS
+from dashboard.client.narration import lines_of
+from dashboard.policies.suggestions.selectors import suggestion_for
+from dashboard.policies.suggestions.suggestion_log import tell
+from dashboard.policies.suggestions.suggestion_text import because, sentence
+from dashboard.policies.suggestions.sweep_suggestions import suggested_sweep
+from dashboard.replay.divergence_text import parting_words
+from dashboard.replay.services import WhatIf, turn_verify, turn_what_if
+from dashboard.replay.sweep_result import Point, Sweep
+from dashboard.runtime.database_setup import prepare
+from dashboard.turns import api_serializers, selectors
+from dashboard.turns.certainty_text import MEANINGS, assumption_and_share
+from dashboard.turns.models import Turn
+from dashboard.turns.origins import vouched_of
+from dashboard.turns.prices.templatetags.prices import money
+
+NUMBERS = (
+    "max_continuations",
+    "max_total_completion_tokens",
+    "max_total_output_chars",
+    "max_total_tokens",
+    "max_steps",
+)
+
+
+class Command(BaseCommand):
+    help = "Verify a turn. With limits, print how it would have ended under them (what-if). No provider is called."
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("turn", help="the id of the turn: the end of the address of its page")
+        parser.add_argument("--max-tokens", type=int, help="the most output tokens of each call")
+        for name in NUMBERS:
+            parser.add_argument(f"--{name.replace('_', '-')}", type=int, help=LIMIT_FIELDS[name].meaning)
+        parser.add_argument(
+            "--sweep",
+            metavar="LIMIT=FIRST:LAST[:STEP]",
+            help="evaluate the turn at each value of one limit, such as max_tokens=50:1000:50",
+        )
+
+        parser.add_argument("--json", action="store_true", help="print one JSON object, as in the API")
+
+    def handle(self, *_args: Any, **options: Any) -> None:
+        prepare(settings.ENVIRONMENT, simulator_url=None)
+        turn = _turn(options["turn"])
+        limits = {name: options[name] for name in NUMBERS if options[name] is not None}
+        overrides = {"max_tokens": options["max_tokens"], "limits": limits}
+        if options["sweep"]:
+            self._sweep(turn, options["sweep"], overrides, as_json=options["json"])
+        elif limits or options["max_tokens"] is not None:
+            self._what_if(turn, overrides, as_json=options["json"])
+        else:
+            self._verify(turn, as_json=options["json"])
+
+    def _verify(self, turn: Turn, *, as_json: bool) -> None:
+        verification = turn_verify(turn=turn)
+        if as_json:
+            told = api_serializers.verification_json(verification)
+            self.stdout.write(_json({**told, "vouched_by": vouched_of(turn).by}))
+        elif verification.verified:
+            self.stdout.write(f"Replay verified: {verification.records} records replayed, no differences.")
+            for missing in verification.missing:
+                self.stdout.write(missing)
+            self.stdout.write(vouched_of(turn).words)
+            if suggestion := suggestion_for(turn):
+                tell(turn, suggestion)
+                self.stdout.write(f"{sentence(suggestion)} {because(suggestion)}")
+        else:
+            self._divergence(verification.records, verification.divergence)
+        if not verification.verified:
+            sys.exit(1)
+
+    def _divergence(self, matching: int, divergence: Divergence | None) -> None:
+        assert divergence is not None, "what is not verified diverges"
+        if "error" in (divergence.replayed or {}):  # nothing was replayed that could be printed beside the recording
+            self.stdout.write(f"Replay differs: {parting_words(divergence)}. Records that match: {matching}.")
+            return
+        self.stdout.write(f"Replay differs at record {divergence.seq}: {parting_words(divergence)}.")
+        self.stdout.write(f"recorded: {json.dumps(divergence.recorded, ensure_ascii=False)}")
+        self.stdout.write(f"replayed: {json.dumps(divergence.replayed, ensure_ascii=False)}")
+
+    def _sweep(self, turn: Turn, said: str, overrides: dict[str, Any], *, as_json: bool) -> None:
+        name, values = _range(said)
+        try:
+            found = suggested_sweep(turn=turn, name=name, values=values, overrides=overrides)
+        except ValidationError as error:
+            raise CommandError(" ".join(error.messages)) from error
+        if as_json:
+            self.stdout.write(_json(found.shown()))
+            return
+        self.stdout.write(f"{name:>20}  {'ends':<20} {'certainty':<11} {'attempts':>8} {'tokens out':>10}  price")
+        for point in found.points:
+            tokens = f"{point.tokens:,}{'+' if point.undecidable else ''}"
+            ends = f"{point.value:>20,}  {'' if point.undecidable else point.word:<20} {point.certainty.value:<11}"
+            row = f"{ends} {point.calls:>8} {tokens:>10}  {money(point.price)}"
+            self.stdout.write(f"{row}{_mark(found, point)}")
+        self.stdout.write(found.words)
+        if found.lead is not None:
+            self.stdout.write(f"Recommended: {name} {found.lead.value:,} ({found.lead.word})")
+        for point in found.recommended:
+            calls = f"{point.calls} call{'' if point.calls == 1 else 's'}"
+            self.stdout.write(f"Recommended: {name} {point.value:,} ({calls}, {point.certainty.value})")
+
+    def _what_if(self, turn: Turn, overrides: dict[str, Any], *, as_json: bool) -> None:
+        try:
+            imagined = turn_what_if(turn=turn, overrides=overrides)
+        except ValidationError as error:
+            raise CommandError(" ".join(error.messages)) from error
+        if as_json:
+            self.stdout.write(_json(imagined.shown(turn)))
+            return
+        self._steps(imagined)
+        self.stdout.write(imagined.turn["verdict"])
+        self._sureness(imagined)
+
+    def _steps(self, imagined: WhatIf) -> None:
+        for record in imagined.recording.records:
+            if isinstance(record.event, Interrupted) and record.provenance is Provenance.DERIVED:
+                break
+            event, origin = event_to_json(record.event), record.provenance.value
+            told = {"event": event, "transitions": record.transitions, "command": record.command, "provenance": origin}
+            for line in lines_of(told):
+                self.stdout.write(f"{record.certainty:>11}  {line}")
+        if imagined.undecidable:
+            self.stdout.write(f"undecidable  {imagined.turn['notice']}")
+
+    def _sureness(self, imagined: WhatIf) -> None:
+        """How certain the whole is, and what it assumes."""
+        certainty = imagined.recording.certainty
+        self.stdout.write(f"{certainty.value.capitalize()}. {MEANINGS[certainty]}")
+        for assumption in imagined.recording.assumes:
+            self.stdout.write(f"- {assumption_and_share(assumption)}.")
+
+
+def _json(shown: Any) -> str:
+    return json.dumps(shown, cls=DjangoJSONEncoder, ensure_ascii=False)
+
+
+def _mark(found: Sweep, point: Point) -> str:
+    """What the value is named for, if for anything."""
+    named = {"certain": found.certain, "likely": found.likely}
+    said = [name for name, each in named.items() if each is not None and each.value == point.value]
+    said = said or [each.word for each in found.suggested if each.known and each.value == point.value]
+    return f"  <- {said[0]}" if said else ""
+
+
+def _range(said: str) -> tuple[str, range]:
+    name, _, values = said.partition("=")
+    try:
+        begin, end, *step = (int(number) for number in values.split(":"))
+        return name, range(begin, end + 1, step[0] if step else 1)
+    except ValueError as error:
+        raise CommandError(
+            f"“{said}” is not a sweep. Write LIMIT=FIRST:LAST or LIMIT=FIRST:LAST:STEP, such as max_tokens=50:1000:50."
+        ) from error
+
+
+def _turn(given: str) -> Turn:
+    try:
+        return selectors.turn_of_any_project(UUID(given))
+    except (ValueError, Turn.DoesNotExist) as error:
+        raise CommandError(f"There is no turn {given}. The timeline and the API show the ids of turns.") from error

@@ -1,0 +1,3 @@
+from tests.dashboard.agents.conftest import connection, project
+
+__all__ = ["connection", "project"]
