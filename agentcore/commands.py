@@ -1,7 +1,7 @@
 """Commands: what the machine requests from its driver, its only output."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from agentcore.messages import ChatRequest, ChatResponse, ToolCall
@@ -47,6 +47,24 @@ class Hold:
     deadline: float | None = None  #: seconds since the turn started; None: for ever
 
 
+@dataclass(frozen=True, slots=True)
+class StopSentence:
+    """The sentence of a stop, around the reason of the criterion that forbade continuing."""
+
+    lead: str = ""  #: how the stored text begins
+    before: str = ""  #: what happened, up to the reason
+    after: str = ""  #: what happened, after the reason
+    ending: str = ""  #: how the stored text ends
+
+    def happened(self, reason: str) -> str:
+        """What happened, as a phrase."""
+        return f"{self.before}{reason}{self.after}"
+
+    def whole(self, reason: str) -> str:
+        """The text as it is stored, with this reason."""
+        return f"{self.lead}{self.happened(reason)}{self.ending}"
+
+
 @quickly_made
 @dataclass(frozen=True, slots=True)
 class Finish:
@@ -61,6 +79,8 @@ class Finish:
     error_message: str = ""  #: in words, without the model's or the user's content
     envelope: Any = None  #: the accepted value of an envelope turn
     calls: tuple[ToolCall, ...] = ()  #: complete calls, for the client to run (`Setup.client_tools`)
+    #: Of a stop by a criterion, what `notice` or `error_message` was made of. It is not stored: a fold makes it again.
+    sentence: StopSentence | None = field(default=None, compare=False)
 
     def __post_init__(self) -> None:
         if self.calls.__class__ is not tuple:

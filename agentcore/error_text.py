@@ -1,18 +1,17 @@
-"""The phrases of a verdict about errors: how many calls failed, what left no other try, what the error policy said."""
+"""What is said of errors and of stops by a criterion: the notice, the error, and the phrases of a verdict."""
 
-from collections.abc import Mapping
-from typing import Any
-
-from agentcore.commands import Finish
-from agentcore.criteria.builtin import stopped_after
+from agentcore.commands import Finish, StopSentence
+from agentcore.criteria.evaluation import ContinuationDecision, ContinuationEvaluation
+from agentcore.criteria.incomplete_answers import NO_RETRY
 from agentcore.error_policy import ErrorHandlingDecision
-from agentcore.machine.judges.evaluate_stop import BLOCKED
+from agentcore.machine.finish import INCOMPLETE
 from agentcore.machine.snapshot import Snapshot
 from agentcore.number_format import count, number
-from agentcore.reason_text import in_plain_words
-from agentcore.reasons import StopReason
+from agentcore.reason_text import evaluation_text, failures_text, would_retry
+from agentcore.reasons import NormalizedStopReason, StopReason
 from agentcore.refusal import Refuser, refuser_of
 from agentcore.resource import LIMIT_OF, no_retry_helps, resource_of
+from agentcore.values import replace
 
 
 def failed(snapshot: Snapshot, end: Finish) -> str:
@@ -23,7 +22,8 @@ def failed(snapshot: Snapshot, end: Finish) -> str:
     if end.stop_reason is StopReason.RETRY_LIMIT and not no_retry_helps(snapshot):
         ran_out += f" (max_retries is {number(snapshot.error_policy.max_retries)})"
     kept = " The partial answer is kept." if snapshot.output_text else ""
-    return f"{ran_out}: {_closed(plainly(snapshot, end.error_message or str(end.error_code)))}{kept}"
+    message = end.error_message if end.sentence is None else end.sentence.whole(_by_setting(snapshot))
+    return f"{ran_out}: {_closed(message or str(end.error_code))}{kept}"
 
 
 def stopped_in_time(snapshot: Snapshot) -> str:
@@ -57,19 +57,72 @@ def _closed(sentence: str) -> str:
     return sentence if sentence.endswith((".", "!", "?")) else f"{sentence}."
 
 
-def plainly(snapshot: Snapshot, told: str) -> str:
-    """What the error policy said with plain words in place of the specification's sentence."""
-    evaluations = snapshot.outcome.evaluations if snapshot.outcome else ()
-    said = next((each for each in evaluations if each.criterion == "ErrorPolicyCriterion"), None)
+def stop_text(snapshot: Snapshot) -> str:
+    """What happened in a turn that a criterion stopped, as a phrase; empty where none did."""
+    sentence = snapshot.end.sentence if snapshot.end else None
+    return "" if sentence is None else _tidied(sentence).happened(reason_of_stop(snapshot))
+
+
+def notice_text(snapshot: Snapshot) -> str:
+    """What stands beside an incomplete answer; empty where nothing does."""
+    end = snapshot.end
+    if end is None or not end.notice:
+        return ""
+    if end.terminal_reason == "interrupted":
+        why = end.error_message
+        return f"This turn was interrupted and cannot continue: {why} The partial answer is kept."
+    if end.sentence is None:
+        return _refused(snapshot) or end.notice
+    return f"{INCOMPLETE}{error_text(snapshot)}" if end.error_message else _whole(snapshot, end.sentence)
+
+
+def error_text(snapshot: Snapshot) -> str:
+    """The error that ended the turn; empty where none did."""
+    end = snapshot.end
+    if end is None or not end.error_message or end.sentence is None:
+        return end.error_message if end else ""
+    return _whole(snapshot, end.sentence)
+
+
+def _whole(snapshot: Snapshot, sentence: StopSentence) -> str:
+    return _tidied(sentence).whole(reason_of_stop(snapshot))
+
+
+def _tidied(sentence: StopSentence) -> StopSentence:
+    """Without the full stop of a tool's message that stands within one of ours."""
+    ends_twice = sentence.after.endswith(".)") and sentence.ending == "."
+    return replace(sentence, after=f"{sentence.after[:-2]})") if ends_twice else sentence
+
+
+def reason_of_stop(snapshot: Snapshot) -> str:
+    """Why the criterion that forbade did so. Of the error policy: how often what failed, and by which setting; or why
+    no retry would have helped."""
+    said = _forbade(snapshot)
+    hopeless = said.bound == NO_RETRY and would_retry(said.context, snapshot)
+    return evaluation_text(said.to_dict(), snapshot) if hopeless else _by_setting(snapshot)
+
+
+def forbidding_reason(snapshot: Snapshot) -> str:
+    """The same as it is recorded; empty where no criterion was asked."""
+    return snapshot.outcome.forbidding_reason() if snapshot.outcome else ""
+
+
+def _by_setting(snapshot: Snapshot) -> str:
+    """The same, where the error policy is the cause even of an error that no retry would have healed: verdicts name its
+    setting, and other words would be a new VERSION."""
+    said = _forbade(snapshot)
     unresolved = snapshot.failure is not None and snapshot.failure.unresolved
-    if said is None or unresolved or "consecutiveFailures" not in said.context:
-        return _refused(snapshot, in_plain_words(told))
+    if said.criterion != "ErrorPolicyCriterion" or unresolved:
+        return evaluation_text(said.to_dict(), snapshot)
     key = f"on_{said.context['errorType']}_error"
     stops = getattr(snapshot.error_policy, key, None) is ErrorHandlingDecision.STOP
     setting = f"{key} set to stop" if stops else f"max_retries set to {number(said.context['maxRetries'])}"
-    # A message of a tool ends as a sentence does, within one of ours.
-    plain = told.replace(said.reason, f"{_failures_in_words(said.context)}, with {setting}").replace(".).", ").")
-    return in_plain_words(plain)
+    return f"{failures_text(said.context)}, with {setting}"
+
+
+def _forbade(snapshot: Snapshot) -> ContinuationEvaluation:
+    evaluations = snapshot.outcome.evaluations if snapshot.outcome else ()
+    return next(each for each in evaluations if each.decision is ContinuationDecision.FORBID)
 
 
 #: Who refused to answer, in place of the provider's block.
@@ -80,22 +133,8 @@ _REFUSED = {
 }
 
 
-def _refused(snapshot: Snapshot, told: str) -> str:
-    refuser = refuser_of(snapshot) if told == BLOCKED else None
-    return told if refuser is None else _REFUSED[refuser]
-
-
-def error_in_words(reason: str, context: Mapping[str, Any]) -> str:
-    """The reason of an error policy's evaluation without the specification's sentence: `tool error, 1 failure;
-    max_retries is 0`; any other reason in plain words. `context`: the numbers of that evaluation."""
-    if "consecutiveFailures" not in context:
-        return in_plain_words(reason)
-    label, most = str(context["errorType"]).capitalize(), context["maxRetries"]
-    stored = stopped_after(label, context["consecutiveFailures"], most)
-    worded = reason.replace(stored, f"{_failures_in_words(context)}; max_retries is {number(most)}")
-    return in_plain_words(worded.replace(f"{label} error", f"{label.replace('_', ' ')} error"))
-
-
-def _failures_in_words(context: Mapping[str, Any]) -> str:
-    kind, failures = str(context["errorType"]).replace("_", " "), context["consecutiveFailures"]
-    return f"{kind} error, {'1 failure' if failures == 1 else f'{number(failures)} failures in a row'}"
+def _refused(snapshot: Snapshot) -> str:
+    """Who refused, of an answer that was; a block that is told as an error has the provider's own words."""
+    blocked = snapshot.end is not None and snapshot.end.terminal_reason == NormalizedStopReason.SAFETY_BLOCKED
+    refuser = refuser_of(snapshot) if blocked and snapshot.failure is None else None
+    return "" if refuser is None else _REFUSED[refuser]

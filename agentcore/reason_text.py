@@ -1,56 +1,163 @@
-"""What readers see in place of reasons whose stored words read badly. A history keeps the words it was judged with, for
-it is verified by them; pages and verdicts show these."""
+"""Reasons in the words that readers see, made of what was judged: the decision, the numbers it was judged by, and the
+turn's state.
 
-import re
-from collections.abc import Mapping
+A history keeps each reason in the sentence it is verified by. That sentence is shown where it reads well, and where the
+turn's state is not known; it is never read.
+"""
 
-#: Reasons as they are stored, and as they are shown.
-_WHOLE: Mapping[str, str] = {
-    "no continuation is being judged": "no truncated answer to continue at this step",
-    "no envelope is being judged": "no structured answer to check at this step",
-    "no answer to look at": "no answer to check at this step",
-    "no reason is not a final reason": "no stop reason to check at this step",
-    "nothing asks to go on": "nothing requests another call",
-    "a criterion forbade going on": "a criterion forbade continuing",
-    "a clean stop and valid": "it ended by itself and is valid",
-    "what cannot be judged is not asked for again": "an answer that cannot be checked is not requested again",
-    "ignored by policy; there is no answer to go on with": "ignored by the error policy; there is no answer to return",
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from agentcore.criteria.envelope_retries import envelope_bound, envelope_cause
+from agentcore.criteria.incomplete_answers import APART, BY_REASONING, NO_RETRY, USED_UP, cut_cause
+from agentcore.envelope import EnvelopeFault
+from agentcore.error_policy import ErrorContext, ErrorHandlingDecision
+from agentcore.errors import ErrorType, ProviderError
+from agentcore.machine.snapshot import Snapshot
+from agentcore.number_format import number
+from agentcore.resource import bound_of
+
+Json = Mapping[str, Any]  #: an evaluation, as `ContinuationEvaluation.to_dict` writes it
+
+_FORBID, _STOP, _ALLOW = "forbid", "stop", "allow"
+
+
+def evaluation_text(said: Json, snapshot: Snapshot | None, error: ProviderError | None = None) -> str:
+    """The reason of an evaluation. `snapshot`: the turn after it, None where it is not known; `error`: the error it was
+    asked about, where that is not the snapshot's."""
+    failure = snapshot.failure if snapshot else None
+    asked = error or (failure.provider if failure else None)
+    made = _MADE.get(said["criterion"])
+    text = made(said, snapshot, asked) if made else None
+    return str(said["reason"]) if text is None else text
+
+
+def failures_text(context: Json) -> str:
+    """`tool error, 1 failure`, `model error, 3 failures in a row`. `context`: what the error policy was asked with."""
+    kind, failures = str(context["errorType"]).replace("_", " "), context["consecutiveFailures"]
+    return f"{kind} error, {'1 failure' if failures == 1 else f'{number(failures)} failures in a row'}"
+
+
+def _steps(said: Json, _snapshot: Snapshot | None, _error: ProviderError | None) -> str | None:
+    used, limit = said["context"].get("used"), said["context"].get("limit")
+    return None if used is None or limit is None else f"{used} of {limit} steps"
+
+
+def _final(said: Json, _snapshot: Snapshot | None, _error: ProviderError | None) -> str | None:
+    none = said["decision"] == _ALLOW and said["context"].get("reason") is None
+    return "no stop reason to check at this step" if none else None
+
+
+def _calls(said: Json, _snapshot: Snapshot | None, _error: ProviderError | None) -> str | None:
+    return "no answer to check at this step" if said["decision"] == _ALLOW else None
+
+
+def _truncation(said: Json, snapshot: Snapshot | None, _error: ProviderError | None) -> str | None:
+    context, bound = said["context"], said["context"].get("bound")
+    if said["decision"] == _ALLOW:
+        return "no truncated answer to continue at this step"
+    if bound == "retry_limit" and _nothing_allowed(context):
+        return _no_call(context, snapshot)
+    if snapshot is None:
+        return None
+    if bound == "repetition":
+        return _idle(snapshot)
+    return _observed(snapshot) if bound in APART else None
+
+
+def _nothing_allowed(context: Json) -> bool:
+    return bool(context.get("used") == 0 and context.get("limit") == 0)
+
+
+def _no_call(context: Json, snapshot: Snapshot | None) -> str | None:
+    """A continuation is judged by tokens too, a repair by its number alone."""
+    if "tokensUsed" in context:
+        return "max_continuations is 0"
+    return None if snapshot is None else f"{snapshot.repairing or 'broken'} tool call; max_tool_repair_attempts is 0"
+
+
+def _idle(snapshot: Snapshot) -> str:
+    """What ended a turn whose last answers added nothing."""
+    many = f"{snapshot.idle_answers} answers in a row, and no text came"
+    if snapshot.eaten:
+        return f"{BY_REASONING} in {many}"
+    if snapshot.refused_as_cut:
+        return f"{USED_UP} in {many}"
+    return f"{snapshot.idle_answers} truncated answers in a row added nothing new"
+
+
+def _observed(snapshot: Snapshot) -> str | None:
+    """Why an observed call takes no other step."""
+    if snapshot.repairing is not None:
+        return f"{snapshot.repairing} tool call; {_NOT_REQUESTED}"
+    cause = cut_cause(snapshot)
+    return None if cause is None else f"{cause.words}; an observed call is not continued"
+
+
+_NOT_REQUESTED = "an observed call is not requested again"
+
+
+def _envelope(said: Json, snapshot: Snapshot | None, _error: ProviderError | None) -> str | None:
+    if said["decision"] == _ALLOW:
+        return "no structured answer to check at this step"
+    if said["decision"] == _STOP:
+        return "it ended by itself and is valid"
+    if said["decision"] != _FORBID:
+        return None
+    fault, bound = said["context"].get("fault"), bound_of(said, snapshot.outcome if snapshot else None)
+    if bound in APART and snapshot is not None and snapshot.watched and not snapshot.limits.schema_rounds:
+        return _observed_envelope(snapshot)
+    if fault == EnvelopeFault.UNKNOWN:
+        return "an answer that cannot be checked is not requested again"
+    return "schema_rounds is 0" if bound == "schema_rounds" and _nothing_allowed(said["context"]) else None
+
+
+def _observed_envelope(snapshot: Snapshot) -> str | None:
+    fault = snapshot.reading.fault if snapshot.reading else None
+    if fault is None or envelope_bound(snapshot, fault) is None:
+        return None
+    return "; ".join(filter(None, (envelope_cause(snapshot).words, _NOT_REQUESTED)))
+
+
+def _errors(said: Json, snapshot: Snapshot | None, error: ProviderError | None) -> str | None:
+    context = said["context"]
+    unresolved = snapshot is not None and snapshot.failure is not None and snapshot.failure.unresolved
+    if unresolved or not context.get("consecutiveFailures"):
+        return None
+    kind = f"{context['errorType'].capitalize().replace('_', ' ')} error"
+    match context.get("handling"):
+        case ErrorHandlingDecision.RETRY:
+            return f"{kind}, retrying ({context['consecutiveFailures']}/{context['maxRetries']})"
+        case ErrorHandlingDecision.IGNORE:
+            return f"{kind} ignored by policy"
+        case _:
+            return _stopped(said, snapshot, error)
+
+
+def _stopped(said: Json, snapshot: Snapshot | None, error: ProviderError | None) -> str | None:
+    """The error policy stops: because of the number of failures, because it says so, or because no retry helps."""
+    context, bound = said["context"], bound_of(said, snapshot.outcome if snapshot else None)
+    if bound == NO_RETRY and would_retry(context, snapshot):
+        no_use = error is not None and not error.retryable
+        return f"the same request would fail again ({error.kind})" if error is not None and no_use else None
+    if snapshot is None and bound != "max_retries":
+        return None  # the resolver of the error's context may have failed
+    return f"{failures_text(context)}; max_retries is {number(context['maxRetries'])}"
+
+
+def would_retry(context: Json, snapshot: Snapshot | None) -> bool:
+    """Whether the policy alone would have retried; as far as is known."""
+    if snapshot is None:
+        return True
+    asked = ErrorContext(ErrorType(context["errorType"]), context["consecutiveFailures"], context["totalFailures"])
+    return snapshot.error_policy.evaluate(asked) is ErrorHandlingDecision.RETRY
+
+
+_MADE: Mapping[str, Callable[[Json, Snapshot | None, ProviderError | None], str | None]] = {
+    "TruncationCriterion": _truncation,
+    "EnvelopeCriterion": _envelope,
+    "StepsLimit": _steps,
+    "FinishReasonCheck": _final,
+    "ErrorPolicyCriterion": _errors,
+    "ToolCallPresenceCheck": _calls,
 }
-#: The same of parts of a reason or a notice.
-_PARTS: tuple[tuple[str, str], ...] = (
-    (r"\bthe provider said no stop reason\b", "the provider gave no stop reason"),
-    (r"\b0 of 0 continuations used", "max_continuations is 0"),
-    (r"\b0 of 0 repairs used", "max_tool_repair_attempts is 0"),
-    (r"\b0 of 0 envelope retries used", "schema_rounds is 0"),
-    (r"\b(\d+) cut answers running\b", r"\1 truncated answers in a row"),
-    (r"\bin (\d+) answers running\b", r"in \1 answers in a row"),
-    (r"\ba call that is only watched is not asked again\b", "an observed call is not requested again"),
-    (r"\ba call that is only watched is not continued\b", "an observed call is not continued"),
-    (r"\b(\d+) of (\d+) iterations\b", r"\1 of \2 steps"),
-    (r"^iteration (\d+) of (\d+)$", r"step \1 of \2"),
-    (r"; who asked runs them$", "; the caller runs them"),
-    (r"\bretrying cannot heal this error\b", "the same request would fail again"),
-    (r"^This turn was interrupted and cannot go on: ", "This turn was interrupted and cannot continue: "),
-    (r" What had been said is kept\.$", " The partial answer is kept."),
-)
-_ANY = re.compile("|".join(f"(?:{pattern})" for pattern, _ in _PARTS))
-_COMPILED = tuple((re.compile(pattern), words) for pattern, words in _PARTS)
-
-#: What stands in a reason for the cap of a next call.
-_CAP = re.compile(r"^((?:continuation|repair) \d+ of \d+), \d+ tokens$")
-
-
-def without_cap(reason: str) -> str:
-    """A stored reason of a call for which nobody set a cap, without the number that Whystop calculates with."""
-    return _CAP.sub(r"\1, no max_tokens set", reason)
-
-
-def in_plain_words(reason: str) -> str:
-    """A stored reason or notice as it is shown; one that reads well stays as it is."""
-    if (whole := _WHOLE.get(reason)) is not None:
-        return whole
-    if _ANY.search(reason) is None:
-        return reason
-    for pattern, words in _COMPILED:
-        reason = pattern.sub(words, reason)
-    return reason

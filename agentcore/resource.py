@@ -6,8 +6,8 @@ Told by the last judgement: by the criterion that settled it, and the numbers it
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from agentcore.criteria.envelope_retries import rounds_used
-from agentcore.criteria.incomplete_answers import APART, MAX_TOKENS, NO_RETRY, names_bounds
+from agentcore.criteria.incomplete_answers import APART, MAX_TOKENS, NO_RETRY
+from agentcore.criteria.outcome import ContinuationOutcome
 from agentcore.errors import ErrorType
 from agentcore.machine.snapshot import Snapshot
 from agentcore.reasons import NormalizedStopReason, StopReason
@@ -64,7 +64,7 @@ def resource_of(snapshot: Snapshot) -> str | None:
         return None
     floor = snapshot.setup.output_floor if snapshot.setup else 1
     reasons = (end.terminal_reason, end.stop_reason.value, snapshot.model_stop_reason)
-    return resource_in(outcome.to_dict(), *reasons, floor=floor, hopeless=no_retry_helps(snapshot))
+    return resource_in(outcome.to_dict(), *reasons, floor=floor, hopeless=no_retry_helps(snapshot), judged=outcome)
 
 
 def idle_in_words(snapshot: Snapshot) -> str:
@@ -87,15 +87,12 @@ def out_of_time(snapshot: Snapshot) -> bool:
 
 def no_retry_helps(snapshot: Snapshot) -> bool:
     """Whether the error that ended the turn would not have been retried under any max_retries: it is permanent, or the
-    provider asks to wait for longer than the policy waits. Rules before revision 5 say that in a message alone."""
+    provider asks to wait for longer than the policy waits."""
     error = snapshot.failure.provider if snapshot.failure else None
     if error is None or not error.retryable:
         return error is not None
-    if names_bounds(snapshot):
-        said = snapshot.outcome.get_evaluation_for("ErrorPolicyCriterion") if snapshot.outcome else None
-        return said is not None and bool(said.context.get("bound") == NO_RETRY)
-    told = snapshot.end.error_message if snapshot.end else error.message
-    return error.retry_after is not None and told != error.message
+    said = snapshot.outcome.get_evaluation_for("ErrorPolicyCriterion") if snapshot.outcome else None
+    return said is not None and NO_RETRY in (said.bound, said.context.get("bound"))
 
 
 def resource_in(
@@ -106,9 +103,10 @@ def resource_in(
     *,
     floor: int = 1,
     hopeless: bool = False,
+    judged: ContinuationOutcome | None = None,
 ) -> str | None:
     """The same of a judgement as it is stored (`ContinuationOutcome.to_dict`). `floor`: the smallest output limit the
-    dialect takes, in tokens; `hopeless`: no retry could have helped against its error."""
+    dialect takes, in tokens; `hopeless`: no retry could have helped against its error; `judged`: see `bound_of`."""
     said = next((one for one in outcome["evaluations"] if one["criterion"] == outcome["resolvedBy"]), None)
     if terminal_reason in _UNBOUND or said is None or said["decision"] != "forbid":
         return None
@@ -117,19 +115,20 @@ def resource_in(
     if (by_name := LIMIT_OF.get(said["criterion"])) is not None:
         return by_name
     reader = _READERS.get(said["criterion"])
-    return reader(said, terminal_reason, stop_reason, model_stop_reason, floor) if reader else None
+    if reader is None:
+        return None
+    return reader(said, bound_of(said, judged), terminal_reason, stop_reason, model_stop_reason, floor)
 
 
-def bound_of(said: Json) -> str | None:
+def bound_of(said: Json, judged: ContinuationOutcome | None) -> str | None:
     """What an evaluation that forbade names as its cause, mostly a limit; None where it names none.
 
-    Rules before revision 5 say of an envelope's rounds in words alone that they were used up."""
-    context = said["context"]
-    if said["criterion"] == "EnvelopeCriterion" and "bound" not in context:
-        worded = said["reason"] == rounds_used(context.get("used", 0), context.get("limit", 0))
-        return "schema_rounds" if worded else None
-    bound = context.get("bound")
-    return None if bound is None else str(bound)
+    `judged`: the same judgement as this core makes it again, for rules before revision 5 do not store every bound."""
+    if "bound" in said["context"]:
+        bound = said["context"]["bound"]
+        return None if bound is None else str(bound)
+    again = judged.get_evaluation_for(said["criterion"]) if judged is not None else None
+    return again.bound if again is not None and again.decision == said["decision"] else None
 
 
 def _apart(bound: str | None) -> str | None:
@@ -137,9 +136,10 @@ def _apart(bound: str | None) -> str | None:
     return MAX_TOKENS if bound == MAX_TOKENS else None
 
 
-def _truncation(said: Json, terminal_reason: str, _stop: str, _model: str | None, floor: int) -> str | None:
+def _truncation(
+    said: Json, bound: str | None, terminal_reason: str, _stop: str, _model: str | None, floor: int
+) -> str | None:
     context = said["context"]
-    bound = context.get("bound")
     if bound in APART:
         return _apart(bound)
     if terminal_reason == "tool_repair_failed":
@@ -151,8 +151,9 @@ def _truncation(said: Json, terminal_reason: str, _stop: str, _model: str | None
     return _BOUND.get(str(bound))
 
 
-def _envelope(said: Json, _terminal: str, _stop: str, model_stop_reason: str | None, _floor: int) -> str | None:
-    bound = bound_of(said)
+def _envelope(
+    said: Json, bound: str | None, _terminal: str, _stop: str, model_stop_reason: str | None, _floor: int
+) -> str | None:
     if bound in APART:
         return _apart(bound)
     if bound is not None:
@@ -162,11 +163,13 @@ def _envelope(said: Json, _terminal: str, _stop: str, model_stop_reason: str | N
     return "max_output_tokens" if cut else None
 
 
-def _errors(_said: Json, _terminal: str, stop_reason: str, _model: str | None, _floor: int) -> str | None:
+def _errors(
+    _said: Json, _bound: str | None, _terminal: str, stop_reason: str, _model: str | None, _floor: int
+) -> str | None:
     return "max_retries" if stop_reason == StopReason.RETRY_LIMIT else None
 
 
-_READERS: Mapping[str, Callable[[Json, str, str, str | None, int], str | None]] = {
+_READERS: Mapping[str, Callable[[Json, str | None, str, str, str | None, int], str | None]] = {
     "TruncationCriterion": _truncation,
     "EnvelopeCriterion": _envelope,
     "ErrorPolicyCriterion": _errors,

@@ -14,7 +14,7 @@ from operator import attrgetter
 from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
 
 from agentcore.argument_validation import unchecked
-from agentcore.commands import CallModel, Command, Observation
+from agentcore.commands import CallModel, Command, Finish, Observation
 from agentcore.criteria.evaluation import ContinuationEvaluation
 from agentcore.criteria.outcome import ContinuationOutcome
 from agentcore.errors import RecordingError
@@ -39,7 +39,12 @@ _PLAIN = frozenset({str, int, float, bool, types.NoneType})  #: JSON already; as
 _NOT_COPIED = frozenset({(ToolSpec, "schema")}) | {
     (cls, name) for cls in (Setup, ChatRequest) for name in ("envelope_schema", "extra")
 }
-_LEFT_OUT: Mapping[type, frozenset[str]] = {Policy: frozenset({"validate", "repair", "criteria", "resolver"})}
+#: What is not stored: it comes from outside, or judging the same event makes it again.
+_LEFT_OUT: Mapping[type, frozenset[str]] = {
+    Policy: frozenset({"validate", "repair", "criteria", "resolver"}),
+    Finish: frozenset({"sentence"}),
+    ContinuationEvaluation: frozenset({"bound"}),
+}
 
 
 def type_name(cls: type) -> str:

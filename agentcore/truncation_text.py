@@ -45,6 +45,12 @@ def where(snapshot: Snapshot) -> str:
     return where_cut(snapshot.response, snapshot.sent_cap)
 
 
+def tells_where(snapshot: Snapshot) -> bool:
+    """Whether `where` names a number of tokens."""
+    used = snapshot.response.usage.output_tokens if snapshot.response and snapshot.response.usage else 0
+    return snapshot.sent_cap is not None or bool(used)
+
+
 def of_call(snapshot: Snapshot) -> str:
     """What of its cap the last answer used."""
     assert snapshot.response is not None, "a cut answer was answered"

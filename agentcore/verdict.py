@@ -10,11 +10,9 @@ from agentcore.commands import Finish
 from agentcore.completed_verdict import completed
 from agentcore.criteria.envelope_retries import no_cap_grows
 from agentcore.criteria.incomplete_answers import completion_spent
-from agentcore.error_text import failed, plainly, stopped_in_time
-from agentcore.machine.finish import INCOMPLETE
+from agentcore.error_text import error_text, failed, forbidding_reason, reason_of_stop, stop_text, stopped_in_time
 from agentcore.machine.snapshot import Snapshot
 from agentcore.number_format import count, number, times
-from agentcore.reason_text import in_plain_words
 from agentcore.reasons import TurnStatus
 from agentcore.refusal import Refuser, refuser_of
 from agentcore.remedies import Raise
@@ -28,6 +26,7 @@ from agentcore.truncation_text import (
     how_cut,
     of_call,
     of_raised_call,
+    tells_where,
     where,
 )
 from agentcore.verdict_parts import Verdict
@@ -61,7 +60,7 @@ def _retry_limit(snapshot: Snapshot, _end: Finish) -> Verdict:
     used, limit = snapshot.spent.continuations, snapshot.limits.max_continuations
     below = below_caps(snapshot)
     place = where(snapshot) if below else ""
-    last = f", {'the last time ' if used and place.startswith('at ') else ''}{place}" if below else ""
+    last = f", {'the last time ' if used and tells_where(snapshot) else ''}{place}" if below else ""
     more = [Raise("max_continuations", max(used, limit) + 1)]  # a limit may be lowered below what was used by then
     if completion_spent(snapshot):
         more.append(Raise("max_total_completion_tokens"))
@@ -143,14 +142,19 @@ def _repair(snapshot: Snapshot, _end: Finish) -> Verdict:
 
 def _forbidden(snapshot: Snapshot, end: Finish) -> Verdict:
     by = snapshot.outcome.resolved_by if snapshot.outcome else "a criterion"
-    told = (end.notice or end.error_message).removeprefix(INCOMPLETE)
     if by == "ErrorPolicyCriterion":
-        return Verdict("Stopped", f" by the error policy: {plainly(snapshot, told)}", *would_be_told(snapshot))
+        told = error_text(snapshot) or f"{stop_text(snapshot)}."
+        return Verdict("Stopped", f" by the error policy: {told}", *would_be_told(snapshot))
     if by not in LIMIT_OF:
+        told = end.error_message or _happened(end, forbidding_reason(snapshot))
         return Verdict("Stopped", f" by {by}: {told}")
-    return Verdict(
-        "Stopped", f" at {LIMIT_OF[by]}: {in_plain_words(told)}", *would_continue(snapshot, Raise(LIMIT_OF[by]))
-    )
+    told = end.error_message or _happened(end, reason_of_stop(snapshot))
+    return Verdict("Stopped", f" at {LIMIT_OF[by]}: {told}", *would_continue(snapshot, Raise(LIMIT_OF[by])))
+
+
+def _happened(end: Finish, reason: str) -> str:
+    """What happened, as a sentence, with this reason of the criterion that forbade."""
+    return f"{reason if end.sentence is None else end.sentence.happened(reason)}."
 
 
 def _error(snapshot: Snapshot, end: Finish) -> Verdict:
@@ -196,7 +200,7 @@ def _interrupted(snapshot: Snapshot, end: Finish) -> Verdict:
 def _other(snapshot: Snapshot, end: Finish) -> Verdict:
     if end.status is TurnStatus.FAILED:
         calls = count(snapshot.spent.envelope_retries + 1, "call")
-        why = end.error_message.removeprefix("No valid envelope: ")
+        why = end.error_message if end.sentence is None else _happened(end, forbidding_reason(snapshot))
         cut = end.error_code == "envelope_truncation_unrecoverable" and no_cap_grows(snapshot)
         return Verdict("", f"No valid envelope after {calls}: {why}", _MAY_HELP if cut else "")
     return Verdict("", f"Ended by {end.terminal_reason}.")

@@ -17,7 +17,7 @@ from agentcore.error_policy import ErrorContext, ErrorHandlingDecision, ErrorPol
 from agentcore.machine.snapshot import Snapshot
 from agentcore.machine.states import State
 from agentcore.reasons import NormalizedStopReason, StopReason
-from agentcore.values import settle
+from agentcore.values import replace, settle
 
 FORBID, ALLOW = ContinuationDecision.FORBID, ContinuationDecision.ALLOW
 REQUEST, STOP = ContinuationDecision.REQUEST, ContinuationDecision.STOP
@@ -128,7 +128,9 @@ class ErrorPolicyCriterion:
         context, policy = state.error_context(), state.error_policy
         handling, hopeless = self._handling(state)
         ran_out = not hopeless and policy.configured(context.type) is ErrorHandlingDecision.RETRY
-        return _answer(
+        bound = self._bound(state, ran_out=ran_out)
+        stored = {"bound": bound} if bound is not None and names_bounds(state) else {}
+        said = _answer(
             self,
             self.decide(state),
             hopeless or _error_reason(context, handling, policy.max_retries),
@@ -139,16 +141,17 @@ class ErrorPolicyCriterion:
             maxRetries=policy.max_retries,
             handling=handling.value,
             toolName=context.tool_name,
-            **self._bound(state, ran_out=ran_out),
+            **stored,
         )
+        return said if bound is None or stored else replace(said, bound=bound)
 
-    def _bound(self, state: Snapshot, *, ran_out: bool) -> dict[str, str]:
+    def _bound(self, state: Snapshot, *, ran_out: bool) -> str | None:
         """What forbids another try, where no policy does: `max_retries`, or that none would help."""
-        if state.failure is None or not names_bounds(state):
-            return {}
+        if state.failure is None:
+            return None
         if self._hopeless(state):
-            return {"bound": NO_RETRY}
-        return {"bound": "max_retries"} if ran_out and self.decide(state) is FORBID else {}
+            return NO_RETRY
+        return "max_retries" if ran_out and self.decide(state) is FORBID else None
 
     def _handling(self, state: Snapshot) -> tuple[ErrorHandlingDecision, str | None]:
         """What is done about the error, and why no retry could help, where that is why it is not retried."""
@@ -176,22 +179,17 @@ def _no_error(policy: ErrorPolicy, _max_retries: int) -> ContinuationEvaluation:
 
 
 def _error_reason(context: ErrorContext, handling: ErrorHandlingDecision, max_retries: int) -> str:
-    """The sentences of the spec's `buildReason`."""
+    """The sentences of the spec's `buildReason`. They are stored; readers get `reason_text.evaluation_text`."""
     if context.consecutive_failures == 0:
         return "No errors present"
     label, failures = context.type.value.capitalize(), context.consecutive_failures
     match handling:
         case ErrorHandlingDecision.STOP:
-            return stopped_after(label, failures, max_retries)
+            return f"{label} error after {failures} consecutive failures (max: {max_retries})"
         case ErrorHandlingDecision.RETRY:
             return f"{label} error, retrying ({failures}/{max_retries})"
         case ErrorHandlingDecision.IGNORE:
             return f"{label} error ignored by policy"
-
-
-def stopped_after(label: str, failures: int, max_retries: int) -> str:
-    """The spec's sentence where the error policy stops. It is stored; readers get `error_text.error_in_words`."""
-    return f"{label} error after {failures} consecutive failures (max: {max_retries})"
 
 
 @strict()

@@ -12,7 +12,8 @@ from agentcore.criteria.incomplete_answers import (
     CUT_BELOW_CAP,
     INVALID_ENVELOPE,
     WATCHED,
-    cut_apart,
+    Cause,
+    cut_cause,
     names_bounds,
     of_call,
 )
@@ -20,6 +21,7 @@ from agentcore.envelope import EnvelopeFault
 from agentcore.machine.snapshot import Snapshot
 from agentcore.machine.states import State
 from agentcore.reasons import NormalizedStopReason, StopReason
+from agentcore.values import replace
 
 FORBID, ALLOW = ContinuationDecision.FORBID, ContinuationDecision.ALLOW
 REQUEST, STOP = ContinuationDecision.REQUEST, ContinuationDecision.STOP
@@ -49,25 +51,21 @@ class EnvelopeCriterion:
         context: dict[str, Any] = {"used": used, "limit": limit, "fault": reading.fault}
         if reading.fault is None:
             return _answer(self, STOP, "a clean stop and valid", **context)
-        reason = rounds_used(used, limit)
+        reason = f"{used} of {limit} envelope retries used"
         if (apart := _envelope_apart(state, reading.fault)) is not None:
-            bound, stop, reason = apart
-            return _answer(self, FORBID, reason, stop, bound=bound, **context, **of_call(state))
+            cause, stop, reason = apart
+            return _answer(self, FORBID, reason, stop, bound=cause, **context, **of_call(state))
         if self.decide(state) is FORBID:
             hopeless = _hopeless_envelope(state, reading.fault)
             stop = StopReason.ERROR if reading.fault is EnvelopeFault.UNKNOWN else StopReason.RETRY_LIMIT
+            bound = envelope_bound(state, reading.fault)
             if names_bounds(state):
-                context["bound"] = envelope_bound(state, reading.fault)
-            return _answer(self, FORBID, hopeless or reason, stop, **context)
+                context["bound"] = bound
+            return replace(_answer(self, FORBID, hopeless or reason, stop, **context), bound=bound)
         return _answer(self, REQUEST, f"{reading.summary}; {reason}", **context)
 
 
 _NO_ENVELOPE = _answer(EnvelopeCriterion(), ALLOW, "no envelope is being judged")
-
-
-def rounds_used(used: int, limit: int) -> str:
-    """What is said of the rounds where they alone decide."""
-    return f"{used} of {limit} envelope retries used"
 
 
 def envelope_bound(state: Snapshot, fault: EnvelopeFault) -> str | None:
@@ -110,6 +108,9 @@ def _envelope_apart(state: Snapshot, fault: EnvelopeFault) -> tuple[str, StopRea
         return None
     if envelope_bound(state, fault) is None:
         return None
-    if (cut := cut_apart(state, "asked again")) is not None:
-        return cut
-    return INVALID_ENVELOPE, StopReason.FINISH_REASON, f"{WATCHED} asked again"
+    return envelope_cause(state).told_as(WATCHED.format("asked again"))
+
+
+def envelope_cause(state: Snapshot) -> Cause:
+    """Why an observed call has no valid envelope: it was cut, or no envelope."""
+    return cut_cause(state) or Cause(INVALID_ENVELOPE)

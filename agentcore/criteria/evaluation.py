@@ -52,6 +52,9 @@ class ContinuationEvaluation:
     context: Mapping[str, Any] = field(default_factory=dict)  #: the numbers it was judged by, as JSON types
     stop_reason: StopReason | None = None
     message: str | None = None
+    #: Of a Forbid of the built-in criteria, the limit (or other cause) that bound. Rules before revision 5 do not store
+    #: it in `context`, so it is stored nowhere else: judging the same event makes it again.
+    bound: str | None = field(default=None, compare=False)
 
     @classmethod
     def from_decision(cls, criterion: str, decision: ContinuationDecision) -> "ContinuationEvaluation":
@@ -72,7 +75,7 @@ class ContinuationEvaluation:
         **context: Any,
     ) -> "ContinuationEvaluation":
         """What this criterion says; `stop` is what its Forbid means, `context` the numbers it was judged by."""
-        return cls(type(criterion).__name__, decision, reason, context, stop)
+        return cls(type(criterion).__name__, decision, reason, context, stop, bound=context.get("bound"))
 
     def check(self) -> None:
         """Raise `WrongInput` where a part could not be stored with the turn."""

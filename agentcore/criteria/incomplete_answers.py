@@ -4,7 +4,7 @@ It is built in, as those of `agentcore.criteria.builtin`, and decides and explai
 """
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from agentcore.argument_validation import strict
 from agentcore.criteria.evaluation import ContinuationDecision, ContinuationEvaluation
@@ -34,10 +34,10 @@ INVALID_ENVELOPE = "invalid_envelope"
 APART = frozenset({MAX_TOKENS, CUT_BELOW_CAP, BROKEN_TOOL_CALL, INVALID_ENVELOPE})
 #: `bound` of an error that no number of retries heals.
 NO_RETRY = "no_retry"
-#: How the reason begins of an end by answers that added nothing, where that was no repetition.
+#: What used up the calls of an end by answers that added nothing, where that was no repetition.
 BY_REASONING, USED_UP = "reasoning used up max_tokens", "max_tokens was used up"
-#: How the reason begins of a step that an observed call cannot take.
-WATCHED = "a call that is only watched is not"
+#: The stored reason why an observed call takes no other step.
+WATCHED = "a call that is only watched is not {}"
 
 
 @strict()
@@ -94,7 +94,7 @@ class TruncationCriterion:
         reason = f"{state.repairing or 'broken'} tool call; {used} of {limit} repairs used"
         if state.watched and limit == 0:
             bound = MAX_TOKENS if state.repairing is CallIssue.TRUNCATED else BROKEN_TOOL_CALL
-            reason = f"{state.repairing or 'broken'} tool call; {WATCHED} asked again"
+            reason = f"{state.repairing or 'broken'} tool call; {WATCHED.format('asked again')}"
             return _answer(self, FORBID, reason, StopReason.FINISH_REASON, bound=bound, **of_call(state))
         if self.decide(state) is FORBID:
             return _answer(self, FORBID, reason, StopReason.RETRY_LIMIT, bound="retry_limit", used=used, limit=limit)
@@ -151,8 +151,8 @@ _NO_CONTINUATION = _answer(TruncationCriterion(), ALLOW, "no continuation is bei
 def _continuation_bound(state: Snapshot) -> tuple[str, StopReason, str] | None:
     """Which limit forbids another continuation: its trigger's word, the agent's stop reason, a sentence."""
     spent, limits = state.spent, state.limits
-    if spent.continuations >= limits.max_continuations and (apart := cut_apart(state, "continued")) is not None:
-        return apart
+    if spent.continuations >= limits.max_continuations and (cause := cut_cause(state)) is not None:
+        return cause.told_as(WATCHED.format("continued"))
     if spent.continuations >= limits.max_continuations:
         reason = f"{spent.continuations} of {limits.max_continuations} continuations used"
         return "retry_limit", StopReason.RETRY_LIMIT, reason
@@ -170,20 +170,26 @@ def _continuation_bound(state: Snapshot) -> tuple[str, StopReason, str] | None:
     return None
 
 
-def cut_apart(state: Snapshot, asked: str) -> tuple[str, StopReason, str] | None:
-    """What truncated the answer of an observed call, which no limit on continuations has ended.
+class Cause(NamedTuple):
+    """What ended the answer of an observed call, which no limit of ours has ended. `words`: how it was cut."""
 
-    `asked`: what a call in *continue* mode would have done, such as `continued`.
-    """
+    bound: str  #: one of `APART`
+    words: str = ""
+
+    def told_as(self, not_done: str) -> tuple[str, StopReason, str]:
+        """The bound, the agent's stop reason and the sentence, which ends with the step that is not taken."""
+        return self.bound, StopReason.FINISH_REASON, "; ".join(filter(None, (self.words, not_done)))
+
+
+def cut_cause(state: Snapshot) -> Cause | None:
+    """What truncated the answer of an observed call; None where it was not cut, or the call was not observed."""
     if not state.watched or not _is_cut(state):
         return None
     if state.cut_below_cap:
         assert state.response is not None, "it was answered"
-        reason = f"cut off {where_cut(state.response, state.sent_cap)}; {WATCHED} {asked}"
-        return CUT_BELOW_CAP, StopReason.FINISH_REASON, reason
+        return Cause(CUT_BELOW_CAP, f"cut off {where_cut(state.response, state.sent_cap)}")
     by = BY_REASONING if state.eaten else "cut off by max_tokens"
-    used = f", {_used(state)} used" if _tells_used(state) else ""
-    return MAX_TOKENS, StopReason.FINISH_REASON, f"{by}{used}; {WATCHED} {asked}"
+    return Cause(MAX_TOKENS, f"{by}, {_used(state)} used" if _tells_used(state) else by)
 
 
 def _is_cut(state: Snapshot) -> bool:

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from agentcore.commands import Finish, Observation
+from agentcore.commands import Finish, Observation, StopSentence
 from agentcore.criteria.outcome import ContinuationOutcome, decided
 from agentcore.machine.snapshot import Snapshot
 from agentcore.machine.states import State
@@ -62,10 +62,21 @@ def _expects_text(snapshot: Snapshot) -> bool:
     return snapshot.call is None or snapshot.call.max_tokens > 0
 
 
-def partial(snapshot: Snapshot, stop_reason: StopReason, terminal_reason: str, why: str) -> Snapshot:
-    """The turn stops here with what it has, and a notice that says so."""
-    notice = f"{INCOMPLETE}{why}."
-    return finished(snapshot, TurnStatus.PARTIAL, stop_reason, terminal_reason, notice=notice)
+def partial(
+    snapshot: Snapshot, stop_reason: StopReason, terminal_reason: str, why: str, *, before: str = "", after: str = ""
+) -> Snapshot:
+    """The turn stops here with what it has, and a notice that says so: why a criterion forbade, with what stands before
+    and after that."""
+    sentence = StopSentence(INCOMPLETE, before, after, ".")
+    more = {"notice": sentence.whole(why), "sentence": sentence}
+    return finished(snapshot, TurnStatus.PARTIAL, stop_reason, terminal_reason, **more)
+
+
+def happened(ended: Snapshot, why: str) -> str:
+    """What happened, as the notice of a partial turn says it."""
+    assert ended.end is not None, "it has ended"
+    assert ended.end.sentence is not None, "a criterion forbade"
+    return ended.end.sentence.happened(why)
 
 
 def aborted(snapshot: Snapshot, terminal_reason: str, why: str) -> Snapshot:
@@ -93,9 +104,16 @@ def refused(snapshot: Snapshot) -> tuple[Snapshot, tuple[Observation, ...]]:
     return end, (Observation("envelope.refusal", fields),)
 
 
-def failed(snapshot: Snapshot, stop_reason: StopReason, message: str, code: str | None) -> Snapshot:
-    """An error ends the turn: a partial one where there is text, which is kept."""
-    more = {"error_code": code, "error_message": message}
+def failed(
+    snapshot: Snapshot,
+    stop_reason: StopReason,
+    message: str,
+    code: str | None,
+    sentence: StopSentence | None = None,
+) -> Snapshot:
+    """An error ends the turn: a partial one where there is text, which is kept. `sentence`: what the message was made
+    of, where it quotes a criterion."""
+    more = {"error_code": code, "error_message": message, "sentence": sentence}
     if snapshot.output_text:
         notice = f"{INCOMPLETE}{message}"
         return finished(snapshot, TurnStatus.PARTIAL, stop_reason, "provider_error", notice=notice, **more)

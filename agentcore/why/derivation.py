@@ -9,14 +9,15 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from agentcore.error_text import error_in_words
 from agentcore.machine.states import State
+from agentcore.reason_text import evaluation_text
 from agentcore.replay.record_spans import Span, fold
 from agentcore.replay.recording import Recording
 from agentcore.resource import no_retry_helps, resource_in
 from agentcore.why.evidence import clauses_of, evaluations_of, inputs_of, model_input, unjudged_inputs
 from agentcore.why.max_tokens_claim import claim_of
 from agentcore.why.transition_case import Case, case_of
+from agentcore.why.transition_text import transition_text
 from agentcore.why.tree import Fact, Kind, Node
 
 _DECIDED = {
@@ -39,6 +40,7 @@ class Derivation:
     raw_model_reason: str | None  #: the provider's own word
     seq: int  #: of the record that decided
     number: int
+    reason: str  #: of the transition that decided, in words
     tree: Node  #: its root, the terminal state
 
     @property
@@ -64,6 +66,7 @@ def derive(recording: Recording, spans: tuple[Span, ...] | None = None) -> Deriv
         raw_model_reason=raw,
         seq=span.record.seq,
         number=number,
+        reason=transition["reason"] if case is None else transition_text(case),
         tree=_terminal(recording, spans, _Found(span, number, transition, case), end),
     )
 
@@ -102,7 +105,8 @@ def _resource(case: Case | None, end: Mapping[str, Any], model: str | None) -> s
     known = case.snapshot
     floor = known.setup.output_floor if known and known.setup else 1
     reasons = (end["terminal_reason"], end["stop_reason"], model)
-    return resource_in(case.outcome, *reasons, floor=floor, hopeless=known is not None and no_retry_helps(known))
+    hopeless, judged = known is not None and no_retry_helps(known), known.outcome if known else None
+    return resource_in(case.outcome, *reasons, floor=floor, hopeless=hopeless, judged=judged)
 
 
 def _terminal(recording: Recording, spans: tuple[Span, ...], found: _Found, end: Mapping[str, Any]) -> Node:
@@ -144,7 +148,7 @@ def _because(recording: Recording, spans: tuple[Span, ...], found: _Found, case:
         return
     for place, evaluation in enumerate(said):
         clauses = clauses_of(case, evaluation, recording, spans)
-        inputs, reason = inputs_of(case, evaluation), error_in_words(evaluation["reason"], evaluation["context"])
+        inputs, reason = inputs_of(case, evaluation), evaluation_text(evaluation, case.snapshot, case.error)
         yield Node(
             Kind.EVALUATION,
             evaluation["criterion"],

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 from agentcore.error_policy import ErrorHandlingDecision
-from agentcore.reason_text import in_plain_words
+from agentcore.reason_text import evaluation_text
 from agentcore.reasons import NormalizedStopReason
 from agentcore.why.guard_status import Stand
 from agentcore.why.limit_usage import amounts_of, missing
@@ -70,7 +70,7 @@ def stops(*, with_text: bool) -> Look:
         if not _asked(case):
             return Stand(False, "the error is a stop reason")
         if case.forbade:
-            forbade = in_plain_words(case.forbade[0]["reason"])
+            forbade = evaluation_text(case.forbade[0], case.snapshot, case.error)
             return _of_text(case, with_text=with_text) or Stand(True, forbade, counted=True)
         amount = amounts_of(case).get("max_retries")
         if amount is None or _handling(case) != ErrorHandlingDecision.RETRY:
@@ -114,6 +114,6 @@ def retries(case: Case) -> Stand:
         return Stand(_handling(case) == ErrorHandlingDecision.RETRY, _policy_says(case))
     lack = missing(case)
     if lack.stubborn:
-        return Stand(False, in_plain_words(case.forbade[0]["reason"]))
+        return Stand(False, evaluation_text(case.forbade[0], case.snapshot, case.error))
     used = ", ".join(amount.words for amount in lack.limits)
     return Stand(False, f"{used}; {lack.words}", counted=True)

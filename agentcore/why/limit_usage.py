@@ -20,7 +20,7 @@ UNITS: Mapping[str, str] = {
     "max_total_completion_tokens": "completion token",
     "max_total_output_chars": "character",
     "max_tool_repair_attempts": "tool repair",
-    "max_steps": "iteration",
+    "max_steps": "step",
     "max_total_tokens": "token in and out",
     "max_seconds": "second",
     "schema_rounds": "envelope retry",
@@ -249,7 +249,7 @@ _OWN: Mapping[str, tuple[str, ...]] = {
 def _hopeless(case: Case, said: Json) -> bool:
     """Whether no number of tries would have helped, as the evaluation says."""
     if said["criterion"] == "EnvelopeCriterion":
-        return bound_of(said) not in ("schema_rounds", *APART)
+        return bound_of(said, case.snapshot.outcome if case.snapshot else None) not in ("schema_rounds", *APART)
     if said["criterion"] == "ErrorPolicyCriterion":
         return not _retries(case)
     return False

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 from agentcore.machine.states import State, Trigger
-from agentcore.reason_text import in_plain_words
+from agentcore.reason_text import evaluation_text
 from agentcore.resource import IDLE, LIMIT_OF
 from agentcore.why.guard_status import Stand
 from agentcore.why.limit_usage import amounts_of, missing, nearest
@@ -62,7 +62,7 @@ def forbidden(case: Case) -> Stand:
     own = _OWN.get(case.source, ())
     beside = [said for said in case.forbade if said["criterion"] not in own]
     if case.trigger is Trigger.FORBIDDEN or beside:
-        why = in_plain_words((beside or list(case.forbade))[0]["reason"])
+        why = evaluation_text((beside or list(case.forbade))[0], case.snapshot, case.error)
         return Stand(True, why, counted=True)
     near = nearest(case)
     return Stand(False, near.words if near else "no criterion forbade", counted=near is not None)
@@ -139,7 +139,7 @@ def exhausted(case: Case) -> Stand:
     if fault is None:
         return Stand(False, "it is complete")
     forbade = own is not None and own["decision"] == "forbid" and fault not in ("refusal", "unknown")
-    return Stand(forbade, in_plain_words(own["reason"]) if own and forbade else amount.words, counted=True)
+    return Stand(forbade, evaluation_text(own, case.snapshot) if own and forbade else amount.words, counted=True)
 
 
 def returned(case: Case) -> Stand:

@@ -6,11 +6,13 @@ from typing import Any
 
 from agentcore.errors import ProviderError
 from agentcore.events import ModelFailed, ModelResponded
+from agentcore.machine.call import Call
 from agentcore.machine.classify import response_error
 from agentcore.machine.snapshot import Snapshot
 from agentcore.machine.states import DECIDING, State, Trigger
 from agentcore.messages import ChatResponse
 from agentcore.replay.record_spans import Span
+from agentcore.values import replace
 
 Json = Mapping[str, Any]  #: as it is stored
 
@@ -30,6 +32,7 @@ class Case:
     snapshot: Snapshot | None  #: see above
     response: ChatResponse | None  #: the answer under judgement
     error: ProviderError | None  #: the error under judgement, also one inside an answer
+    answered_call: Call | None = None  #: the call that was answered; None where the record is no answer
     #: What has been read out of it, by name: every guard asks for the same.
     kept: dict[str, Any] = field(default_factory=dict, init=False, compare=False, repr=False)
 
@@ -37,6 +40,12 @@ class Case:
     def held(self) -> bool:
         """Whether it stopped there before anything was judged."""
         return self.trigger is Trigger.BREAKPOINT
+
+    @property
+    def sent_cap(self) -> int | None:
+        """The `max_tokens` of the call that was answered; None where none was sent, or none is known."""
+        known = None if self.snapshot is None else replace(self.snapshot, call=self.answered_call)
+        return None if known is None else known.sent_cap
 
     @property
     def evaluations(self) -> tuple[Json, ...]:
@@ -88,6 +97,7 @@ def case_of(span: Span, number: int, transition: Json) -> Case | None:
         snapshot=known,
         response=response,
         error=_error(span, response),
+        answered_call=span.before.call if isinstance(span.record.event, ModelResponded) else None,
     )
 
 

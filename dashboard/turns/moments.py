@@ -7,10 +7,11 @@ from typing import Any
 from agentcore.commands import Finish
 from agentcore.criteria.builtin import ErrorPolicyCriterion
 from agentcore.machine.snapshot import Snapshot
-from agentcore.reason_text import without_cap
+from agentcore.reason_text import evaluation_text
 from agentcore.replay import Assumption, Certainty, Provenance, Span
 from agentcore.why import Road, roads_of
-from agentcore.why.transition_case import case_of
+from agentcore.why.transition_case import Case, case_of
+from agentcore.why.transition_text import transition_text
 from dashboard.turns.meters import Meter, meters_of
 from dashboard.turns.operator_text import changes_in_words
 
@@ -76,7 +77,7 @@ def _on_the_way(span: Span) -> Snapshot:
 
 
 def _moment(span: Span, number: int, transition: Mapping[str, Any], snapshot: Snapshot) -> Moment:
-    outcome = transition.get("outcome") or {}
+    outcome, case = transition.get("outcome") or {}, case_of(span, number, transition)
     return Moment(
         number=number,
         seq=span.record.seq,
@@ -84,26 +85,28 @@ def _moment(span: Span, number: int, transition: Mapping[str, Any], snapshot: Sn
         source=transition["from"],
         trigger=transition["trigger"],
         target=transition["to"],
-        reason=without_cap(transition["reason"]) if snapshot.uncapped else transition["reason"],
+        reason=transition["reason"] if case is None else transition_text(case),
         attempt=snapshot.spent.attempts,
         iteration=snapshot.iteration,
         provenance=Provenance(span.record.provenance).value,
         resolved_by=outcome.get("resolvedBy", ""),
-        evaluations=tuple(_evaluations(outcome)),
+        evaluations=tuple(_evaluations(outcome, case)),
         meters=meters_of(snapshot) if snapshot.setup else (),
         error=_error_seen(outcome),
         end=snapshot.end if number == span.last else None,
         acted=changes_in_words(span.record.event) if number == span.first else "",
-        roads=roads_of(case) if (case := case_of(span, number, transition)) else (),
+        roads=roads_of(case) if case else (),
         certainty=span.record.certainty.value,
         assumes=span.record.assumes if number == span.first else (),
     )
 
 
-def _evaluations(outcome: Mapping[str, Any]) -> Iterator[Evaluation]:
+def _evaluations(outcome: Mapping[str, Any], case: Case | None) -> Iterator[Evaluation]:
+    snapshot, error = (case.snapshot, case.error) if case else (None, None)
     by = outcome.get("resolvedBy")
     for said in outcome.get("evaluations", ()):
-        yield Evaluation(said["criterion"], said["decision"], said["reason"], said["criterion"] == by)
+        text = evaluation_text(said, snapshot, error)
+        yield Evaluation(said["criterion"], said["decision"], text, said["criterion"] == by)
 
 
 def _error_seen(outcome: Mapping[str, Any]) -> Mapping[str, Any] | None:

@@ -5,11 +5,10 @@ The page is made from these by the server for the step that is shown first; the 
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
-from agentcore.error_text import error_in_words
 from agentcore.machine.states import State
 from agentcore.why import Road
 from dashboard.turns.glossary import CRITERIA
@@ -118,25 +117,21 @@ class StepView:
 def step_view(moment: Moment) -> StepView:
     """The view model of one moment."""
     error = moment.error or {}
-
-    def way(road: Road) -> AlternativeText:
-        return _way(road, error_in_words(road.miss, error))
-
     return StepView(
         number=moment.number,
         state=moment.target,
         source=words(moment.source),
         target=words(moment.target),
         trigger=moment.trigger,
-        reason="; ".join(filter(None, (error_in_words(moment.reason, error), moment.acted))),
+        reason="; ".join(filter(None, (moment.reason, moment.acted))),
         place=" · ".join(_place(moment)),
         at=round(moment.at, 3),
-        said=tuple(_said(replace(each, reason=error_in_words(each.reason, error))) for each in moment.evaluations),
+        said=tuple(map(_said, moment.evaluations)),
         handling=str(error.get("handling", "")),
         facts=tuple(_facts(error)),
         gauges=tuple(map(gauge, moment.meters)),
-        roads=tuple(way(road) for road in sorted(moment.roads, key=_ends) if road.near),
-        others=tuple(way(road) for road in moment.roads if not road.near),
+        roads=tuple(_way(road) for road in sorted(moment.roads, key=_ends) if road.near),
+        others=tuple(_way(road) for road in moment.roads if not road.near),
     )
 
 
@@ -146,9 +141,9 @@ def _ends(road: Road) -> bool:
 
 
 @lru_cache(KEPT)
-def _way(road: Road, miss: str) -> AlternativeText:
+def _way(road: Road) -> AlternativeText:
     stood, shape = STOOD[road.open]
-    return AlternativeText(road.trigger.value, words(road.target), road.guard, miss, stood, shape)
+    return AlternativeText(road.trigger.value, words(road.target), road.guard, road.miss, stood, shape)
 
 
 def _place(moment: Moment) -> Iterator[str]:

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from agentcore.error_text import plainly
+from agentcore.error_text import error_text, notice_text
 from agentcore.machine.snapshot import Snapshot
 from agentcore.machine.states import CALLS, DECIDING, Trigger
 from agentcore.reasons import TurnStatus
@@ -59,12 +59,12 @@ class RecordingView:
     @property
     def notice(self) -> str:
         """What stands beside an incomplete answer, without the specification's own sentence about errors."""
-        return plainly(self.snapshot, self.snapshot.end.notice) if self.snapshot.end else ""
+        return notice_text(self.snapshot)
 
     @property
     def error(self) -> str:
         """The error that ended the turn, without that sentence either. Empty where no record has one."""
-        return plainly(self.snapshot, self.snapshot.end.error_message) if self.snapshot.end else ""
+        return error_text(self.snapshot)
 
     @property
     def held_ms(self) -> int:

@@ -1,52 +1,181 @@
-"""Reasons are shown in other words than those they are stored with, wherever those read badly."""
+"""The words that readers see of a reason are made of what was judged, never of the sentence that is stored."""
+
+from dataclasses import replace
+from functools import partial
+from typing import Any
 
 import pytest
 
-from agentcore.reason_text import in_plain_words
-from agentcore.replay import verify
+from agentcore.criteria.evaluation import ContinuationDecision
+from agentcore.error_policy import ErrorPolicy
+from agentcore.error_text import notice_text
+from agentcore.errors import ErrorType
+from agentcore.reason_text import evaluation_text
+from agentcore.replay import fold, verify
+from agentcore.resource import no_retry_helps, resource_of
 from agentcore.why.derivation import derive
-from tests.agentcore.playbook import Playbook, ended, started, truncated
-
-
-@pytest.mark.parametrize(
-    ("stored", "shown"),
-    [
-        ("no envelope is being judged", "no structured answer to check at this step"),
-        ("no continuation is being judged", "no truncated answer to continue at this step"),
-        ("the provider said no stop reason: unknown", "the provider gave no stop reason: unknown"),
-        ("the provider said “stop”: end_turn", "the provider said “stop”: end_turn"),
-        ("This answer is incomplete: 0 of 0 continuations used.", "This answer is incomplete: max_continuations is 0."),
-        ("truncated tool call; 0 of 0 repairs used", "truncated tool call; max_tool_repair_attempts is 0"),
-        ("it was cut; 0 of 0 envelope retries used", "it was cut; schema_rounds is 0"),
-        ("1 of 20 iterations", "1 of 20 steps"),
-        ("iteration 2 of 20", "step 2 of 20"),
-        ("10 of 0 continuations used", "10 of 0 continuations used"),
-        ("2 cut answers running added nothing new", "2 truncated answers in a row added nothing new"),
-        (
-            "cut off by max_tokens, 60 of 60 tokens used; a call that is only watched is not continued",
-            "cut off by max_tokens, 60 of 60 tokens used; an observed call is not continued",
-        ),
-        (
-            "This turn was interrupted and cannot go on: the process is gone. What had been said is kept.",
-            "This turn was interrupted and cannot continue: the process is gone. The partial answer is kept.",
-        ),
-    ],
+from agentcore.why.transition_case import cases_of
+from agentcore.why.transition_text import transition_text
+from tests.agentcore.playbook import (
+    Playbook,
+    call,
+    called,
+    cut_call,
+    ended,
+    error,
+    lost,
+    malformed_call,
+    started,
+    tool_failed,
+    tools_returned,
+    truncated,
+    unknown,
 )
-def test_a_stored_reason_is_shown_in_plain_words(stored, shown):
-    assert in_plain_words(stored) == shown
-    assert in_plain_words(shown) == shown
+from tests.together import together
+
+SCHEMA = {"required": ["a"]}
+
+
+def play(*events: Any, **rules: Any) -> Playbook:
+    story = Playbook(**rules) >> started()
+    for event in events:
+        story = story >> event
+    return story
+
+
+def evaluations(story: Playbook) -> list[str]:
+    return [
+        evaluation_text(said, case.snapshot, case.error)
+        for span in fold(story.recording)
+        for case in cases_of(span)
+        if case is not None
+        for said in case.evaluations
+    ]
+
+
+def transitions(story: Playbook) -> list[str]:
+    return [transition_text(case) for span in fold(story.recording) for case in cases_of(span) if case is not None]
+
+
+CUT = "cut off by max_tokens, 60 of 60 tokens used"
+IDLE = [truncated("a"), truncated(""), truncated("")]
+WATCHED = partial(play, watched=True, max_continuations=0, max_tool_repair_attempts=0, schema_rounds=0)
+SEES = [
+    (play(ended("a")), "no structured answer to check at this step", "the provider said “stop”: end_turn"),
+    (play(unknown(None, "a")), "1 of 20 steps", "the provider gave no stop reason: unknown"),
+    (play(truncated("a"), max_continuations=0), "max_continuations is 0", "max_continuations is 0"),
+    (
+        play(cut_call(), max_tool_repair_attempts=0),
+        "truncated tool call; max_tool_repair_attempts is 0",
+        "a tool call was truncated and did not run (truncated tool call; max_tool_repair_attempts is 0)",
+    ),
+    (play(*IDLE), "2 truncated answers in a row added nothing new", None),
+    (
+        play(truncated("{"), envelope_schema=SCHEMA, schema_rounds=0),
+        "schema_rounds is 0",
+        "schema_rounds is 0",
+    ),
+    (play(ended('{"a": 1}'), envelope_schema=SCHEMA), "it ended by itself and is valid", None),
+    (WATCHED(truncated("a", tokens=60)), f"{CUT}; an observed call is not continued", None),
+    (WATCHED(malformed_call()), "malformed tool call; an observed call is not requested again", None),
+    (WATCHED(ended("{}"), envelope_schema=SCHEMA), "an observed call is not requested again", None),
+    (play(called(call()), tools_returned(), ended("a")), "2 of 20 steps", "step 2 of 20"),
+    (play(called(call()), client_tools=True), "1 tool calls", "the model asked for calculator; the caller runs them"),
+    (
+        play(error(retryable=False), error_policy=ErrorPolicy.retry_all()),
+        "the same request would fail again (model)",
+        "the same request would fail again (model)",
+    ),
+    (
+        play(error(), error_policy=ErrorPolicy(on_model_error="ignore")),
+        "Model error ignored by policy",
+        "ignored by the error policy; there is no answer to return",
+    ),
+    (
+        play(error(ErrorType.RATE_LIMIT), error_policy=ErrorPolicy.retry_all()),
+        "Rate limit error, retrying (1/5)",
+        None,
+    ),
+    (play(error()), "model error, 1 failure; max_retries is 0", "model error, 1 failure; max_retries is 0"),
+]  # fmt: skip
+
+
+@together
+@pytest.mark.parametrize(("story", "said", "moved"), SEES)
+def test_readers_see_what_was_judged_in_plain_words(story: Playbook, said: str, moved: str | None):
+    assert said in evaluations(story)
+    assert moved is None or moved in transitions(story)
+
+
+@together
+@pytest.mark.parametrize("story", [story for story, *_ in SEES])
+def test_the_stored_sentence_is_read_by_nothing(story: Playbook):
+    """Every sentence that a recording holds is taken away; where the words come from its values, nothing changes."""
+    spans = fold(story.recording)
+    for span in spans:
+        bare = replace(
+            span, record=replace(span.record, transitions=tuple(map(without_words, span.record.transitions)))
+        )
+        for case, silent in zip(cases_of(span), cases_of(bare), strict=True):
+            if case is None:
+                continue
+            for said, unsaid in zip(case.evaluations, silent.evaluations, strict=True):
+                seen = evaluation_text(unsaid, silent.snapshot, silent.error)
+                assert seen in ("…", evaluation_text(said, case.snapshot, case.error))
+            assert transition_text(silent) in ("…", transition_text(case))
+
+
+def without_words(transition: dict[str, Any]) -> dict[str, Any]:
+    outcome = transition.get("outcome")
+    if outcome is not None:
+        outcome = {**outcome, "evaluations": [{**said, "reason": "…"} for said in outcome["evaluations"]]}
+    return {**transition, "reason": "…", "outcome": outcome}
+
+
+@together
+@pytest.mark.parametrize("revision", [None, 1, 4, 5, 9])
+def test_the_limit_that_bound_stands_on_the_evaluation_by_rules_of_any_revision(revision: int | None):
+    cut = play(ended("{}"), envelope_schema=SCHEMA, schema_rounds=0, revision=revision)
+    bounds = [said.bound for said in cut.snapshot.outcome.evaluations if said.decision is ContinuationDecision.FORBID]
+    assert (bounds, resource_of(cut.snapshot)) == (["schema_rounds"], "schema_rounds")
+    late = play(error(retry_after=900.0), error_policy=ErrorPolicy.retry_all(), revision=revision)
+    assert no_retry_helps(late.snapshot)
+    assert verify(late.stored()).verified
 
 
 def test_what_is_stored_keeps_its_words_and_verifies():
-    book = Playbook(max_continuations=0) >> started() >> truncated("a")
-    assert "0 of 0 continuations used" in book.end.notice
-    assert verify(book.recording).verified
-    derivation = derive(book.recording)
+    story = play(truncated("a"), max_continuations=0)
+    assert "0 of 0 continuations used" in story.end.notice
+    assert notice_text(story.snapshot) == "This answer is incomplete: max_continuations is 0."
+    assert "sentence" not in story.stored().records[-1].command
+    assert verify(story.stored()).verified
+    derivation = derive(story.recording)
     assert derivation is not None
     said = [node.words for node in derivation.tree.walk()]
     assert "TruncationCriterion forbade: max_continuations is 0" in said
 
 
-def test_no_word_of_another_sentence_is_touched():
-    book = Playbook() >> started() >> ended("0 of 0 continuations used")
-    assert book.snapshot.output_text == "0 of 0 continuations used"
+def test_the_error_of_a_tool_ends_within_the_notice():
+    call_id = play(called(call())).command.calls[0].id
+    story = play(
+        called(call()),
+        tools_returned(replace(tool_failed(call_id), content="It broke.")),
+        error_policy=ErrorPolicy.stop_on_any_error(),
+    )
+    assert notice_text(story.snapshot).endswith("set to stop (calculator: It broke).")
+
+
+def test_an_error_that_no_retry_heals_is_not_told_as_one_of_the_policy():
+    late = play(truncated("a"), error(retry_after=900.0), error_policy=ErrorPolicy.retry_all())
+    assert "(the provider asks to wait 900 s, more than 120 s)" in notice_text(late.snapshot)
+
+
+def test_an_interrupted_turn_says_that_its_answer_is_kept():
+    story = play(lost("a", "The process is gone."))
+    words = "This turn was interrupted and cannot continue: The process is gone. The partial answer is kept."
+    assert notice_text(story.snapshot) == words
+
+
+def test_a_judgement_of_which_only_the_sentence_is_known_is_shown_by_it():
+    said = {"criterion": "TruncationCriterion", "decision": "forbid", "reason": "2 cut answers running", "context": {}}
+    assert evaluation_text(said, None) == "2 cut answers running"

@@ -23,6 +23,6 @@ def judge(snapshot: Snapshot, policy: Policy) -> Judgement:
 def _forbidden(snapshot: Snapshot, outcome: ContinuationOutcome) -> Judgement:
     why = outcome.forbidding_reason()
     failure = snapshot.failure
-    message = f"{why} ({failure.tool_name}: {failure.message})" if failure else why
-    ended = finish.partial(snapshot, outcome.stop_reason, "forbidden", message)
+    error = f" ({failure.tool_name}: {failure.message})" if failure else ""
+    ended = finish.partial(snapshot, outcome.stop_reason, "forbidden", why, after=error)
     return Judgement(Trigger.FORBIDDEN, why, ended, outcome)

@@ -7,7 +7,7 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-from agentcore.commands import Observation
+from agentcore.commands import Observation, StopSentence
 from agentcore.criteria.envelope_retries import envelope_bound
 from agentcore.criteria.outcome import ContinuationOutcome
 from agentcore.envelope import EnvelopeFault, EnvelopeReading, corrective_fragment
@@ -144,7 +144,8 @@ def _stop(
     why = outcome.forbidding_reason()
     code = _CODES[reading.fault]
     told = ours or snapshot.revision  # a code is told with its events, whatever kept the next call from being made
-    more = {"error_code": code, "error_message": f"No valid envelope: {reading.summary} ({why})."}
+    sentence = StopSentence("No valid envelope: ", f"{reading.summary} (", ")", ".")
+    more = {"error_code": code, "error_message": sentence.whole(why), "sentence": sentence}
     terminal = code if ours else "forbidden"
     end = finish.finished(snapshot, TurnStatus.FAILED, outcome.stop_reason, terminal, **more)
     trigger = Trigger.EXHAUSTED if ours else Trigger.FORBIDDEN

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 
+from agentcore.commands import StopSentence
 from agentcore.criteria.incomplete_answers import TruncationCriterion, asks_within_total
 from agentcore.criteria.outcome import ContinuationOutcome
 from agentcore.error_policy import ErrorHandlingDecision
@@ -71,8 +72,9 @@ def _stop(snapshot: Snapshot, error: ProviderError, policy: Policy, outcome: Con
     why, repaired = outcome.forbidding_reason(), finish.repair_answered(snapshot)
     trigger = Trigger.STOP_WITH_TEXT if snapshot.output_text else Trigger.STOP
     too_long = error.retry_after is not None and error.retry_after > policy.max_retry_after
-    message = f"{error.message} ({why})" if too_long else error.message
-    ended = finish.failed(snapshot, outcome.stop_reason, message, error.kind)
+    sentence = StopSentence(before=f"{error.message} (", after=")") if too_long else None
+    message = error.message if sentence is None else sentence.whole(why)
+    ended = finish.failed(snapshot, outcome.stop_reason, message, error.kind, sentence)
     if snapshot.cut_at_cap and snapshot.output_text and outcome.resolved_by == TruncationCriterion.__name__:
         ended = finish.partial(snapshot, outcome.stop_reason, Trigger.OUTPUT_CAP.value, why)
     return Judgement(trigger, why, ended, outcome, repaired)

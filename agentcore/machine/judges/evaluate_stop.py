@@ -83,9 +83,9 @@ def _out_of_steps(snapshot: Snapshot, outcome: ContinuationOutcome, observed: tu
     """More was asked for after a natural end, and no iteration is left for it: then `StepsLimit` forbids."""
     said = tuple(map(partial(_without_steps, snapshot), outcome.evaluations))
     forbade = resolve(said)
-    why = f"{outcome.resolved_by} asked for more, with {forbade.forbidding_reason()} used"
-    snapshot = finish.partial(snapshot, forbade.stop_reason, Trigger.FORBIDDEN.value, why)
-    return Judgement(Trigger.FORBIDDEN, why, snapshot, forbade, observed)
+    why, asked = forbade.forbidding_reason(), f"{outcome.resolved_by} asked for more, with "
+    ended = finish.partial(snapshot, forbade.stop_reason, Trigger.FORBIDDEN.value, why, before=asked, after=" used")
+    return Judgement(Trigger.FORBIDDEN, finish.happened(ended, why), ended, forbade, observed)
 
 
 def _without_steps(snapshot: Snapshot, said: ContinuationEvaluation) -> ContinuationEvaluation:
@@ -161,13 +161,11 @@ def _handed_out(
 
 
 def _forbidden(snapshot: Snapshot, outcome: ContinuationOutcome, observed: tuple[Observation, ...]) -> Judgement:
-    why = outcome.forbidding_reason()
+    why, names = outcome.forbidding_reason(), ", ".join(call.name for call in snapshot.calls)
     terminal = "output_cap" if snapshot.cut_at_cap else "forbidden"
-    if snapshot.calls:
-        names = ", ".join(call.name for call in snapshot.calls)
-        why = f"{why}; these tool calls did not run: {names}"
-    snapshot = finish.partial(snapshot, outcome.stop_reason, terminal, why)
-    return Judgement(Trigger.FORBIDDEN, why, snapshot, outcome, observed)
+    not_run = f"; these tool calls did not run: {names}" if snapshot.calls else ""
+    ended = finish.partial(snapshot, outcome.stop_reason, terminal, why, after=not_run)
+    return Judgement(Trigger.FORBIDDEN, finish.happened(ended, why), ended, outcome, observed)
 
 
 def _cut(snapshot: Snapshot, response: ChatResponse, policy: Policy) -> Judgement:

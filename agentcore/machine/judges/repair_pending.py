@@ -39,7 +39,8 @@ def _stop(snapshot: Snapshot, outcome: ContinuationOutcome, issue: CallIssue) ->
     bound = stop_trigger(outcome)
     terminal = apart_of(outcome) or ("tool_repair_failed" if bound is Trigger.RETRY_LIMIT else bound.value)
     trigger = Trigger.FORBIDDEN if bound is Trigger.OUTPUT_CAP else bound
-    why = f"a tool call was {issue} and did not run ({outcome.forbidding_reason()})"
+    because, broken = outcome.forbidding_reason(), f"a tool call was {issue} and did not run ("
+    ended = finish.partial(snapshot, outcome.stop_reason, terminal, because, before=broken, after=")")
     attempted = snapshot.call is not None and snapshot.call.state is State.REQUEST_TOOL_REPAIR
     observed = () if attempted else (finish.repair_observed(snapshot, issue, attempted=False, success=False),)
-    return Judgement(trigger, why, finish.partial(snapshot, outcome.stop_reason, terminal, why), outcome, observed)
+    return Judgement(trigger, finish.happened(ended, because), ended, outcome, observed)

@@ -13,7 +13,6 @@ from django import template
 from django.urls import reverse
 
 from agentcore.machine.snapshot import Snapshot
-from agentcore.reason_text import in_plain_words
 from agentcore.remedies import limits_spent
 from agentcore.why import Derivation, Kind, Node
 from dashboard.agents.models import Agent
@@ -106,9 +105,7 @@ def _shown(why: Why, node: Node) -> dict[str, Any]:
         "shape": DECISIONS.get(str(node.fact("decision")), shape),
         "words": node.words,
         "step": node.fact("number"),
-        "reason": in_plain_words(str(node.fact("reason")))
-        if node.kind is Kind.TRANSITION and not _repeated(node)
-        else "",
+        "reason": why.derivation.reason if node.kind is Kind.TRANSITION and not _repeated(node) else "",
         "source": why.source(node),
         "because": [_shown(why, child) for child in node.because],
     }

@@ -57,7 +57,7 @@ def test_no_step_shows_the_sentence_of_the_specification():
     told_steps = steps(recorded(started(), called(1.0, "a"), returned(1.5, "a", "division by zero", ErrorType.TOOL)))
     shown = "\n".join(f"{step.reason}\n{[said.reason for said in step.said]}" for step in told_steps)
     assert "consecutive failures (max" not in shown
-    assert "tool error, 1 failure; max_retries is 0 (calculator: division by zero)" in shown
+    assert "tool error, 1 failure, with on_tool_error set to stop (calculator: division by zero)" in shown
 
 
 def test_no_other_transition_shows_the_sentence_of_the_specification():
