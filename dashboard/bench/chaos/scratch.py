@@ -62,20 +62,29 @@ def scratch(
     folder.chmod(0o755)
     begin(folder / "store")
     share = start(folder / "store", on_message=lambda _: None, settings=dict(settings_))
-    before, connection = dict(settings.DATABASES["default"]), connections["default"]
     try:
-        use_database({**before, **database_settings(share.url)})
-        (folder / "runs").touch()
-        prepare(read_environment({"WHYSTOP_DATA_DIR": str(folder)}), simulator_url=None)
-        yield Scratch(folder, share)
+        with using_database({**settings.DATABASES["default"], **database_settings(share.url)}):
+            (folder / "runs").touch()
+            prepare(read_environment({"WHYSTOP_DATA_DIR": str(folder)}), simulator_url=None)
+            yield Scratch(folder, share)
     finally:
-        use_database(before)
-        connections["default"] = connection  # who made it ends it too, as a suite of tests does
         share.leave()
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def use_database(database: Mapping[str, object]) -> None:
+@contextmanager
+def using_database(database: Mapping[str, object]) -> Iterator[None]:
+    """Django's default database is the one of these settings for the length of the block."""
+    before, connection = dict(settings.DATABASES["default"]), connections["default"]
+    _use(database)
+    try:
+        yield
+    finally:
+        _use(before)
+        connections["default"] = connection  # who made it ends it too, as a suite of tests does
+
+
+def _use(database: Mapping[str, object]) -> None:
     """Point Django's default connection elsewhere. Threads begin anew with their next query."""
     connections.close_all()
     # Only a pool that is there: to ask a connection for its pool would make one, and start the user's own database.

@@ -18,7 +18,7 @@ from dashboard.agents.models import Agent, Project
 from dashboard.agents.policy_layers import effective_policy_for
 from dashboard.agents.selectors import project_current
 from dashboard.bench import generated_histories
-from dashboard.bench.chaos.scratch import use_database
+from dashboard.bench.chaos.scratch import using_database
 from dashboard.bench.shards.layout import COMMON, Cluster, schema_of
 from dashboard.bench.shards.traffic import import_calls
 from dashboard.bench.turn_mix import Mix
@@ -43,15 +43,12 @@ OPENED: Final = 5  #: turns whose pages are opened
 @contextmanager
 def within(made: Cluster, project: Project) -> Iterator[None]:
     """Django's default database is the node of the project, where the schema of the project is in the search path."""
-    before = dict(settings.DATABASES["default"])
+    before = settings.DATABASES["default"]
     path = f"-c search_path={schema_of(project.pk)},{COMMON}"
     options = {**before["OPTIONS"], "options": path}
-    use_database({**before, "NAME": made.placed[project.pk].database, "OPTIONS": options})
-    try:
-        with working_in(project):
-            yield
-    finally:
-        use_database(before)
+    node = {**before, "NAME": made.placed[project.pk].database, "OPTIONS": options}
+    with using_database(node), working_in(project):
+        yield
 
 
 def _timeline() -> None:

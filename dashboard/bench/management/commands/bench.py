@@ -53,8 +53,7 @@ WHAT = {name: what for name, (_, what) in SUITES.items()} | {
     LOAD: "fill this database with generated turns; never use it with real turns",
     CHAOS: "kill its own workers, servers and database while turns run, and check that nothing is lost or done twice",
     ABUSE: "attack its own installation while another key's calls continue; exit code 1 if a target is missed",
-    SHARDS: "spread the stored turns over several databases by project, and check, use and move them there; exit code 1 "
-    "if something does not hold",
+    SHARDS: "spread turns over several databases by project, and check, use and move them; exit code 1 if a check fails",
     SOAK: "send mixed traffic for --minutes; exit code 1 if a call fails or the memory of a process grows",
 }
 
@@ -142,7 +141,7 @@ class Command(BaseCommand):
         if stored:
             _prepare()
         if not shards(nodes=nodes, turns=turns or TURNS, stored=stored, say=self._say):
-            raise CommandError("Something does not hold: see the faults above.")
+            raise CommandError("A check failed: see the faults above.")
 
     def _chaos(self, *, points: int, seconds: float, seed: int | None) -> None:
         chosen = secrets.randbelow(1_000_000) if seed is None else seed
