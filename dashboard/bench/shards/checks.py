@@ -72,7 +72,7 @@ def keys_twice(made: Cluster) -> Iterator[str]:
 
 
 def _hashes(on: psycopg.Connection[Any], table: str, unique: Unique) -> list[int]:
-    condition = sql.SQL(unique.condition or "true")  # type: ignore[arg-type]  # of the catalogue
+    condition = sql.SQL(unique.condition or "true")
     asked = sql.SQL(_HASHED).format(
         columns=sql.SQL(", ").join(map(sql.Identifier, unique.columns)),
         table=sql.Identifier(table),

@@ -53,7 +53,7 @@ WHAT = {name: what for name, (_, what) in SUITES.items()} | {
     LOAD: "fill this database with generated turns; never use it with real turns",
     CHAOS: "kill its own workers, servers and database while turns run, and check that nothing is lost or done twice",
     ABUSE: "attack its own installation while another key's calls continue; exit code 1 if a target is missed",
-    SHARDS: "spread turns over several databases by project, and check, use and move them; exit code 1 if a check fails",
+    SHARDS: "spread turns over several databases by project, check, use and move them; exit code 1 if a check fails",
     SOAK: "send mixed traffic for --minutes; exit code 1 if a call fails or the memory of a process grows",
 }
 

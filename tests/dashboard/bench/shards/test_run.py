@@ -82,11 +82,13 @@ def test_each_check_names_what_does_not_hold(made: Cluster, projects: list[Proje
         on.execute("SET session_replication_role = replica")
         taken = Turn.objects.filter(project=first).values_list("id", flat=True)[0]
         on.execute("UPDATE turns_turn SET id = %s WHERE ctid = (SELECT min(ctid) FROM turns_turn)", [taken])
+        on.execute("DROP TABLE turns_checkpoint CASCADE")
     assert "turns_turn (id): 1 values are on more than one node." in list(checks.keys_twice(made))
+    assert any("turns_checkpoint" in words for words in query_faults(made, second))
 
 
-def test_rows_written_on_a_node_are_numbered_as_citus_does_and_use_no_other_schema(
-    made: Cluster, projects: list[Project]
+def test_rows_are_written_in_one_schema_numbered_as_citus_does_and_move_wholly_or_not_at_all(
+    made: Cluster, projects: list[Project], monkeypatch: pytest.MonkeyPatch
 ):
     first, second = projects
     before = _digests_of(made, second)
@@ -98,29 +100,16 @@ def test_rows_written_on_a_node_are_numbered_as_citus_does_and_use_no_other_sche
         numbers = on.execute(f"SELECT max(id), min(id) FROM {schema_of(first.pk)}.turns_cohort").fetchone()
     assert numbers is not None
     assert numbers[0] > node.number * NODE_NUMBERS > numbers[1]
-
-
-def test_a_query_of_a_table_that_is_elsewhere_is_named(made: Cluster, projects: list[Project]):
-    with made.connect(made.placed[projects[0].pk], path=schema_of(projects[0].pk)) as on:
-        on.execute("DROP TABLE turns_toolclaim, turns_checkpoint CASCADE")
-    assert any("turns_checkpoint" in words for words in query_faults(made, projects[0]))
-
-
-def test_a_move_that_loses_a_row_leaves_the_project_where_it_is(
-    made: Cluster, projects: list[Project], monkeypatch: pytest.MonkeyPatch
-):
-    project = projects[0].pk
-    at, to = made.placed[project], made.nodes[1]
-    before = _digests_of(made, projects[0])
+    before = _digests_of(made, first)
     monkeypatch.setattr("dashboard.bench.shards.rows._copy", lambda *_: None)
     with pytest.raises(ValueError, match="Rows of these tables differ after the move"):
-        move(made, project, to)
-    assert made.placed[project] == at
-    assert _digests_of(made, projects[0]) == before
+        move(made, first.pk, made.placed[second.pk])
     monkeypatch.undo()
-    move(made, project, to)
-    assert made.placed[project] == to
-    assert _digests_of(made, projects[0]) == before
+    assert made.placed[first.pk] == node
+    assert _digests_of(made, first) == before
+    move(made, first.pk, made.placed[second.pk])
+    assert made.placed[first.pk] == made.placed[second.pk]
+    assert _digests_of(made, first) == before
 
 
 def test_a_project_has_the_same_node_each_time_and_many_projects_use_all():
