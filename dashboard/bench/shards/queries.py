@@ -23,7 +23,7 @@ from dashboard.bench.shards.layout import COMMON, Cluster, schema_of
 from dashboard.bench.shards.traffic import import_calls
 from dashboard.bench.turn_mix import Mix
 from dashboard.platform.ids import new_id
-from dashboard.timeline.erase_flag import erasing
+from dashboard.timeline import cohort_cleanup
 from dashboard.timeline.facets import facets
 from dashboard.timeline.histogram import histogram
 from dashboard.timeline.node_cleanup import nodes_sweep
@@ -33,7 +33,7 @@ from dashboard.turns.filters import TimelineFilters
 from dashboard.turns.models import Turn
 from dashboard.turns.seals.seal_check import BATCH, Checked, batches, check_turns
 from dashboard.turns.seals.sealed_turns import Sealed
-from dashboard.turns.timeline_page import timeline_page
+from dashboard.turns.timeline_page import PAGE_LENGTH, timeline_page
 from dashboard.turns.views import turn_context
 
 WRITTEN: Final = 3  #: turns that each way of writing adds
@@ -89,11 +89,23 @@ def _counts() -> None:
     _expect(fold_all() > 0, "the triggers counted no turn")
 
 
-def _erasure() -> None:
-    turn_id = Turn.objects.order_by("-id").values_list("id", flat=True)[0]
-    with erasing():
-        Turn.objects.filter(id=turn_id).delete()
+def _timeline_again() -> None:
+    """Turns that were written on the node are of cohorts that were numbered there."""
+    _timeline()
+    filters, project = TimelineFilters(status=("completed",), provider=("openai",)), project_current()
+    wanted = Turn.objects.filter(status="completed", provider="openai").order_by("-id")
+    listed = timeline_page(QueryDict("status=completed&provider=openai")).items
+    _expect([turn.id for turn in listed] == [turn.id for turn in wanted[:PAGE_LENGTH]], "the filters find other turns")
+    counted = {each.name: each for each in facets(project=project, filters=filters)}["status"]
+    counts = {value.value: value.count for value in counted.values}
+    _expect(counts.get("completed") == wanted.count(), f"a facet counts {counts}, and {wanted.count()} are completed")
+    bars = histogram(project=project, filters=filters).buckets
+    _expect(sum(sum(bar.counts.values()) for bar in bars) == wanted.count(), "the chart has other turns")
+
+
+def _cleanup() -> None:
     nodes_sweep()
+    cohort_cleanup.sweep()
 
 
 #: By name, in the order in which they are asked.
@@ -104,7 +116,9 @@ QUERIES: Final[Mapping[str, Callable[[], None]]] = {
     "writes of a worker": _worker_writes,
     "writes as the gateway's": _gateway_writes,
     "counts of the timeline": _counts,
+    "the timeline of the turns just written": _timeline_again,
     "pages of the turns just written": _turn_pages,
+    "clean-up": _cleanup,
 }
 
 
