@@ -23,7 +23,7 @@ WIDTHS = (60, 300, 900, 3_600, 10_800, 21_600, 86_400, 604_800)
 STACKED = """
 SELECT floor(extract(epoch FROM start) / %(width)s)::bigint AS bucket, coalesce(cohort.{stack}, ''), sum(count)::bigint
   FROM ({counted}) counted JOIN turns_cohort cohort ON cohort.id = counted.cohort
- WHERE %(cohorts)s::integer[] IS NULL OR cohort.id = ANY(%(cohorts)s)
+ WHERE %(cohorts)s::bigint[] IS NULL OR cohort.id = ANY(%(cohorts)s)
  GROUP BY 1, 2 HAVING sum(count) <> 0
 """
 Row = tuple[int, str, int]  #: number of the bucket since the epoch, stop reason, turns

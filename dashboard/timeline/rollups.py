@@ -62,7 +62,7 @@ SELECT whystop_minute(id) AS start, cohort, 1 AS count FROM turns_turn
 """
 COUNTS = """
 SELECT cohort, sum(count)::bigint FROM ({counted}) counted
- WHERE %(cohorts)s::integer[] IS NULL OR cohort = ANY(%(cohorts)s)
+ WHERE %(cohorts)s::bigint[] IS NULL OR cohort = ANY(%(cohorts)s)
  GROUP BY cohort HAVING sum(count) <> 0 ORDER BY 2 DESC, 1 DESC LIMIT %(most)s
 """
 #: Later than any rollup (`whystop_minute`).

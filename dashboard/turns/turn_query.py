@@ -41,7 +41,7 @@ SELECT id, cohort FROM (
 ) walked WHERE {narrow} LIMIT %(limit)s
 """
 COHORTS = """
-SELECT found.id, found.cohort FROM unnest(%(cohorts)s::integer[]) wanted (cohort) CROSS JOIN LATERAL (
+SELECT found.id, found.cohort FROM unnest(%(cohorts)s::bigint[]) wanted (cohort) CROSS JOIN LATERAL (
     SELECT id, cohort FROM turns_turn
      WHERE cohort = wanted.cohort AND id >= %(low)s AND id < %(high)s AND {ranged} ORDER BY id {order} LIMIT %(limit)s
 ) found ORDER BY id {order} LIMIT %(limit)s

@@ -6,7 +6,7 @@ import signal
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -62,26 +62,36 @@ def scratch(
     folder.chmod(0o755)
     begin(folder / "store")
     share = start(folder / "store", on_message=lambda _: None, settings=dict(settings_))
-    before, connection = dict(settings.DATABASES["default"]), connections["default"]
     try:
-        _use({**before, **database_settings(share.url)})
-        (folder / "runs").touch()
-        prepare(read_environment({"WHYSTOP_DATA_DIR": str(folder)}), simulator_url=None)
-        yield Scratch(folder, share)
+        with using_database({**settings.DATABASES["default"], **database_settings(share.url)}):
+            (folder / "runs").touch()
+            prepare(read_environment({"WHYSTOP_DATA_DIR": str(folder)}), simulator_url=None)
+            yield Scratch(folder, share)
     finally:
-        _use(before)
-        connections["default"] = connection  # who made it ends it too, as a suite of tests does
         share.leave()
         shutil.rmtree(folder, ignore_errors=True)
 
 
+@contextmanager
+def using_database(database: Mapping[str, object]) -> Iterator[None]:
+    """Django's default database is the one of these settings for the length of the block."""
+    before, connection = dict(settings.DATABASES["default"]), connections["default"]
+    _use(database)
+    try:
+        yield
+    finally:
+        _use(before)
+        connections["default"] = connection  # who made it ends it too, as a suite of tests does
+
+
 def _use(database: Mapping[str, object]) -> None:
-    """Point the default connection elsewhere. Threads begin anew with their next query."""
+    """Point Django's default connection elsewhere. Threads begin anew with their next query."""
     connections.close_all()
     # Only a pool that is there: to ask a connection for its pool would make one, and start the user's own database.
     pool = DatabaseWrapper._connection_pools.pop("default", None)  # type: ignore[attr-defined] # Django has no other way
     if pool is not None:
         pool.close()
-    del connections["default"]
+    with suppress(AttributeError):  # nobody may have asked for it yet
+        del connections["default"]
     settings.DATABASES["default"].clear()
     settings.DATABASES["default"].update(database)

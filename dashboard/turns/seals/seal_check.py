@@ -81,7 +81,7 @@ def check_all(
     checked.faults += [("tombstone", words) for words in forged]
     checked.seals, checked.sealed, checked.erased = sealed.last, len(sealed.numbers), len(erased)
     for ids in batches(_ids(after), BATCH):
-        _turns(ids, checked, sealed, bared, replay)
+        check_turns(ids, checked, sealed, bared, replay=replay)
         on_batch(checked, ids[-1])
     _gone(checked, sealed)
     checked.faults += stray_faults(sealed)
@@ -124,7 +124,11 @@ def _ids(after: UUID | None) -> Iterator[UUID]:
     return found.values_list("id", flat=True).iterator()
 
 
-def _turns(ids: Sequence[UUID], checked: Checked, sealed: Sealed, bared: frozenset[UUID], replay: bool) -> None:
+def check_turns(
+    ids: Sequence[UUID], checked: Checked, sealed: Sealed, bared: frozenset[UUID], *, replay: bool = True
+) -> None:
+    """Compare these turns with their chains and with what the seals hold of them; what is found is added to `checked`.
+    `bared`: turns whose raw responses were removed on purpose."""
     turns = list(Turn.objects.filter(id__in=ids).select_related("origin", "ingested").order_by("id"))
     chains, parts, known = Chain.objects.in_bulk(ids), _parts(turns), stored_turns(turns)
     if any(chain.seal is not None and chain.seal > sealed.last for chain in chains.values()):  # made while we check

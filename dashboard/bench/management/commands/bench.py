@@ -15,6 +15,7 @@ from dashboard.bench.abuse.run import ATTACKS, abuse
 from dashboard.bench.chaos.run import chaos
 from dashboard.bench.gateway import run as gateway
 from dashboard.bench.ingest import run as ingest
+from dashboard.bench.shards.run import NODES, TURNS, shards
 from dashboard.bench.soak.run import soak
 from dashboard.bench.storage import run as storage
 from dashboard.platform.errors import StartError
@@ -45,12 +46,14 @@ BACKTEST = "backtest"
 CHAOS = "chaos"
 ABUSE = "abuse"
 SOAK = "soak"
+SHARDS = "shards"
 WITHOUT_DATABASE = ("core", "live", "gateway", "ingest", "storage")  #: or with one of their own
 WHAT = {name: what for name, (_, what) in SUITES.items()} | {
     BACKTEST: "a backtest of generated turns on every core, beside the what-if in memory, and the memory that it needs",
     LOAD: "fill this database with generated turns; never use it with real turns",
     CHAOS: "kill its own workers, servers and database while turns run, and check that nothing is lost or done twice",
     ABUSE: "attack its own installation while another key's calls continue; exit code 1 if a target is missed",
+    SHARDS: "spread turns over several databases by project, check, use and move them; exit code 1 if a check fails",
     SOAK: "send mixed traffic for --minutes; exit code 1 if a call fails or the memory of a process grows",
 }
 
@@ -65,7 +68,9 @@ class Command(BaseCommand):
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("suite", choices=sorted(WHAT), help="what to measure or test, as listed above")
         parser.add_argument(
-            "--turns", type=int, help="load, backtest: number of turns (default: 1,000,000 and 100,000)"
+            "--turns",
+            type=int,
+            help=f"load, backtest, shards: number of turns (default: 1,000,000, 100,000 and {TURNS:,})",
         )
         parser.add_argument(
             "--days", type=float, default=30, help="load: spread the turns over this many days, up to now (default: 30)"
@@ -82,6 +87,13 @@ class Command(BaseCommand):
         )
         parser.add_argument("--minutes", type=float, default=30, help="soak: minutes of traffic (default: 30)")
         parser.add_argument("--seed", type=int, default=None, help="chaos: seed of the random kills, to repeat a run")
+        parser.add_argument("--nodes", type=int, default=NODES, help=f"shards: number of databases (default: {NODES})")
+        parser.add_argument(
+            "--stored",
+            action="store_true",
+            help="shards: spread copies of the turns of this installation instead of generated ones. The user of the "
+            "database must be allowed to create databases.",
+        )
         parser.add_argument(
             "--only",
             action="append",
@@ -100,6 +112,9 @@ class Command(BaseCommand):
         if options["suite"] == SOAK:
             if not soak(minutes=options["minutes"], say=self._say):
                 raise CommandError("An aim was missed.")
+            return
+        if options["suite"] == SHARDS:
+            self._shards(nodes=options["nodes"], turns=options["turns"], stored=options["stored"])
             return
         if options["suite"] not in WITHOUT_DATABASE:
             _prepare()
@@ -121,6 +136,12 @@ class Command(BaseCommand):
     def _say(self, line: str) -> None:
         self.stdout.write(line)
         self.stdout.flush()
+
+    def _shards(self, *, nodes: int, turns: int | None, stored: bool) -> None:
+        if stored:
+            _prepare()
+        if not shards(nodes=nodes, turns=turns or TURNS, stored=stored, say=self._say):
+            raise CommandError("A check failed: see the faults above.")
 
     def _chaos(self, *, points: int, seconds: float, seed: int | None) -> None:
         chosen = secrets.randbelow(1_000_000) if seed is None else seed
