@@ -1,5 +1,7 @@
 """The clients people have, unmodified, against a gateway of its own: `python .ci/clients/run.py [name …]`.
 
+`… run.py environments` only makes the environments, also that of the provider of `.ci/sign_in`.
+
 Each client lives in a virtual environment of its own, for their pins disagree with ours and with each other. The
 gateway is `manage.py up` with an empty data folder, in front of the simulator. Ends with 1 if any check failed.
 """
@@ -153,10 +155,15 @@ def checked(name: str, python: Path, address: str) -> bool:
     return subprocess.run(program, env=environment, timeout=SECONDS, check=False).returncode == 0
 
 
-def main(names: tuple[str, ...]) -> None:
+def environments(names: tuple[str, ...]) -> dict[str, Path]:
+    """The python of each of these clients that has an environment of its own."""
     homes = {SHARED.get(name, name) for name in names}
     with ThreadPoolExecutor(len(homes)) as pool:
-        pythons = dict(zip(homes, pool.map(environment_of, homes), strict=True))
+        return dict(zip(homes, pool.map(environment_of, homes), strict=True))
+
+
+def main(names: tuple[str, ...]) -> None:
+    pythons = environments(names)
     with gateway() as address:
         prepare(address)
         failed = [name for name in names if not checked(name, pythons[SHARED.get(name, name)], address)]
@@ -165,4 +172,8 @@ def main(names: tuple[str, ...]) -> None:
 
 
 if __name__ == "__main__":
-    main(tuple(sys.argv[1:]) or CLIENTS)
+    if sys.argv[1:] == ["environments"]:
+        environments(CLIENTS)
+        environment_of("provider", HERE.parent / "sign_in")
+    else:
+        main(tuple(sys.argv[1:]) or CLIENTS)

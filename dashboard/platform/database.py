@@ -24,25 +24,33 @@ _MOST, _MOST_OF_ALL = 24, 128
 _POOL = {
     "min_size": 1,
     "max_size": min(_MOST, _MOST_OF_ALL // PLACE.processes) if PLACE else _MOST,
-    "timeout": 10.0,
     "max_idle": 300.0,
     # Its pauses between attempts double until it gives up; whoever asks next begins anew. After an outage of half a
     # minute, the pool's own five minutes left the database unused for 24 s more.
     "reconnect_timeout": 3.0,
 }
 
+_DEFAULTS: Mapping[str, Any] = {"connect_timeout": 5}  #: seconds, unless the address names another time
+
 
 def database_settings(url: str) -> dict[str, Any]:
     """Django's settings for `url`; for an empty one the embedded PostgreSQL, which starts when first asked."""
     parts = _parse(url) if url else {"dbname": "whystop", "user": "whystop"}
     known = {field: str(parts.pop(name, "")) for name, field in _FIELDS.items()}
+    options = _DEFAULTS | parts
     return {
         "ENGINE": "django.db.backends.postgresql" if url else "dashboard.platform.embedded_backend",
         **known,
         "CONN_MAX_AGE": 0,
         "CONN_HEALTH_CHECKS": True,
-        "OPTIONS": {"connect_timeout": 5, **parts, "pool": dict(_POOL)},
+        "OPTIONS": {**options, "pool": {**_POOL, "timeout": _pool_seconds(str(options["connect_timeout"]))}},
     }
+
+
+def _pool_seconds(connect_timeout: str) -> float:
+    """How long to wait for a connection of the pool: as long as two attempts to connect, where they have a limit."""
+    seconds = int(connect_timeout) if connect_timeout.isdigit() else 0
+    return 2.0 * (seconds or _DEFAULTS["connect_timeout"])
 
 
 _FIELDS = {"dbname": "NAME", "user": "USER", "password": "PASSWORD", "host": "HOST", "port": "PORT"}
@@ -76,7 +84,7 @@ def check_server(url: str) -> None:
     """Connects to the server of DATABASE_URL; raises StartError when that will not do."""
     parts = _parse(url)
     try:
-        with psycopg.connect(**{"connect_timeout": 5, **parts}, autocommit=True) as connection:
+        with psycopg.connect(**_DEFAULTS | parts, autocommit=True) as connection:
             version = connection.info.server_version
             shared = _pooled_by_transaction(connection, parts)
     except psycopg.Error as error:
@@ -99,9 +107,7 @@ _TRANSACTION_POOLING = (
 def _pooled_by_transaction(connection: "psycopg.Connection[Any]", parts: Mapping[str, Any]) -> bool:
     """Whether open connections share a process of PostgreSQL, or one of them changes it."""
     with ExitStack() as opened:
-        another, third = (
-            opened.enter_context(psycopg.connect(**{"connect_timeout": 5, **parts}, autocommit=True)) for _ in range(2)
-        )
+        another, third = (opened.enter_context(psycopg.connect(**_DEFAULTS | parts, autocommit=True)) for _ in range(2))
         served, again = (
             [each.execute("SELECT pg_backend_pid()").fetchone() for each in (connection, another, third)]
             for _ in range(2)

@@ -27,6 +27,11 @@ def test_no_address_means_the_embedded_server():
     assert database_settings("")["ENGINE"] == "dashboard.platform.embedded_backend"
 
 
+@pytest.mark.parametrize(("given", "waits"), {"": 10, "?connect_timeout=1": 2, "?connect_timeout=0": 10}.items())
+def test_the_pool_waits_for_a_connection_twice_as_long_as_the_address_says(given: str, waits: int):
+    assert database_settings(f"postgresql://host/why{given}")["OPTIONS"]["pool"]["timeout"] == waits
+
+
 @pytest.mark.parametrize("url", ["x", "sqlite:///x", "postgresql://u:secret%2@h/x", "postgresql://h:port:secret/x"])
 def test_what_is_no_address_is_refused_without_quoting_it(url: str):
     with pytest.raises(StartError, match="DATABASE_URL") as caught:
