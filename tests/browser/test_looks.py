@@ -6,6 +6,7 @@ from playwright.sync_api import Page, expect
 from tests.browser.conftest import PHONE, NewPage
 from tests.browser.journeys import played, scrolls_sideways
 from tests.browser.looks import LOOKS
+from tests.browser.test_tables import BEYOND
 
 
 @pytest.fixture
@@ -18,23 +19,6 @@ def addresses(cut_turn: str) -> dict[str, str]:
         "choose": "/live/",
         "live": f"/agents/sim-essay/live?turn={cut_turn.rsplit('/', 1)[1]}",
     }
-
-
-#: What lies beyond the edge of its part of the page, which a reader has to scroll sideways to see.
-BEYOND = """() => [...document.querySelectorAll('main :is(.wide, .scroll, .prose table, .audit-entries):not(.tabs)')]
-  .filter(part => part.scrollWidth > part.clientWidth + 1 && part.clientWidth > 0 && !part.querySelector('.map'))
-  .map(part => part.textContent.trim().slice(0, 40))"""
-
-
-TABLES = ("/agents/sim-essay", "/lint", "/metrics-board", "/audit/", "/docs/how-to/gateway", "/backtests/limits")
-
-
-def test_on_a_phone_no_table_hides_columns(new_page: NewPage, cut_turn: str):
-    page = new_page(viewport=PHONE)
-    for address in (cut_turn, *TABLES):
-        page.goto(address)
-        expect(page.locator("main")).to_be_visible()
-        assert page.evaluate(BEYOND) == [], address
 
 
 def test_on_a_phone_a_long_name_in_the_audit_log_is_broken_and_hides_nothing(new_page: NewPage):
