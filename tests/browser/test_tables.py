@@ -9,12 +9,12 @@ from tests.browser.places import PAGES, addressed
 BEYOND = """() => [...document.querySelectorAll('main :is(.wide, .scroll, .stacks, .prose table):not(.tabs)')]
   .filter(part => part.scrollWidth > part.clientWidth + 1 && part.clientWidth > 0)
   .map(part => part.textContent.trim().slice(0, 40))"""
-#: The words of tables of which one part stands on another line than the rest; a name may break at its marks.
+#: The words of tables of which one part stands on another line than the rest. Keys and addresses are no words.
 BROKEN = """() => {
   const broken = [], texts = document.createTreeWalker(document.querySelector("main"), NodeFilter.SHOW_TEXT);
   for (let text; (text = texts.nextNode()); ) {
     if (!text.parentElement.closest("table:not(.turns) :is(td, th)")) continue;
-    for (const word of text.data.matchAll(/[\\p{L}\\d]+/gu)) {
+    for (const word of text.data.matchAll(/(?<![^\\s(“])\\p{L}+(?=[\\s.,;:)”]|$)/gu)) {
       const range = document.createRange();
       range.setStart(text, word.index);
       range.setEnd(text, word.index + word[0].length);
