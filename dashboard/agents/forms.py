@@ -180,7 +180,7 @@ class AgentForm(StaleForm):
             field.choices = _tool_choices(self.instance)
             approved = self.fields["approve"]
             assert isinstance(approved, forms.MultipleChoiceField), "declared above"
-            approved.choices = [(name, name) for name, _ in field.choices]
+            approved.choices = [(name, format_html("<code>{}</code>", name)) for name, _ in field.choices]
         told = self.instance.approvals or {}
         self.initial["approve"] = told.get("tools", [])
         self.initial["approve_seconds"] = told.get("seconds")

@@ -85,4 +85,4 @@ def _entries(body: str) -> list[dict[str, str]]:
 
 
 def _page(title: str, file: str) -> Page:
-    return Page(_ABOVE.get(file, file), title, f"{file}.md")
+    return Page(_ABOVE.get(file, file), title.replace("`", ""), f"{file}.md")  # a list and a tab show no code

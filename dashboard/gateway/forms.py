@@ -42,7 +42,7 @@ class KeyForm(forms.ModelForm):  # type: ignore[type-arg]
         self.fields["mode"].choices = [("", "inherit from the agent"), ("observe", "observe"), ("continue", "continue")]  # type: ignore[attr-defined]
         self.fields["mode"].label = "Mode"
         self.fields["default_connection"].label = "Connection for files and batches"
-        self.fields["default_connection"].empty_label = "automatic: the only one that supports them"  # type: ignore[attr-defined]
+        self.fields["default_connection"].empty_label = "the only one that supports them"  # type: ignore[attr-defined]
         self.fields["default_connection"].queryset = connection_list(project=project_current())  # type: ignore[attr-defined]
         for name in self.Meta.fields:  # the page says it in its own words
             self.fields[name].help_text = ""

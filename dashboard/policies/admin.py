@@ -36,10 +36,10 @@ class ReadOnly:
 
 class VersionsInline(ReadOnly, admin.TabularInline):  # type: ignore[type-arg]
     model = PolicyVersion
+    template = "admin/agents/policy/versions.html"
     verbose_name_plural = "versions"
     fields = ("version", "limits", "error_policy", "rules", "created_at", "created_by")
     readonly_fields = fields
-    show_change_link = True
 
     @admin.display(description="rules")
     def rules(self, version: PolicyVersion) -> str:

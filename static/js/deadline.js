@@ -4,8 +4,8 @@ const SECOND = 1000;
 function left(until) {
   const seconds = Math.max(0, Math.round((until - Date.now()) / SECOND));
   const [hours, minutes] = [Math.floor(seconds / 3600), Math.floor(seconds / 60) % 60];
-  const two = (number) => `${number}`.padStart(2, "0");
-  return `${hours ? `${hours}:${two(minutes)}` : minutes}:${two(seconds % 60)} left`;
+  const [h, min, s] = [`${hours}\u202fh`, `${minutes}\u202fmin`, `${seconds % 60}\u202fs`];
+  return `${hours ? `${h} ${min}` : minutes ? `${min} ${s}` : s} left`;
 }
 
 function count() {

@@ -89,6 +89,11 @@ WIDE = {"width": 1920, "height": 1080}
 #: Pictures of the page to its end; the others end where the window does.
 WHOLE = {
     "admin",
+    "alert",
+    "gateway",
+    "import",
+    "ledger",
+    "lint",
     "agent",
     "agents",
     "connection",
@@ -135,6 +140,7 @@ def made(page: Page) -> dict[str, str]:
     for name in LONGEST:
         tried(page, name)
     waiting(page)
+    called(page)
     return {
         "cut": cut,
         "cut_id": id_of(cut),
@@ -178,6 +184,14 @@ def tried(page: Page, name: str) -> None:
         turn = played(page, name, f"Write the notes of {month}.")
         said = page.request.get(f"/api/v1/turns/{id_of(turn)}/verdict").json()["suggestion"]
         predicted(page, turn, int(said["value"]))
+
+
+def called(page: Page) -> None:
+    """Calls of the gateway by a program with a key of its own."""
+    key = api(page, "keys", {"name": "checkout-service"})["secret"]
+    for model, prompt in (("sim-essay", "Write to the customer."), ("sim-tools", "Add up."), ("sim-refuse", "Refuse.")):
+        asked = {"model": model, "max_tokens": 300, "messages": [{"role": "user", "content": prompt}]}
+        page.request.post("/v1/chat/completions", data=asked, headers={"Authorization": f"Bearer {key}"})
 
 
 def waiting(page: Page) -> None:

@@ -60,5 +60,5 @@ def test_the_calls_page_leads_to_the_keys(page: Page):
     page.goto("/gateway/")
     page.get_by_role("link", name="last day").click()
     expect(page.get_by_role("link", name="last day")).to_have_attribute("aria-current", "true")
-    page.get_by_role("link", name="Keys and aliases").click()
+    page.get_by_role("link", name="Gateway keys").click()
     expect(page.get_by_role("heading", name="Gateway keys", exact=True)).to_be_visible()

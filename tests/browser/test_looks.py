@@ -3,9 +3,10 @@
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.browser.conftest import PHONE, NewPage
+from tests.browser.conftest import DESK, PHONE, NewPage
 from tests.browser.journeys import played, scrolls_sideways
 from tests.browser.looks import LOOKS
+from tests.browser.test_tables import BEYOND
 
 
 @pytest.fixture
@@ -18,23 +19,6 @@ def addresses(cut_turn: str) -> dict[str, str]:
         "choose": "/live/",
         "live": f"/agents/sim-essay/live?turn={cut_turn.rsplit('/', 1)[1]}",
     }
-
-
-#: What lies beyond the edge of its part of the page, which a reader has to scroll sideways to see.
-BEYOND = """() => [...document.querySelectorAll('main :is(.wide, .scroll, .prose table, .audit-entries):not(.tabs)')]
-  .filter(part => part.scrollWidth > part.clientWidth + 1 && part.clientWidth > 0 && !part.querySelector('.map'))
-  .map(part => part.textContent.trim().slice(0, 40))"""
-
-
-TABLES = ("/agents/sim-essay", "/lint", "/metrics-board", "/audit/", "/docs/how-to/gateway", "/backtests/limits")
-
-
-def test_on_a_phone_no_table_hides_columns(new_page: NewPage, cut_turn: str):
-    page = new_page(viewport=PHONE)
-    for address in (cut_turn, *TABLES):
-        page.goto(address)
-        expect(page.locator("main")).to_be_visible()
-        assert page.evaluate(BEYOND) == [], address
 
 
 def test_on_a_phone_a_long_name_in_the_audit_log_is_broken_and_hides_nothing(new_page: NewPage):
@@ -85,6 +69,30 @@ def test_at_every_width_the_bar_shows_its_names_whole_and_the_page_does_not_scro
         page.set_viewport_size({"width": width, "height": 800})
         assert not scrolls_sideways(page), width
         assert page.evaluate(f"{cut}.map(name => name.textContent)") == [], width
+
+
+@pytest.mark.parametrize("size", [PHONE, DESK], ids=["phone", "desk"])
+def test_in_the_admin_the_bar_is_as_high_as_on_every_page(new_page: NewPage, size: dict[str, int]):
+    page, heights = new_page(viewport=size), set()
+    for address in ("/agents", "/admin/"):
+        page.goto(address)
+        heights.add(page.locator("#bar").evaluate("bar => bar.offsetHeight"))
+    assert len(heights) == 1
+
+
+def test_a_bar_that_goes_on_fades_there_and_what_is_current_in_it_does_not(new_page: NewPage):
+    page = new_page(viewport=PHONE)
+    page.goto("/agents")
+    bar = page.locator("#bar nav")
+    assert "linear-gradient" in bar.evaluate("bar => getComputedStyle(bar).maskImage")
+    current = bar.locator("[aria-current]").bounding_box()
+    whole = bar.bounding_box()
+    assert current
+    assert whole
+    assert current["x"] - whole["x"] >= 40
+    assert whole["x"] + whole["width"] - current["x"] - current["width"] >= 40
+    page.set_viewport_size(DESK)
+    assert bar.evaluate("bar => getComputedStyle(bar).maskImage") == "none"
 
 
 def test_names_of_states_fit_their_boxes_and_labels_never_collide(new_page: NewPage, addresses: dict[str, str]):

@@ -14,13 +14,12 @@ from dashboard.turns.models import Turn
 from dashboard.turns.provider_words import name_of
 from dashboard.turns.sent_caps import cap_in_list, cap_in_words, demand_in_words
 from dashboard.turns.transcript import TINTS
-from dashboard.turns.unbroken_units import unbroken
+from dashboard.turns.unbroken_units import THIN, unbroken
 from dashboard.turns.verdicts import verdict_now
 
 register = template.Library()
 
 WORDLESS = "A turn without text"  #: an image alone, say, or an empty message
-THIN = "\u202f"  #: a narrow space that does not break, between a number and its unit
 UNITS = ((86_400, "d"), (3_600, "h"), (60, "min"), (1, "s"))
 MARKUP = {ord(character): f"\\u{ord(character):04x}" for character in "<>&"}
 MARKS = {(True, False): "future", (False, True): "past", (False, False): "now"}
