@@ -41,7 +41,8 @@ EMPTY = {"connection": "Choose a connection", "policy": "Inherit (attached polic
 AGENT_SECTIONS = {
     "Model": ("name", "connection", "model", "max_tokens"),
     "Prompt and answer": ("system_prompt", "envelope_schema"),
-    "Tools": ("tools", "approve", "approve_seconds", "approve_otherwise"),
+    "Tools": ("tools",),
+    "Approval of tool calls": ("approve", "approve_seconds", "approve_otherwise"),
     "Policy and control": ("policy", "gateway_mode", "breakpoints"),
 }
 
@@ -165,6 +166,7 @@ class AgentForm(StaleForm):
             "breakpoints",
         )
         labels: ClassVar = {"max_tokens": LIMIT_NAMES["max_tokens"]}
+        help_texts: ClassVar = {"policy": "The limits and rules for the turns of this agent."}
         field_classes: ClassVar = {"envelope_schema": JsonText, "breakpoints": JsonText}
         widgets: ClassVar = {"system_prompt": forms.Textarea(attrs={"rows": 6, "class": "vLargeTextField"})}
 
@@ -179,7 +181,7 @@ class AgentForm(StaleForm):
             field.choices = _tool_choices(self.instance)
             approved = self.fields["approve"]
             assert isinstance(approved, forms.MultipleChoiceField), "declared above"
-            approved.choices = [(name, name) for name, _ in field.choices]
+            approved.choices = [(name, format_html("<code>{}</code>", name)) for name, _ in field.choices]
         told = self.instance.approvals or {}
         self.initial["approve"] = told.get("tools", [])
         self.initial["approve_seconds"] = told.get("seconds")
@@ -219,7 +221,9 @@ def _tool_choices(agent: Agent) -> list[tuple[str, SafeString]]:
         for tool in tools_offered(project_id=agent.project_id)
     }
     gone = dict.fromkeys((name for name in agent.tools if name not in told), "It no longer exists. Remove it.")
-    return [(name, format_html("<code>{}</code> {}", name, about)) for name, about in (told | gone).items()]
+    return [
+        (name, format_html("<code>{}</code> <small>{}</small>", name, about)) for name, about in (told | gone).items()
+    ]
 
 
 def belong_to_current_project(instance: Named) -> None:
