@@ -42,7 +42,8 @@ EMPTY = {"connection": "Choose a connection", "policy": "Inherit (attached polic
 AGENT_SECTIONS = {
     "Model": ("name", "connection", "model", "max_tokens"),
     "Prompt and answer": ("system_prompt", "envelope_schema"),
-    "Tools": ("tools", "approve", "approve_seconds", "approve_otherwise"),
+    "Tools": ("tools",),
+    "Approval of tool calls": ("approve", "approve_seconds", "approve_otherwise"),
     "Policy and control": ("policy", "gateway_mode", "breakpoints"),
 }
 
@@ -166,6 +167,7 @@ class AgentForm(StaleForm):
             "breakpoints",
         )
         labels: ClassVar = {"max_tokens": LIMIT_NAMES["max_tokens"]}
+        help_texts: ClassVar = {"policy": "The limits and rules for the turns of this agent."}
         field_classes: ClassVar = {"envelope_schema": JsonText, "breakpoints": JsonText}
         widgets: ClassVar = {"system_prompt": forms.Textarea(attrs={"rows": 6, "class": "vLargeTextField"})}
 
@@ -218,7 +220,9 @@ def _tool_choices(agent: Agent) -> list[tuple[str, SafeString]]:
         for tool in offered_tools.value(project_id=agent.project_id)
     }
     gone = dict.fromkeys((name for name in agent.tools if name not in told), "It no longer exists. Remove it.")
-    return [(name, format_html("<code>{}</code> {}", name, about)) for name, about in (told | gone).items()]
+    return [
+        (name, format_html("<code>{}</code> <small>{}</small>", name, about)) for name, about in (told | gone).items()
+    ]
 
 
 def belong_to_current_project(instance: Named) -> None:

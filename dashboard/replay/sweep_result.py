@@ -259,7 +259,7 @@ class Sweep:
             return ""
         values = "1 value" if self.left_out == 1 else f"{self.left_out:,} values"
         tried = "1 value" if self.tried == 1 else f"{self.tried:,} values"
-        rest = f"{values} of the range were not evaluated"
+        rest = f"{values} in the range were not evaluated"
         return f"Stopped after {tried}, because evaluating more would take too long: {rest}."
 
     @property
@@ -273,7 +273,7 @@ class Sweep:
         if self.least is not None:
             if not self.left_out and self.least.value == self.points[0].value:
                 return "The range begins there."
-            said = f"{'Every' if self.sure else 'Not every'} smaller value of the range was tried"
+            said = f"{'Every' if self.sure else 'Not every'} smaller value in the range was tried"
             undecidable = "1 is" if self.unknown == 1 else f"{self.unknown:,} are"
             return f"{said}; {undecidable} undecidable and may complete too." if self.unknown else f"{said}."
         unknown = next((point for point in self.points if point.undecidable), None)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.browser.conftest import NewPage
+from tests.browser.conftest import PHONE, NewPage
 from tests.browser.journeys import played
 from tests.browser.test_operating import agent
 
@@ -98,3 +98,84 @@ def test_the_map_of_two_limits_is_whole_below_the_answer_lengths(new_page: NewPa
     page.locator(".map").wait_for()
     region = "document.querySelector('.wide:has(> .map)')"
     assert page.evaluate(f"{region}.scrollWidth <= {region}.clientWidth")
+
+
+#: The least distance, in pixels, between the text of a figure and that of the word in the column after it.
+NEAREST_WORD = """(table) => Math.min(...[...document.querySelectorAll(`${table} .num + :not(.num)`)].map((word) => {
+  const edges = [word.previousElementSibling, word].map((cell) => {
+    const range = document.createRange();
+    range.selectNodeContents(cell);
+    return range.getBoundingClientRect();
+  });
+  return edges[1].width ? edges[1].left - edges[0].right : Infinity;
+}))"""
+#: How far the text of a row that has a ground of its own is from the edge of that ground.
+OFF_THE_EDGE = """(selector) => {
+  const row = document.querySelector(selector);
+  return row.querySelector("th").getBoundingClientRect().left - row.getBoundingClientRect().left;
+}"""
+
+
+def test_a_figure_of_the_sweep_is_not_read_together_with_the_word_beside_it(new_page: NewPage):
+    page = new_page()
+    page.goto(f"{played(page, 'sim-essay', 'Sweep this.', max_tokens=150)}/replay/sweep")
+    page.locator(".advice .recorded").wait_for()
+    assert page.evaluate(NEAREST_WORD, ".advice tbody") >= 20
+    page.set_viewport_size(PHONE)  # type: ignore[arg-type]
+    assert page.evaluate(OFF_THE_EDGE, ".advice .recorded") >= 8
+
+
+#: Charts whose number does not end the line of their title, and labels below or above a plot that lie on each other.
+CHART_FAULTS = """() => [...document.querySelectorAll(".chart-card")].flatMap((card) => {
+  const box = (part) => part.getBoundingClientRect(), title = card.querySelector("h2"), faults = [];
+  if (box(title.querySelector("span")).right < box(title).right - 1) faults.push(`${card.id}: the number`);
+  const labels = [...card.querySelectorAll(".tallest, .ticks li")].map((label) => {
+    const range = document.createRange();
+    range.selectNodeContents(label);
+    return range.getBoundingClientRect();
+  });
+  const onEachOther = (a, b) => a.left < b.right && b.left < a.right && a.top < b.bottom - 1 && b.top < a.bottom - 1;
+  if (labels.some((a, n) => labels.slice(n + 1).some((b) => onEachOther(a, b)))) faults.push(`${card.id}: labels`);
+  if ([...card.querySelectorAll(".ticks li")].some((tick) => getComputedStyle(tick).visibility !== "visible"))
+    faults.push(`${card.id}: a time is hidden`);
+  return faults;
+})"""
+
+
+@pytest.mark.parametrize("width", [390, 700, 1280])
+def test_a_chart_of_the_board_has_its_number_beside_its_title_and_all_its_times(new_page: NewPage, width: int):
+    page = new_page(viewport={"width": width, "height": 900})
+    played(page, "sim-essay", "Draw this.", max_tokens=60)
+    page.goto("/metrics-board")
+    assert page.locator(".chart-card .ticks").count() > 0
+    assert page.evaluate(CHART_FAULTS) == []
+
+
+def test_a_policy_is_attached_with_the_fields_of_the_chosen_place_only(new_page: NewPage):
+    page = new_page()
+    page.goto("/policies/")
+    fields = {
+        "the whole site": [],
+        "a provider": ["Provider"],
+        "a connection and model": ["Connection", "Model"],
+    }
+    for place, shown in fields.items():
+        page.get_by_label("Applies to").select_option(place)
+        asked = [
+            name
+            for name in ("Provider", "Connection", "Model")
+            if page.locator("#attach").get_by_label(name).is_visible()
+        ]
+        assert asked == shown
+
+
+@pytest.mark.parametrize("width", [390, 1280, 1920])
+def test_a_share_stands_beside_its_number_where_a_row_is_a_few_lines(new_page: NewPage, width: int):
+    page = new_page(viewport={"width": width, "height": 900})
+    played(page, "sim-essay", "Share this.", max_tokens=60)
+    page.goto("/admin/agents/policy/add/")
+    page.get_by_role("button", name="Run the backtest").click()
+    row = page.locator("#groups tbody tr").first
+    row.wait_for()
+    assert row.evaluate("row => getComputedStyle(row).display") == "flex"
+    assert row.locator("td small").first.evaluate("share => getComputedStyle(share).display") == "inline"

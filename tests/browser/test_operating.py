@@ -206,7 +206,9 @@ def test_what_is_too_large_to_be_sent_is_said_beside_it_and_stays(new_page: NewP
     prompt = page.get_by_label("Prompt for sim-essay")
     prompt.evaluate("(field) => (field.value = 'x'.repeat(6_300_000))")
     page.get_by_role("button", name="Send").click()
-    expect(page.locator("#composer [role=alert]")).to_contain_text("a form may have 6,200,000 bytes", timeout=LONG)
+    expect(page.locator("#composer [role=alert]")).to_contain_text(
+        "a form may have at most 6,200,000 bytes", timeout=LONG
+    )
     assert prompt.evaluate("(field) => field.value.length") == 6_300_000
     prompt.fill("Shorter.")
     page.get_by_role("button", name="Send").click()

@@ -160,11 +160,11 @@ def _told(value: Any) -> str:
 
 
 def signed(amount: float, words: Any) -> str:
-    """`+ $1.20`, `− $0.30`, `$0`."""
+    """`+$1.20`, `−$0.30`, `$0`."""
     from decimal import Decimal
 
     said = words(Decimal(str(abs(round(amount, 9)))))
-    return f"+ {said}" if amount > 0 else f"− {said}" if amount < 0 else str(said)
+    return f"+{said}" if amount > 0 else f"−{said}" if amount < 0 else str(said)
 
 
 def backtest_view(backtest: Backtest, *, flips: bool = True) -> BacktestView:

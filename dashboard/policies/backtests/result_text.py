@@ -83,8 +83,8 @@ def difference_in_words(*, calls: int, tokens: int, about: bool = False) -> str:
 
 
 def percent(count: int, whole: int) -> str:
-    """Never 0 % of some, nor 100 % of fewer than all."""
+    """`0 %`, `22.6 %`; never 0 % of some, nor 100 % of fewer than all."""
     share = count / whole if whole else 0.0
     if 0 < share < 0.001:
         return "< 0.1 %"
-    return "> 99.9 %" if 0.999 < share < 1 else f"{100 * share:.1f} %"
+    return "> 99.9 %" if 0.999 < share < 1 else f"{100 * share:.1f} %".replace(".0 %", " %")

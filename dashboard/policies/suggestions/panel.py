@@ -77,7 +77,8 @@ class Panel:
         first = f"with {given(self.suggestion)}"
         if not self.of_agent:
             return f"One live re-run {first}"
-        return f"Up to two live re-runs: {first}, then, if the first one shows that less is likely enough, with less"
+        second = "If that shows that a lower value is likely enough, the second uses that value"
+        return f"Up to two live re-runs: {first}. {second}"
 
     @property
     def costs(self) -> str:

@@ -81,7 +81,7 @@ def beside(said: Suggestion) -> list[str]:
     errors = [f"{value} on {_error(key)} errors" for key, value in together.get("error_policy", {}).items()]
     limits = together.get("limits", {}).items()
     return [
-        *(f"no {_short(key)}" if value is None else f"{_short(key)} {number(value)}" for key, value in limits),
+        *(f"no {_short(key)}" if value is None else f"{_short(key)}\u00a0{number(value)}" for key, value in limits),
         *errors,
     ]
 

@@ -123,8 +123,8 @@ register.filter(unbroken)
 
 @register.filter
 def counted(count: int, word: str) -> SafeString:
-    """`{{ 2|counted:"attempt" }}` is `2 attempts`, the number in bold."""
-    return format_html("<b>{}</b> {}", number(count), word if count == 1 else f"{word}s")
+    """`{{ 2|counted:"attempt" }}` is `2 attempts`, the number in bold and in one line with its unit."""
+    return format_html("<b>{}</b>\u00a0{}", number(count), word if count == 1 else f"{word}s")
 
 
 register.filter("provider_word", name_of)

@@ -43,7 +43,7 @@ def test_a_form_that_is_too_large_is_answered_413_with_a_note(
         answer = browser.post(address, encoded(fields), content_type=FORM, headers=headers)
         html = answer.content.decode()
         assert answer.status_code == 413
-        assert f"a form may have {most}" in html
+        assert f"a form may have at most {most}" in html
         assert ("<html" in html, read(html).inline) == (whole_page, [])
 
 

@@ -192,7 +192,7 @@ def test_removing_a_member_offers_to_revoke_their_keys(beside: Project, revoke: 
     for project in (beside, project_default()):
         key_create(project=project, by=user, name="ci")
     browser, member = browser_of(admin), Membership.objects.get(user=user, project=beside)
-    assert "Revoke <b>1</b> gateway key too" in browser.get("/projects/members/").content.decode()
+    assert "Revoke <b>1</b>\u00a0gateway key too" in browser.get("/projects/members/").content.decode()
     browser.post(f"/projects/members/{member.pk}/remove/", revoke)
     assert role_of(user, beside) is None
     assert keys_of(user).filter(project=beside).count() == left

@@ -75,7 +75,7 @@ def test_a_list_shows_the_policies_in_force_and_the_turns_of_seven_days(admins: 
     assert 'base v1</a> <span class="soft">attached to the whole site' in html
     assert ">4</a>" in html
     assert "50\u202f%" in html
-    assert "4</b> turns</a> in 7 days" in page(admins, "/agents/writer")
+    assert "4</b>\u00a0turns</a> in 7 days" in page(admins, "/agents/writer")
 
 
 def test_an_agent_is_created_and_changed_with_who_and_why(admins: Client, project: Project, connection: Connection):

@@ -148,7 +148,7 @@ def test_where_the_recording_has_no_answer_nothing_is_guessed(play: Play, projec
     assert (tally.undecidable, tally.judged, tally.whys) == (1, 1, {"more_text": 1})
     told = page(browser, reverse("policies:show", args=[draft.policy.pk]))
     (listed,) = re.findall(r'<ul class="undecided">(.*?)</ul>', told, re.DOTALL)
-    assert "<b>1</b> turn: the recording ends here, and the model would have continued." in listed
+    assert "<b>1</b>\u00a0turn: the recording ends here, and the model would have continued." in listed
     assert f'href="/turns/{turn.pk}/replay?max_continuations=9"' in listed
     assert ShadowVerdict.objects.get().certainty == "undecidable"
     assert (tally.recorded, tally.certain, tally.estimated) == (0, 0, 0)

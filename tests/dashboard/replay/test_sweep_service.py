@@ -61,7 +61,7 @@ def test_the_smallest_value_that_completes_is_found_between_the_values_that_are_
     least = next(value for value in range(20, 620) if completes(whole, value))
     assert found.least is not None
     assert (found.least.value, found.sure) == (least, True)
-    told = "Every smaller value of the range was tried; "
+    told = "Every smaller value in the range was tried; "
     unknown = sum(turn_what_if(turn=whole, overrides={"max_tokens": value}).undecidable for value in range(20, least))
     assert unknown
     assert f"{told}{unknown} are undecidable and may complete too." in found.words
@@ -147,7 +147,7 @@ def test_a_sweep_that_takes_too_much_work_says_what_it_left_out_and_claims_nothi
     found = turn_sweep(turn=whole, name="max_tokens", values=range(20, 620, 50), overrides={})
     assert 0 < len(found.points) == found.tried < 12
     assert (found.sure, found.shown()["left_out"]) == (False, found.left_out)
-    assert f"{found.left_out} values of the range were not evaluated." in found.words
+    assert f"{found.left_out} values in the range were not evaluated." in found.words
     assert found.points[-1].value == 570, "the ends of the range and the recorded value come first"
     assert found.recorded in [point.value for point in found.points]
     assert charts_of(found)
@@ -163,7 +163,7 @@ def test_a_sweep_of_a_turn_under_no_limit_to_speak_of_is_bounded_by_its_work_and
     assert run.work < 500 + 2 * MOST_WORK, "a last what-if is whole"
     assert (found.left_out > 0, found.sure) == (True, False)
     html = page(browser, f"/turns/{turn.id}/replay/sweep/")
-    assert "of the range were not evaluated." in html
+    assert "in the range were not evaluated." in html
     assert "stopped after " in page(browser, f"/turns/{turn.id}/replay/?max_tokens=399")
 
 

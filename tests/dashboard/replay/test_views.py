@@ -122,7 +122,7 @@ def test_a_rerun_under_numbers_that_cannot_be_stores_nothing(browser: Client, cu
 
 def test_verify_says_that_all_records_agree(browser: Client, cut: Turn):
     html = browser.post(f"/turns/{cut.id}/replay/verify", headers=HTMX).content.decode()
-    assert re.search(r"All <b>5</b> records replayed", html)
+    assert re.search(r"All <b>5</b>\u00a0records replayed", html)
     plain = browser.post(f"/turns/{cut.id}/replay/verify").content.decode()
     assert "<html" in plain
 
@@ -133,7 +133,7 @@ def test_verify_says_which_record_is_missing_and_links_to_none(browser: Client, 
         Record.objects.filter(turn_id=cut.id, seq=3).delete()
         cursor.execute("ALTER TABLE turns_record ENABLE TRIGGER ALL")
     html = browser.post(f"/turns/{cut.id}/replay/verify", headers=HTMX).content.decode()
-    assert "<b>2</b> records match. Record 3 of 5 is missing. Verification stops there." in html
+    assert "<b>2</b>\u00a0records match. Record 3 of 5 is missing. Verification stops there." in html
     assert ("?step=" in html, "<table>" in html) == (False, False)
 
 
@@ -292,7 +292,7 @@ def test_the_calls_of_a_fork_are_told_apart_from_those_it_inherited(browser: Cli
     html = page(browser, f"/turns/{child.id}")
     assert "in 2 calls" in html
     assert "1 attempt + 1 inherited" in " ".join(text_of(html).split())
-    assert "<b>1</b> attempt of its own" in page(browser, f"/turns/{parent.id}/replay")
+    assert "<b>1</b>\u00a0attempt of its own" in page(browser, f"/turns/{parent.id}/replay")
     assert "<dd>1 + 1 inherited</dd>" in page(browser, f"/turns/{parent.id}/replay?rerun={child.id}")
 
 

@@ -54,7 +54,7 @@ def test_its_page_is_small_and_asks_the_database_little(browser: Client, long_tu
     assert 'data-now="700"' in html
     assert f'data-rest="/turns/{long_turn.id}/transcript"' in html
     assert html.count('<details id="attempt-') == LENGTH
-    assert re.search(r"parts</?[^>]*> (before|after) this one are left out|<b>\d+</b> parts before", html)
+    assert re.search(r"parts</?[^>]*> (before|after) this one are left out|<b>\d+</b>\u00a0parts before", html)
 
 
 def test_all_of_its_transcript_comes_by_one_request(browser: Client, long_turn: Turn):

@@ -23,13 +23,13 @@ register = template.Library()
 
 @register.filter
 def plus(value: float) -> str:
-    """`+ 1,214`, `− 3`, `0`."""
+    """`+1,214`, `−3`, `0`."""
     return _signed(value, number(abs(value)))
 
 
 @register.filter
 def plus_seconds(value: float) -> str:
-    """`+ 3 min 20 s`."""
+    """`+3 min 20 s`."""
     return _signed(round(value, 2), seconds(abs(value)))
 
 
@@ -65,4 +65,4 @@ def backtest_of_form(context: Context, form: PolicyForm, policy: Policy | None) 
 
 
 def _signed(value: float, said: str) -> str:
-    return f"+ {said}" if value > 0 else f"− {said}" if value < 0 else said
+    return f"+{said}" if value > 0 else f"−{said}" if value < 0 else said

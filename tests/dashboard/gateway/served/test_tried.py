@@ -231,5 +231,5 @@ def test_the_pages_say_how_many_were_only_watched(gate, upstream, watched, ours)
     made = tried(ours, ONE_MORE, stands=True)
     for page in (f"/backtests/{made.pk}", "/backtests/limits/map"):
         html = unescape(client.get(page).content.decode())
-        assert "<b>1</b> turn of these was only observed by the gateway" in html
+        assert "<b>1</b>\u00a0turn of these was only observed by the gateway" in html
     assert Turn.objects.count() == 1

@@ -18,7 +18,7 @@ def sent(browser: Client, name: str, content: bytes):
 
 def test_a_transcript_that_is_sent_becomes_turns_whose_origin_is_told(browser: Client) -> None:
     html = sent(browser, "<s1>.jsonl", FILES["claude"] + b"nonsense\n").content.decode()
-    assert "<b>2</b> turns imported" in html
+    assert "<b>2</b>\u00a0turns imported" in html
     assert "&lt;s1&gt;.jsonl" in html
     assert "<b>9:</b> It is not JSON" in html
     last = Turn.objects.order_by("id").last()
@@ -26,7 +26,7 @@ def test_a_transcript_that_is_sent_becomes_turns_whose_origin_is_told(browser: C
     page = browser.get(f"/turns/{last.id}").content.decode()
     assert "from a log; not verified" in page
     assert "The turns before it contain the others" in page
-    assert "<b>2</b> turns were imported before" in sent(browser, "s1.jsonl", FILES["claude"]).content.decode()
+    assert "<b>2</b>\u00a0turns were imported before" in sent(browser, "s1.jsonl", FILES["claude"]).content.decode()
 
 
 def test_of_many_refused_records_the_first_are_told_and_where_to_find_the_rest(browser: Client, api: Program) -> None:  # noqa: F811

@@ -46,12 +46,12 @@ def test_what_was_exported_together_comes_back_together_and_again_changes_nothin
     for turn in turns:
         erase(turn)
     html = sent(browser, bundle).content.decode()
-    assert "<b>2</b> turns imported" in html
+    assert "<b>2</b>\u00a0turns imported" in html
     assert {turn.id for turn in Turn.objects.all()} == {turn.id for turn in turns}
     for turn in turns:
         assert f'href="/turns/{turn.id}"' in html
     again = sent(browser, bundle).content.decode()
-    assert "<b>0</b> turns imported" in again
+    assert "<b>0</b>\u00a0turns imported" in again
     assert again.count("imported before") == 2
 
 
@@ -64,8 +64,8 @@ def test_a_file_that_is_refused_hinders_no_other(browser: Client, play: Play):
     response = sent(browser, zipped(files))
     html = response.content.decode()
     assert response.status_code == 200
-    assert "<b>1</b> turn imported" in html
-    assert "of <b>3</b> files" in html
+    assert "<b>1</b>\u00a0turn imported" in html
+    assert "of <b>3</b>\u00a0files" in html
     assert "a&lt;b&gt;.json" in html
     assert Turn.objects.get().id == turn.id
 

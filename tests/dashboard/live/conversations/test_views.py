@@ -61,7 +61,7 @@ def test_the_page_has_the_turns_before_in_short_and_the_newest_in_full(
     assert f'href="/turns/{first.id}"' in transcript
     assert 'id="machine"' in newest
     assert f'data-address="/turns/{second.id}"' in newest
-    assert f"<b>{first.tokens + second.tokens:,}</b> tokens used, no budget" in html
+    assert f"<b>{first.tokens + second.tokens:,}</b>\u00a0tokens used, no budget" in html
 
 
 def test_who_waits_is_said_with_its_place_and_can_be_withdrawn(browser: Client, say: Say, conversation: Conversation):
@@ -87,7 +87,7 @@ def test_a_long_conversation_begins_with_its_last_turns_and_leads_to_the_earlier
     html = page(browser, address)
     assert 'id="asked-2"' not in html
     assert 'id="asked-3"' in html
-    assert "<b>2</b> turns before these" in html
+    assert "<b>2</b>\u00a0turns before these" in html
     html = page(browser, f"{address}&from=1")
     assert 'id="asked-1"' in html
     assert "before these" not in html

@@ -199,7 +199,7 @@ def test_the_address_of_a_cell_tells_of_the_same_turns_when_others_have_come(bro
 
 
 def bare(html: str) -> str:
-    return re.sub("<[^>]+>", "", html)
+    return re.sub("<[^>]+>", "", html).replace("\u00a0", " ")
 
 
 def test_any_limit_may_be_asked_for_and_what_cannot_be_read_is_said(browser: Client):
@@ -255,7 +255,7 @@ def test_a_map_that_takes_too_much_work_leaves_out_the_older_turns_and_says_how_
     assert (found.turns, found.left_out) == (1, 5)
     assert all(len(cell.ended) == 1 for _, cells in found.rows for cell in cells)
     assert found.rows[-1][1][-1].ended[0].word == "undecidable", "not evaluated, so nothing is claimed"
-    assert "<b>5</b> older turns of the sample were not evaluated" in page(browser, "/backtests/limits/map")
+    assert "<b>5</b>\u00a0older turns of the sample were not evaluated" in page(browser, "/backtests/limits/map")
     monkeypatch.setattr(sweep_map, "MOST_WORK", 2)
     cell = page(browser, "/backtests/limits/map?continuations=3&max_tokens=60")
     assert "of the sample were not evaluated" in cell

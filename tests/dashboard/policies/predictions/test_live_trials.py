@@ -78,9 +78,9 @@ def test_cut_tool_calls_under_a_larger_max_tokens_would_have_gone_on(play: Play)
 def test_a_try_shows_how_such_a_turn_ends(cut: Turn, browser: Client):
     backtest = tried(max_continuations=9, max_total_completion_tokens=5_000)
     address = f"/backtests/{backtest.pk}"
-    assert "1</b> turn would have continued" in page(browser, address)
+    assert "1</b>\u00a0turn would have continued" in page(browser, address)
     answer = browser.post(f"{address}/live", {"tokens": f"{ENOUGH}"}).content.decode()
-    assert "1</b> turn tried live" in answer
+    assert "1</b>\u00a0turn tried live" in answer
     child = Turn.objects.get(parent=cut)
     assert drive(child).status == "completed"
     assert child.overrides["limits"] == {"max_continuations": 9, "max_total_completion_tokens": 5_000}
@@ -133,6 +133,6 @@ def test_a_shadow_shows_such_turns_and_tries_them(play: Play, browser: Client):
     tally = tally_of(shadow)
     assert (tally.unended, tally.undecidable, tally.judged) == (1, 1, 1)
     assert tried_so_far(asked_of_shadow(shadow)).next[0].overrides == {"limits": {"max_continuations": 1}}
-    assert "1</b> turn would have continued" in page(browser, f"/policies/{draft.policy_id}")
+    assert "1</b>\u00a0turn would have continued" in page(browser, f"/policies/{draft.policy_id}")
     browser.post(f"/policies/shadows/{shadow.pk}/live", {"tokens": f"{ENOUGH}"})
     assert drive(Turn.objects.get(parent=turn)).continuations == 1

@@ -82,7 +82,7 @@ def test_a_smaller_value_that_is_likely_is_proven_in_its_turn(browser: Client, c
 
 def test_one_click_tries_the_larger_and_the_smaller_value_as_it_said_before(browser: Client, cut: Turn):
     before = text_of(browser.get(f"/turns/{cut.id}/limit", headers=HTMX).content.decode())
-    (told,) = re.findall(r"Up to two live re-runs: with max_tokens ([\d,]+), then", before)
+    (told,) = re.findall(r"Up to two live re-runs: with max_tokens ([\d,]+)\. If", before)
     value = int(told.replace(",", ""))
     assert f"About {2 * value:,} tokens out, at most {2 * 5 * value:,}, simulator, free" in before
     begun = find(browser, cut)
@@ -106,7 +106,7 @@ def test_a_re_run_that_does_not_show_whether_less_is_enough_says_so_as_the_plan_
 ):
     monkeypatch.setattr(selectors, "_reported", lambda case, trial: None)  # few calls of the model are recorded
     before = text_of(browser.get(f"/turns/{cut.id}/limit", headers=HTMX).content.decode())
-    assert ", then, if the first one shows that less is likely enough, with less." in before
+    assert ". If that shows that a lower value is likely enough, the second uses that value." in before
     find(browser, cut)
     drive(cut.children.get())
     found = browser.get(f"/turns/{cut.id}/limit?found=first", headers=HTMX).content.decode()

@@ -41,7 +41,13 @@ def test_the_page_shows_the_calls_as_a_path(browser, run):
     places = [page.index(f'id="call-{each.id}"') for each in run]
     assert places == sorted(places)
     assert page.count("depth-1") == 1
-    for words in ("Answer to Given up", "continues from call 1", "<b>3</b> calls", "<b>30</b> in", "<b>1</b> call cut"):
+    for words in (
+        "Answer to Given up",
+        "continues from turn 1",
+        "<b>3</b>\u00a0turns",
+        "<b>30</b> in",
+        "<b>1</b>\u00a0turn cut off",
+    ):
         assert words in page, words
 
 
@@ -94,7 +100,7 @@ def test_a_folded_timeline_has_each_run_once(browser, run):
     alone = turn("Alone")
     page = browser.get("/?fold=runs").content.decode()
     assert [each.id for each in (alone, *run) if f'id="row-{each.id}"' in page] == [alone.id, run[2].id]
-    assert f'href="/runs/{run[0].id}"><b>3</b> calls' in page
+    assert f'href="/runs/{run[0].id}"><b>3</b>\u00a0turns' in page
     assert "checked>Runs" in page
 
 
