@@ -18,7 +18,7 @@ from dashboard.policies.suggestions.limit_usage import usage_of_list
 from dashboard.policies.suggestions.relatives import GENERATIONS, UNREAD, newest
 from dashboard.policies.suggestions.remembered_suggestions import remembered, suggestion_now
 from dashboard.policies.suggestions.selectors import cases_of, proving_rerun
-from dashboard.policies.suggestions.suggestion import Suggestion
+from dashboard.policies.suggestions.suggestion import Goal, Suggestion
 from dashboard.policies.suggestions.tried_limits import TriedLimit
 from dashboard.turns.attempt_reader import attempts_of_all
 from dashboard.turns.models import Turn
@@ -95,7 +95,8 @@ def _read(held: ReadAhead, turns: list[Turn]) -> None:
     for each in Connection.objects.filter(project_id__in=projects).order_by("id"):
         held.connections[each.project_id].append(each)
     tried = [each for turn in turns for each in _cases(turn)]
-    held.usage.update(usage_of_list((each.case.turn, each.case.limit) for each in tried))
+    asked = (each.case for each in tried if each.case.goal is not Goal.ONE_CALL)  # its own recording tells that
+    held.usage.update(usage_of_list((case.turn, case.limit) for case in asked))
     proving = {found.id for each in tried if (found := proving_rerun(each)) is not None}
     held.records.update(records_of_all(proving - held.records.keys()))
     held.attempts.update(attempts_of_all(proving - held.attempts.keys()))

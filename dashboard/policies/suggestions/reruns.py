@@ -11,6 +11,7 @@ from agentcore.reasons import NormalizedStopReason, TurnStatus
 from dashboard.policies.predictions.endings import was_changed
 from dashboard.policies.suggestions.exhausted_limits import ExhaustedLimit
 from dashboard.policies.suggestions.relatives import relatives_of, settings_changed
+from dashboard.policies.suggestions.suggestion import Goal
 from dashboard.turns.attempt_reader import attempts_read
 from dashboard.turns.models import UNFINISHED, Attempt, Record, Turn
 from dashboard.turns.read_ahead import read_ahead
@@ -29,6 +30,7 @@ class LimitTrial:
     limit: str
     is_original: bool = False  #: not a re-run, but the turn that is run again
     beside: Mapping[str, Any] = field(default_factory=dict)  #: other settings that it was given, with their values
+    goal: Goal = Goal.FINISH  #: what the value is tried for
 
     @property
     def running(self) -> bool:
@@ -37,15 +39,22 @@ class LimitTrial:
     @property
     def in_vain(self) -> bool:
         """Whether it ended without being complete, by a limit again; of retries, by the same kind of failure; of a
-        structured answer, without a valid one; of time, by the time limit, also before any text came."""
+        structured answer, without a valid one; of time, by the time limit, also before any text came. Where one call
+        is to be enough, whether its answer took more."""
         refused = self.limit == "max_retries" and self.turn.terminal_reason == "provider_error"
         invalid = self.turn.status == TurnStatus.FAILED and self.turn.error_code in INVALID
         late = self.limit == self.turn.resource == "max_seconds"
-        return self.turn.status == TurnStatus.PARTIAL or refused or invalid or late
+        return self.turn.status == TurnStatus.PARTIAL or refused or invalid or late or self._took_more
 
     @property
     def completed(self) -> bool:
-        return self.turn.status == TurnStatus.COMPLETED
+        """Whether it shows that the value is enough."""
+        return self.turn.status == TurnStatus.COMPLETED and not self._took_more
+
+    @property
+    def _took_more(self) -> bool:
+        """Whether one call was to be enough, and its answer took several."""
+        return self.goal is Goal.ONE_CALL and self.turn.continuations + self.turn.envelope_retries > 0
 
     @property
     def tells_nothing(self) -> bool:
@@ -74,7 +83,7 @@ def _tried(case: ExhaustedLimit, other: Turn) -> LimitTrial | None:
     value = given.pop(case.limit, None)
     if value is None or not case.is_alone(given):
         return None
-    return LimitTrial(math.ceil(value), other, case.limit, other.id == case.turn.parent_id, given)
+    return LimitTrial(math.ceil(value), other, case.limit, other.id == case.turn.parent_id, given, case.goal)
 
 
 def said_the_same(case: ExhaustedLimit, trial: LimitTrial) -> bool:

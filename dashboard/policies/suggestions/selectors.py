@@ -9,7 +9,6 @@ from django.core.exceptions import ValidationError
 
 from agentcore.machine.snapshot import Snapshot
 from agentcore.messages import TokenUsage
-from agentcore.reasons import TurnStatus
 from agentcore.replay import Certainty, Recording, fold
 from agentcore.sufficient_max_tokens import enough_for_one_call
 from agentcore.values import replace
@@ -75,7 +74,7 @@ def suggestion_and_less(turn: Turn, last: Snapshot) -> tuple[Suggestion | None, 
 
 
 def tried_in_vain(turn: Turn) -> dict[str, int]:
-    """The limits that may let a finished turn finish, and the largest value of each that a re-run has shown to be too
+    """The limits of `cases_of`, and the largest value of each that a re-run has shown to be too
     small; 0 where there is none."""
     return {tried.case.limit: tried.case.in_vain for tried in cases_of(turn)}
 
@@ -105,10 +104,12 @@ def _beside(case: ExhaustedLimit, reruns: tuple[LimitTrial, ...], found: Suggest
 def _found(
     case: ExhaustedLimit, reruns: tuple[LimitTrial, ...], usage: UsageOf, recording: Recording | None
 ) -> Iterator[Suggestion]:
-    if (recorded := _recorded(case, recording)) is not None:
-        yield recorded
+    recorded = _recorded(case, recording)
     if case.goal is Goal.ONE_CALL:
+        yield from _in_one_call(case, reruns, recorded)
         return
+    if recorded is not None:
+        yield recorded
     usual = _usual(case, usage)
     yield from _reruns(case, reruns)
     if usual is not None:
@@ -119,6 +120,21 @@ def _found(
         wait = asked.retry_after if asked else None
         yield Suggestion(case.limit, *told, longer_than=case.used, wait=wait)
     yield Suggestion(case.limit, case.ample, case.recorded, Certainty.UNDECIDABLE, Basis.NONE)
+
+
+def _in_one_call(
+    case: ExhaustedLimit, reruns: tuple[LimitTrial, ...], recorded: Suggestion | None
+) -> Iterator[Suggestion]:
+    """By the recording; of what that only estimates, by a re-run under such a value, which proves or disproves it."""
+    if recorded is not None and recorded.certainty is not Certainty.ESTIMATED:
+        yield recorded
+        return
+    least = _least(case, reruns)
+    likely = recorded if recorded is not None and recorded.value > case.in_vain else None
+    if likely is not None and (least is None or least.value > likely.value):
+        yield likely
+    else:
+        yield from _reruns(case, reruns)
 
 
 def _recorded(case: ExhaustedLimit, recording: Recording | None) -> Suggestion | None:
@@ -211,16 +227,15 @@ def _reruns(case: ExhaustedLimit, reruns: tuple[LimitTrial, ...]) -> Iterator[Su
 
 
 def _least(case: ExhaustedLimit, reruns: tuple[LimitTrial, ...]) -> LimitTrial | None:
-    completed = (tried for tried in reruns if tried.turn.status == TurnStatus.COMPLETED and tried.value > case.in_vain)
+    completed = (tried for tried in reruns if tried.completed and tried.value > case.in_vain)
     several = case.limit == "max_tokens"
     return min(completed, key=lambda tried: (several and tried.turn.attempts > 1, tried.value), default=None)
 
 
 def cases_of(turn: Turn) -> tuple[TriedLimit, ...]:
-    """The limits that may let the turn finish, where other turns may tell how much of them is enough."""
+    """The limits that may let the turn finish, or complete in one call, each with the re-runs that tried it."""
     spans = fold(recording_of(turn))
-    found = tried_limits(turn, spans[-1].after) if spans else ()
-    return tuple(tried for tried in found if tried.case.goal is not Goal.ONE_CALL)
+    return tried_limits(turn, spans[-1].after) if spans else ()
 
 
 def proving_rerun(tried: TriedLimit) -> Turn | None:

@@ -109,9 +109,17 @@ def _recorded(said: Suggestion) -> str:
 
 def _rerun(said: Suggestion) -> str:
     """What a re-run has shown is in the past: nobody knows that the next one ends so too."""
+    if said.goal is Goal.ONE_CALL:
+        return _one_call_shown(said)
     if said.certainty is not Certainty.CERTAIN:
         return _usual(said)
     return f"With {given(said)} the turn {'would have ' if _needed_less(said) else ''}finished."
+
+
+def _one_call_shown(said: Suggestion) -> str:
+    if said.certainty is not Certainty.CERTAIN:
+        return f"With {given(said)}, one call would likely have been enough."
+    return f"With {given(said)}, one call {'would have been' if _needed_less(said) else 'was'} enough."
 
 
 def _usual(said: Suggestion) -> str:

@@ -47,7 +47,7 @@ def suggested_sweep(
 def _beyond(said: Iterable[Suggestion], name: str) -> tuple[Suggestion, ...]:
     """Those of the limit that the sweep does not find by itself: where the recording tells, it does."""
     of_limit = tuple(each for each in said if each.limit == name)
-    return () if any(each.basis is Basis.RECORDING for each in of_limit) else of_limit
+    return () if any(each.basis is Basis.RECORDING for each in of_limit[:1]) else of_limit
 
 
 def _others(overrides: Mapping[str, Any], name: str) -> bool:

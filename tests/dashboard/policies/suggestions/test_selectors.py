@@ -322,6 +322,34 @@ def test_an_envelope_that_was_cut_and_asked_for_again_tells_what_one_call_takes(
     assert suggestions_now([completed.id], completed.project)[0][1] == said
 
 
+def test_one_call_that_a_re_run_has_shown_is_proven_and_no_longer_merely_likely(play: Play):
+    turn = play("sim-essay", max_tokens=150)
+    likely = suggestion_for(turn)
+    assert likely is not None
+    assert certainty_word(likely) == "likely"
+    again = drive(turn_rerun(turn=turn, overrides=likely.overrides))
+    assert again.attempts == 1
+    proven = suggestion_for(turn)
+    assert proven is not None
+    assert (proven.value, proven.goal, proven.rerun) == (likely.value, Goal.ONE_CALL, again.id)
+    assert certainty_word(proven) == "proven"
+    assert sentence(proven) == f"With max_tokens {likely.value}, one call was enough."
+    assert suggestions_now([turn.id], turn.project)[0][1] == proven
+
+
+def test_one_call_that_a_re_run_has_disproved_is_suggested_no_more(play: Play):
+    """Asked in one go, this model says more than it did after a hint."""
+    turn = play("sim-hint-differs", max_tokens=60)
+    likely = suggestion_for(turn)
+    assert likely is not None
+    assert drive(turn_rerun(turn=turn, overrides=likely.overrides)).attempts == 2
+    assert suggestion_for(turn) is None
+    enough = drive(turn_rerun(turn=turn, overrides={"max_tokens": 900}))
+    proven = suggestion_for(turn)
+    assert proven is not None
+    assert (enough.attempts, proven.rerun, proven.value > likely.value) == (1, enough.id, True)
+
+
 def test_an_envelope_that_broke_its_schema_needs_no_limit(play: Play):
     completed = play("sim-schema", envelope_schema=REPORT_SCHEMA)
     assert (completed.status, completed.envelope_retries) == ("completed", 1)
