@@ -30,7 +30,7 @@ _POOL = {
     "reconnect_timeout": 3.0,
 }
 
-_DEFAULTS: Mapping[str, Any] = {"connect_timeout": 5}  #: seconds, unless the address names another time
+_DEFAULTS: dict[str, Any] = {"connect_timeout": 5}  #: seconds, unless the address names another time
 
 
 def database_settings(url: str) -> dict[str, Any]:
@@ -104,7 +104,7 @@ _TRANSACTION_POOLING = (
 )
 
 
-def _pooled_by_transaction(connection: "psycopg.Connection[Any]", parts: Mapping[str, Any]) -> bool:
+def _pooled_by_transaction(connection: "psycopg.Connection[Any]", parts: dict[str, Any]) -> bool:
     """Whether open connections share a process of PostgreSQL, or one of them changes it."""
     with ExitStack() as opened:
         another, third = (opened.enter_context(psycopg.connect(**_DEFAULTS | parts, autocommit=True)) for _ in range(2))
