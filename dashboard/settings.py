@@ -43,7 +43,7 @@ INSTALLED_APPS = [
     "dashboard.accounts.audit",
     "dashboard.agents",
     "dashboard.tools",
-    "dashboard.live.conversations",
+    "dashboard.turns.conversations",
     "dashboard.turns",
     "dashboard.turns.seals",
     "dashboard.timeline",

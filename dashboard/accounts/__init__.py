@@ -7,6 +7,6 @@ holds the one table that says how a stranger is answered where. A secret is stor
 users that it names; `sessions` opens a browser's session for all ways in.
 
 `projects` says which projects somebody may enter. `project_middleware` sets the one that a request is about, and
-`project_services` and `project_forms` hold projects and their members; their pages are in `configuration`. `audit` is
-the log of changes, and `signals` what other packages are told.
+`project_services` holds projects and their members, whose pages are in `configuration`. `audit` is the log of changes,
+and `signals` what other packages are told.
 """

@@ -7,7 +7,7 @@ Taken: `{type: "control" | "cancel", ref?, …}`, all else as in the API's call 
 
 import asyncio
 import json
-from collections.abc import Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from contextlib import aclosing, contextmanager, suppress
 from io import BytesIO
 from typing import Any
@@ -37,6 +37,7 @@ from dashboard.platform.unread_responses import kept_of
 
 log = structlog.get_logger(__name__)
 
+Application = Callable[[Any, Any, Any], Awaitable[None]]
 ACTIONS = ("control", "cancel")
 NOT_AN_ACTION = f"Send a JSON object whose type is one of {', '.join(ACTIONS)}."
 STRANGER = 4401
@@ -199,3 +200,14 @@ class TurnSocket(AsyncWebsocketConsumer):  # type: ignore[misc] # channels is un
         """Close codes of ours are 4000 and the status."""
         await self._refuse(None, answer)
         await self.close(code=4000 + answer.status_code)
+
+
+def by_format(page: Application) -> Any:
+    """The socket of a turn at one address: the page's, or with `?format=json` that of programs."""
+    program: Application = TurnSocket.as_asgi()
+
+    async def either(scope: Any, receive: Any, send: Any) -> None:
+        given = QueryDict(scope.get("query_string", b"").decode("latin1"))
+        await (program if given.get("format") == "json" else page)(scope, receive, send)
+
+    return either

@@ -18,11 +18,11 @@ from dashboard.api.name_lookup import asked_for
 from dashboard.api.openapi import TIMELINE_PARAMETERS
 from dashboard.api.problems import about, about_parts_of
 from dashboard.live import services
-from dashboard.live.conversations.models import Conversation
 from dashboard.live.conversations.selectors import conversation_get
 from dashboard.live.selectors import turn_now
 from dashboard.live.turn_events import MAX_SEQ
 from dashboard.turns import api_serializers, selectors
+from dashboard.turns.conversations.models import Conversation
 from dashboard.turns.filters import TimelineFilters, unknown_filters
 from dashboard.turns.history import messages_of, request_body_of
 from dashboard.turns.record_reader import records_of

@@ -16,7 +16,6 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 from dashboard.accounts import project_services
 from dashboard.accounts.access import HOME, next_url
 from dashboard.accounts.models import Membership
-from dashboard.accounts.project_forms import MemberForm, ProjectForm
 from dashboard.accounts.projects import (
     SESSION_KEY,
     is_only_project,
@@ -33,6 +32,7 @@ from dashboard.agents.current_project import DEFAULT_PROJECT
 from dashboard.agents.models import Project
 from dashboard.agents.selectors import project_current
 from dashboard.configuration.project_contents import contents_of
+from dashboard.configuration.project_forms import MemberForm, ProjectForm
 from dashboard.configuration.signals import project_created
 from dashboard.gateway.selectors import key_counts, keys_left
 

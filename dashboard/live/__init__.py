@@ -12,5 +12,7 @@ broadcast_hub     the sockets that watch the same, and the one task that looks f
                   look at, `subscriber` one socket each, `websocket_app` the way in; `consumers` render the pages' own
                   parts
 turn_events       what a program that watches a turn is told
-conversations     turns of one agent that follow one another
+conversations     turns of one agent that follow one another: the pages and their socket
+conversation_queue  which turn of one runs next: the database decides, under the conversation's lock; and the messages
+                    that a turn is given of those before it (docs/how-to/conversations.md)
 """

@@ -30,8 +30,8 @@ from agentcore.machine.state_commands import command_of
 from agentcore.machine.states import CALLS, State
 from dashboard.agents.schema_judging.busy_judges import UNJUDGED, JudgesBusy
 from dashboard.agents.schema_judging.validator import patiently
+from dashboard.live import conversation_queue
 from dashboard.live.command_executor import CommandExecutor
-from dashboard.live.conversations import conversation_queue
 from dashboard.live.model_call import is_long, milliseconds_between
 from dashboard.live.models import Signal
 from dashboard.live.signal_inbox import SignalInbox, signal_handled, signal_put_away, signals_settle

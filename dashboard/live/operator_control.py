@@ -19,7 +19,7 @@ from agentcore.machine.snapshot import Snapshot
 from agentcore.machine.states import State
 from agentcore.reasons import TurnStatus
 from agentcore.values import replace
-from dashboard.live.conversations import conversation_queue
+from dashboard.live import conversation_queue
 from dashboard.live.jobs import defer_drive
 from dashboard.live.models import OwnedTurn, Signal
 from dashboard.live.operator_changes import EMPTY, Changes, Part, operator_changes, parts_clean

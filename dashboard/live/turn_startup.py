@@ -14,13 +14,13 @@ from agentcore.providers.wire.continuation_messages import AFTER_MARKS, SPACE
 from dashboard.accounts.models import User
 from dashboard.agents.models import Agent, Connection
 from dashboard.agents.policy_layers import effective_policy_for
-from dashboard.live.conversations import conversation_queue
-from dashboard.live.conversations.models import Conversation
+from dashboard.live import conversation_queue
 from dashboard.live.jobs import defer_drive
 from dashboard.live.turn_overrides import overrides_clean
 from dashboard.platform.fields import storable_text
 from dashboard.platform.notifications import announce_created
 from dashboard.tools.selectors import specs_of, wire_name_of
+from dashboard.turns.conversations.models import Conversation
 from dashboard.turns.models import Turn
 from dashboard.turns.turn_documents import documents_add, documents_clean, documents_inherit
 

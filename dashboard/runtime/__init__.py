@@ -5,7 +5,7 @@ server         web server, worker, simulator and the database's keeper in one lo
                `warm_up` what their first requests would load
 worker         runs the durable jobs of turns and the upkeep, in `up` or by itself
 asgi_application  what answers a request: guard, ingest, gateway, static files, pages (`dashboard.asgi` names it)
-routing        which consumer a websocket goes to
+websocket_routes  which consumer a websocket goes to
 management     the commands that prepare the database before they work, and those that run processes
 processes      several processes behind one port
 request_guard  what stands before every request

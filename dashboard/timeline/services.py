@@ -15,7 +15,7 @@ from django.db.models import Q, QuerySet
 from dashboard.accounts.models import User
 from dashboard.agents.models import Project
 from dashboard.gateway.models import StrayCall
-from dashboard.live.conversations import conversation_queue
+from dashboard.live import conversation_queue
 from dashboard.live.models import Signal
 from dashboard.timeline.erase_flag import erasing
 from dashboard.timeline.models import BulkAction

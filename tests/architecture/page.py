@@ -1,13 +1,14 @@
 """docs/architecture.md, drawn from the code: packages, contracts, ways through it, tables."""
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from configparser import ConfigParser
 from pathlib import Path
 
 from django.apps import apps
 
 from dashboard.turns.sql_views.model_comments import table_comments
+from tests.architecture.circles import circles, import_graph
 from tests.architecture.code_paths import LIMIT, NUMBERS, TURN, Way
 
 ROOT = Path(__file__).parents[2]
@@ -77,7 +78,7 @@ def _about(folder: Path) -> str:
 
 
 def _layers() -> Iterator[str]:
-    """The contracts of import-linter that order modules."""
+    """The contracts of import-linter that order modules, and the circles that there are."""
     yield from ("## Layers", "", "A module imports only from layers below its own.")
     for contract in _of_type("layers"):
         yield from ("", f"{contract['name']}:", "", "```")
@@ -85,7 +86,28 @@ def _layers() -> Iterator[str]:
         yield "```"
         if excepted := _lines(contract.get("ignore_imports", "")):
             yield from ("", f"Exceptions: {len(excepted)}. `.importlinter` lists them with their reasons.")
-    yield ""
+    yield from ("", _UPWARD, "", *_circles(), "")
+
+
+_UPWARD = """\
+A package can need what only a package above it has: the form of an agent lists the tools of `tools`. Then the package
+below declares it, as a `Provided` value (`dashboard/platform/provided.py`) or as a signal in its `signals.py`. The
+package above provides the value or connects the signal in its `AppConfig.ready`, when the program starts."""
+
+
+def _circles() -> Iterator[str]:
+    """How many groups of packages and modules lead to each other by imports, with the packages that they are in."""
+    found = circles(import_graph())
+    yield f"Import circles among the packages directly in `dashboard/`: {len(found.get('dashboard', ()))}."
+    within = [(package, group) for package, groups in found.items() if package != "dashboard" for group in groups]
+    yield f"Import circles of packages and modules within another package: {len(within)}."
+    if within:
+        yield from ("", "| in | which lead to each other |", "|---|---|")
+        yield from (f"| `{package.replace('.', '/')}` | {_listed(group)} |" for package, group in within)
+
+
+def _listed(names: Iterable[str]) -> str:
+    return ", ".join(f"`{name}`" for name in names)
 
 
 def _contracts() -> Iterator[str]:

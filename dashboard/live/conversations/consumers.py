@@ -8,7 +8,6 @@ from django.http import QueryDict
 
 from dashboard.agents.models import Agent
 from dashboard.agents.selectors import agent_get, project_current
-from dashboard.live.conversations.models import Conversation
 from dashboard.live.conversations.page_context import (
     PARTS,
     ConversationView,
@@ -21,6 +20,7 @@ from dashboard.live.conversations.selectors import conversation_get
 from dashboard.live.conversations.url_parameters import number_from, uuid_from
 from dashboard.live.scenes import Scene
 from dashboard.platform.notifications import TIMELINE_GROUP
+from dashboard.turns.conversations.models import Conversation
 
 #: Parts that may be as they were when the page was made, and have been otherwise in between.
 RETURNING = ("heading", "line", "others")

@@ -9,7 +9,7 @@ from django.core.exceptions import ValidationError
 from agentcore.policy import LIMIT_NAMES
 from dashboard.agents.models import Agent
 from dashboard.agents.validation import max_tokens_within
-from dashboard.live.conversations.models import Conversation
+from dashboard.turns.conversations.models import Conversation
 
 
 class PromptForm(forms.Form):

@@ -13,8 +13,8 @@ from urllib.parse import urlencode
 from django.template.loader import render_to_string
 
 from dashboard.agents.models import Agent
-from dashboard.live.conversations.models import Conversation
 from dashboard.live.conversations.selectors import TurnPlace, places_of, titled, turns_at
+from dashboard.turns.conversations.models import Conversation
 from dashboard.turns.meters import Meter
 from dashboard.turns.models import UNFINISHED, Turn
 from dashboard.turns.selectors import turn_get

@@ -9,7 +9,7 @@ from django.db.models import F, Q, QuerySet, Sum
 from django.db.models.functions import Coalesce
 
 from dashboard.agents.models import Project
-from dashboard.live.conversations.models import Conversation
+from dashboard.turns.conversations.models import Conversation
 from dashboard.turns.models import Turn
 from dashboard.turns.selectors import UNLISTED
 

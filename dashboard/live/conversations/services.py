@@ -8,10 +8,10 @@ from django.db import transaction
 
 from dashboard.accounts.models import User
 from dashboard.agents.models import Agent
-from dashboard.live.conversations import conversation_queue
-from dashboard.live.conversations.models import Conversation
+from dashboard.live import conversation_queue
 from dashboard.live.services import turn_start
 from dashboard.platform.notifications import announce_created
+from dashboard.turns.conversations.models import Conversation
 from dashboard.turns.models import Turn
 
 MAX_BUDGET = 10_000_000_000  #: tokens

@@ -33,7 +33,6 @@ from dashboard.exports.webhooks.services import webhook_create
 from dashboard.gateway.services import alias_create, key_create
 from dashboard.inbox.models import Notice
 from dashboard.ingest.refusals import refusals_note
-from dashboard.live.conversations.models import Conversation
 from dashboard.policies.backtests.models import Backtest
 from dashboard.policies.models import Shadow
 from dashboard.policies.policy_creation import policy_create
@@ -42,6 +41,7 @@ from dashboard.policies.predictions.models import Prediction
 from dashboard.timeline.models import SavedView
 from dashboard.tools.models import McpServer
 from dashboard.turns.comments.services import comment_add
+from dashboard.turns.conversations.models import Conversation
 from dashboard.turns.models import Turn
 from tests.dashboard.gateway.stored_calls import call_stored
 

@@ -6,7 +6,7 @@ import pytest
 from django.test import Client
 
 from agentcore import verify
-from dashboard.live.conversations.conversation_queue import used_of
+from dashboard.live.conversation_queue import used_of
 from dashboard.live.conversations.services import budget_set, conversation_start
 from dashboard.live.models import Signal
 from dashboard.live.services import TurnConflict, turn_cancel, turn_control, turn_give_up, turn_start

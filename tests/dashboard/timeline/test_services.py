@@ -11,12 +11,12 @@ from django.db import IntegrityError, connection, transaction
 
 from dashboard.accounts.models import User
 from dashboard.agents import selectors as agents
-from dashboard.live.conversations.models import Conversation
 from dashboard.live.models import Signal
 from dashboard.platform.ids import new_id
 from dashboard.timeline import rollups, services
 from dashboard.timeline.models import BulkAction
 from dashboard.timeline.services import turns_erase, turns_tag
+from dashboard.turns.conversations.models import Conversation
 from dashboard.turns.filters import TimelineFilters
 from dashboard.turns.models import Attempt, AttemptChunk, Checkpoint, Outcome, Record, ToolClaim, Turn
 from tests.dashboard.conftest import Play

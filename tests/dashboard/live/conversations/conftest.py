@@ -5,9 +5,9 @@ from collections.abc import Callable
 import pytest
 
 from dashboard.agents.models import Agent
-from dashboard.live.conversations.models import Conversation
 from dashboard.live.conversations.services import conversation_start
 from dashboard.live.services import turn_start
+from dashboard.turns.conversations.models import Conversation
 from dashboard.turns.models import Turn
 from tests.dashboard.driving import AgentOf
 

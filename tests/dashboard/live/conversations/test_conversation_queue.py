@@ -10,12 +10,12 @@ from django.db import connections
 from procrastinate.contrib.django.models import ProcrastinateJob
 
 from dashboard.agents.models import Agent
-from dashboard.live.conversations import conversation_queue
-from dashboard.live.conversations.models import Conversation
+from dashboard.live import conversation_queue
 from dashboard.live.conversations.services import budget_set
 from dashboard.live.services import TurnConflict, orphans_requeue, turn_cancel, turn_start
 from dashboard.replay.rerun_service import turn_rerun
 from dashboard.replay.services import turn_verify
+from dashboard.turns.conversations.models import Conversation
 from dashboard.turns.models import Attempt, Record, Turn
 from tests.dashboard.driving import AgentOf, drive
 from tests.dashboard.live.conversations.conftest import Say

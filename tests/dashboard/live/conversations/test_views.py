@@ -3,9 +3,9 @@
 import pytest
 from django.test import Client
 
-from dashboard.live.conversations.models import Conversation
 from dashboard.live.conversations.page_context import SHOWN
 from dashboard.live.conversations.services import budget_set
+from dashboard.turns.conversations.models import Conversation
 from dashboard.turns.models import Turn
 from tests.dashboard.driving import AgentOf, Play, drive
 from tests.dashboard.live.conversations.conftest import Say

@@ -6,10 +6,10 @@ from dashboard.accounts.models import User
 from dashboard.agents.models import Policy, PolicyVersion
 from dashboard.ingest.models import Ingested
 from dashboard.ingest.turn_files.models import Origin
-from dashboard.live.conversations.models import Conversation
 from dashboard.tools.models import TurnDocument
 from dashboard.turns import models as turns
 from dashboard.turns import nodes, recorder
+from dashboard.turns.conversations.models import Conversation
 from dashboard.turns.request_frames import split
 from tests.dashboard.driving import Play
 from tests.dashboard.gateway.stored_calls import call_stored

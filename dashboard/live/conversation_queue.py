@@ -19,11 +19,11 @@ from agentcore.messages import Message, Role
 from agentcore.reasons import StopReason, TurnStatus
 from agentcore.values import replace
 from dashboard.agents.policies import stored_policy
-from dashboard.live.conversations.models import Conversation
 from dashboard.live.jobs import defer_drive
 from dashboard.live.signal_inbox import signals_settle
 from dashboard.platform.fields import storable_text
 from dashboard.platform.notifications import announce_created
+from dashboard.turns.conversations.models import Conversation
 from dashboard.turns.models import UNFINISHED, Turn
 
 MAX_TURNS = 500
