@@ -16,9 +16,10 @@ HOW_FAR = {
 }
 
 
-def in_words(backtest: Backtest) -> str:
-    """`a backtest over 84 turns: 71 the same, 6 would have continued, 7 undecidable (8.3 %)`."""
-    begun = HOW_FAR.get(Backtest.Status(backtest.status), "a backtest")
+def in_words(backtest: Backtest, *, begun: str = "a backtest") -> str:
+    """`a backtest over 84 turns: 71 the same, 6 would have continued, 7 undecidable (8.3 %)`. `begun`: how the words
+    begin of one that has run."""
+    begun = HOW_FAR.get(Backtest.Status(backtest.status), begun)
     of = f" of {backtest.total:,}" if backtest.done < backtest.total else ""
     turns = f"{backtest.done:,}{of} turn{'' if max(backtest.done, backtest.total) == 1 else 's'}"
     if watched := sum(group.get("watched", 0) for group in backtest.groups):
@@ -26,8 +27,9 @@ def in_words(backtest: Backtest) -> str:
     capped = "" if backtest.max_tokens is None else f" with max_tokens {backtest.max_tokens:,}"
     if backtest.done:
         begun += ", so far" if backtest.status == Backtest.Status.RUNNING else ""
-        return f"{begun} over {turns}{capped}: {tally_in_words(backtest)}"
-    return f"{begun} over {turns}{capped}: it found none" if backtest.status == Backtest.Status.DONE else begun + capped
+        return f"{begun} over {turns}{capped}: {tally_in_words(backtest)}".lstrip()
+    none = f"{begun} over {turns}{capped}: it found none".lstrip()
+    return none if backtest.status == Backtest.Status.DONE else begun + capped
 
 
 def tally_in_words(backtest: Backtest) -> str:

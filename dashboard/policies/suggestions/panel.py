@@ -191,7 +191,7 @@ class Panel:
 
     @property
     def backtest_words(self) -> str:
-        return in_words(self.backtest).removeprefix("a backtest ") if self.backtest else ""
+        return in_words(self.backtest, begun="") if self.backtest else ""
 
 
 def last_of(turn: Turn) -> Snapshot | None:
