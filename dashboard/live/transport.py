@@ -13,6 +13,7 @@ import aiohttp
 from django.conf import settings
 from yarl import URL
 
+from agentcore.number_format import seconds
 from dashboard.live.body_reader import BodyReader, FramingWatch
 from dashboard.live.connection_pool import ConnectionPool, Refused, asked_again
 from dashboard.platform.egress.address_check import refusal_by_proxy
@@ -170,8 +171,8 @@ class Transport:
 
     def _silent(self, url: str, error: aiohttp.ServerTimeoutError | None = None) -> str:
         if isinstance(error, aiohttp.ConnectionTimeoutError):
-            return f"at {_host(url)} could not be reached within {CONNECT_TIMEOUT:g} s."
-        return f"at {_host(url)} sent nothing for {self._silence:g} s (WHYSTOP_SILENCE_SECONDS)."
+            return f"at {_host(url)} could not be reached within {seconds(CONNECT_TIMEOUT)}."
+        return f"at {_host(url)} sent nothing for {seconds(self._silence)} (WHYSTOP_SILENCE_SECONDS)."
 
     async def _answer(
         self, method: str, url: str, headers: dict[str, str], body: bytes | Pieces

@@ -15,6 +15,7 @@ from weakref import WeakKeyDictionary
 
 from agentcore.argument_validation import WrongInput
 from agentcore.json_values import MOST_LEVELS
+from agentcore.number_format import seconds
 from agentcore.policy import Violation
 from agentcore.schema import jsonschema_rs_validator
 from agentcore.schema_size import NESTED, TooMuchWork
@@ -33,8 +34,8 @@ from dashboard.agents.schema_judging.verdict_cache import SPENT, VerdictMemory, 
 from dashboard.platform.fair_queue import FairQueue, FullError, QueueSize
 
 TOO_MUCH = (
-    f"Checking by this schema took more than {SLOW_SECONDS:g} s of processor time or {MOST_MEMORY // 2**20:,} MiB of "
-    "memory and was stopped. Make the schema smaller, or split it."
+    f"Checking by this schema took more than {seconds(SLOW_SECONDS)} of processor time or {MOST_MEMORY // 2**20:,} MiB "
+    "of memory and was stopped. Make the schema smaller, or split it."
 )
 #: Of judges' processor time for all schemas of one request or import, beside what each question has free.
 REQUEST_SECONDS, FREE_SECONDS = 10.0, 0.005

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
+from agentcore import number_format
 from dashboard.policies.backtests.models import Backtest
 from dashboard.policies.backtests.tallies import SURE
 
@@ -86,7 +87,4 @@ def difference_in_words(*, calls: int, tokens: int, about: bool = False) -> str:
 
 def percent(count: int, whole: int) -> str:
     """Never 0 % of some, nor 100 % of fewer than all."""
-    share = count / whole if whole else 0.0
-    if 0 < share < 0.001:
-        return "< 0.1 %"
-    return "> 99.9 %" if 0.999 < share < 1 else f"{100 * share:.1f} %"
+    return number_format.percent(count / whole if whole else 0.0, digits=1)
