@@ -80,7 +80,7 @@ INSTALLED_APPS = [
 ]
 
 MIDDLEWARE = [
-    "dashboard.runtime.returned_connection.ReturnedConnectionMiddleware",
+    "dashboard.runtime.connection_return.ReturnedConnectionMiddleware",
     "django.middleware.security.SecurityMiddleware",
     "dashboard.runtime.page_compression.PageCompression",
     "csp.middleware.CSPMiddleware",
@@ -98,7 +98,7 @@ MIDDLEWARE = [
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "django_htmx.middleware.HtmxMiddleware",
-    "dashboard.runtime.busy_schema_judges.BusySchemaJudgesMiddleware",
+    "dashboard.runtime.schema_overload.SchemaOverloadMiddleware",
     "dashboard.runtime.client_gone.ClientGoneMiddleware",
 ]
 

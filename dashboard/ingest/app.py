@@ -18,8 +18,8 @@ import structlog
 from django.db import DataError
 
 from agentcore.number_format import seconds
-from dashboard.agents.schema_judging.busy_judges import BUSY, JudgesBusy
-from dashboard.agents.schema_judging.validator import asking_as, judging_budget
+from dashboard.agents.schema_validation.judge_overload import BUSY, JudgesBusy
+from dashboard.agents.schema_validation.validator import asking_as, judging_budget
 from dashboard.gateway.access import authentication
 from dashboard.gateway.access.callers import Caller
 from dashboard.gateway.access.refusals import Refusal

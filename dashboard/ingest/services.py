@@ -15,8 +15,8 @@ from django.utils import timezone
 from agentcore.number_format import seconds
 from agentcore.policy import Policy
 from dashboard.agents.policies import draft_policy
-from dashboard.agents.schema_judging.busy_judges import JudgingSpent
-from dashboard.agents.schema_judging.validator import REQUEST_SECONDS
+from dashboard.agents.schema_validation.judge_overload import JudgingSpent
+from dashboard.agents.schema_validation.validator import REQUEST_SECONDS
 from dashboard.agents.schemas import violations
 from dashboard.agents.selectors import project_default
 from dashboard.gateway.recording.complete_turns import TurnStore

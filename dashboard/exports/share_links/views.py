@@ -25,7 +25,7 @@ from dashboard.exports.share_links import selectors, services
 from dashboard.exports.share_links.models import ShareLink
 from dashboard.exports.share_links.redaction import Redaction
 from dashboard.platform.proxies import customer_of
-from dashboard.policies.suggestions.remembered_suggestions import suggestion_lately
+from dashboard.policies.suggestions.suggestion_cache import suggestion_lately
 from dashboard.policies.suggestions.suggestion_text import because, sentence
 from dashboard.turns.damage import DAMAGED, damage_of
 from dashboard.turns.history import recording_of

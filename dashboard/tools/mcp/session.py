@@ -23,7 +23,7 @@ from mcp import Client, MCPError
 from mcp.types import HEADER_MISMATCH, CallToolRequest, CallToolRequestParams, CallToolResult, Tool
 
 from agentcore.number_format import seconds
-from dashboard.agents.schema_judging.validator import judging_budget
+from dashboard.agents.schema_validation.validator import judging_budget
 from dashboard.tools.mcp import problems
 from dashboard.tools.mcp.responses import MAX_TOOLS, ToolOffer, offered, result_of
 from dashboard.tools.mcp.servers import Server
