@@ -15,7 +15,7 @@ def main() -> None:
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "dashboard.settings")
     from django.core.management import execute_from_command_line
 
-    from dashboard.agents.schema_judging.busy_judges import JudgesBusy, JudgingSpent
+    from dashboard.agents.schema_validation.judge_overload import JudgesBusy, JudgingSpent
     from dashboard.platform.errors import StartError
     from dashboard.platform.postgres import PostgresError
     from dashboard.runtime.database_version import look_before

@@ -15,9 +15,18 @@ from agentcore.argument_validation import CoreError, WrongInput, strict
 from agentcore.reasons import NormalizedStopReason
 from agentcore.values import settle
 
+CHECK_BASE_URL = "Check the base URL."  #: advice for whoever calls a provider
+
 
 class DecodeError(CoreError):
-    """The body is not of this dialect, such as an HTML page, an empty body or another vendor's JSON."""
+    """The body is not of this dialect, such as an HTML page, an empty body or another vendor's JSON.
+
+    `fault`: the message without the `advice` at its end, which is for whoever calls the provider.
+    """
+
+    def __init__(self, fault: str = "", *, advice: str = "") -> None:
+        super().__init__(f"{fault} {advice}".rstrip())
+        self.fault = fault
 
 
 class IllegalEvent(CoreError):

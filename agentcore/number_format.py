@@ -1,4 +1,9 @@
-"""How numbers stand in sentences."""
+"""How numbers stand in sentences, with their units.
+
+Programs get a plain space before a unit. Pages put one there that does not break: `space`, or the filter `unbroken`.
+"""
+
+_MINUTE, _HOUR = 60, 3600
 
 
 def number(value: float) -> str:
@@ -15,3 +20,34 @@ def count(value: float, what: str) -> str:
 def times(value: int) -> str:
     """`once`, `twice`, `3 times`."""
     return {1: "once", 2: "twice"}.get(value) or count(value, "time")
+
+
+def percent(share: float, digits: int = 0, *, space: str = " ") -> str:
+    """`43 %` of 0.43, with one digit `8.3 %`. Never 0 % of some, nor 100 % of fewer than all: `< 1 %`, `> 99 %`."""
+    least = 10.0**-digits
+    if 0 < 100 * share < least:
+        return f"< {least:g}{space}%"
+    if 100 - least < 100 * share < 100:
+        return f"> {100 - least:g}{space}%"
+    return f"{number(round(100 * share, digits))}{space}%"
+
+
+def seconds(value: float, *, space: str = " ") -> str:
+    """`120 s`, `0.5 s`: a number of seconds as somebody has set it."""
+    return f"{number(value)}{space}s"
+
+
+def duration(value: float, *, space: str = " ") -> str:
+    """How long something took, from seconds: `0.42 s`, `21.4 s`, `3 min 20 s`, `1 h 5 min`."""
+    if value < _MINUTE:
+        return f"{value:.2f}{space}s" if value < 10 else f"{value:.1f}{space}s"
+    hours, rest = divmod(round(value), _HOUR)
+    minutes, left = divmod(rest, _MINUTE)
+    parts = ((hours, "h"), (minutes, "min")) if hours else ((minutes, "min"), (left, "s"))
+    return " ".join(f"{amount}{space}{unit}" for amount, unit in parts if amount)
+
+
+def milliseconds(value: float, *, space: str = " ") -> str:
+    """How long something short took, from milliseconds: `0.42 ms`, `3.1 ms`, `120 ms`."""
+    digits = 2 if value < 1 else 1 if value < 10 else 0
+    return f"{value:.{digits}f}{space}ms"

@@ -79,7 +79,7 @@ INSTALLED_APPS = [
 ]
 
 MIDDLEWARE = [
-    "dashboard.runtime.returned_connection.ReturnedConnectionMiddleware",
+    "dashboard.runtime.connection_return.ReturnedConnectionMiddleware",
     "django.middleware.security.SecurityMiddleware",
     "dashboard.runtime.page_compression.PageCompression",
     "csp.middleware.CSPMiddleware",
@@ -97,7 +97,7 @@ MIDDLEWARE = [
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "django_htmx.middleware.HtmxMiddleware",
-    "dashboard.runtime.busy_schema_judges.BusySchemaJudgesMiddleware",
+    "dashboard.runtime.schema_overload.SchemaOverloadMiddleware",
     "dashboard.runtime.client_gone.ClientGoneMiddleware",
 ]
 

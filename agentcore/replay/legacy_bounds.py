@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from agentcore.commands import RunTools
+from agentcore.envelope import EnvelopeFault
 from agentcore.machine.states import State, Trigger
 from agentcore.policy import Policy, Validator, Violation
 from agentcore.schema_cost import TooMuchWork, steps
@@ -20,7 +21,7 @@ from agentcore.values import replace
 #: The bounds of core versions before 13: objects and arrays of a schema, and pairs that are looked at.
 SUBSCHEMAS, LOOKED_AT = 10_000, 200_000
 _RUNS, _BROKEN, _JUDGED = type_name(RunTools), Trigger.BROKEN_TOOL_CALL.value, State.EVALUATE_STOP.value
-_SAID = f"could not be judged ({TooMuchWork.__name__})"
+_UNKNOWN = EnvelopeFault.UNKNOWN.value
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,12 +66,18 @@ def as_bounded(policy: Policy, transitions: Sequence[Mapping[str, Any]], command
     run, is too much where it was too much for an earlier release."""
     if policy.validate is None:
         return policy
-    if _SAID in str(command.get("error_message", "")):
+    if any(_was_unknown(transition) for transition in transitions):
         return replace(policy, validate=FormerBounds(policy.validate))
     if command.get("type") == _RUNS or any(_asks_again(transition) for transition in transitions):
         ran = [call.get("arguments", {}) for call in command.get("calls") or ()]
         return replace(policy, validate=FormerCalls(policy.validate, ran))
     return policy
+
+
+def _was_unknown(transition: Mapping[str, Any]) -> bool:
+    """Whether a structured answer could not be judged."""
+    evaluations = (transition.get("outcome") or {}).get("evaluations", ())
+    return any((said.get("context") or {}).get("fault") == _UNKNOWN for said in evaluations)
 
 
 def _asks_again(transition: Mapping[str, Any]) -> bool:

@@ -14,11 +14,12 @@ from agentcore.criteria.evaluation import ContinuationDecision, ContinuationEval
 from agentcore.error_policy import ErrorContext
 from agentcore.errors import CoreError, ErrorType, RecordingError
 from agentcore.machine.advance import Step, advance
-from agentcore.machine.error_context import UNRESOLVED, Unresolved
+from agentcore.machine.error_context import Unresolved
 from agentcore.machine.snapshot import Snapshot
 from agentcore.policy import Policy
 from agentcore.reasons import StopReason
 from agentcore.replay.legacy_bounds import as_bounded
+from agentcore.replay.legacy_sentences import unresolved_in
 from agentcore.replay.recording import Record, Recording
 from agentcore.values import replace
 
@@ -45,8 +46,8 @@ class RecalledResolver:
         said = self.said.get(state.state)
         if said is None:
             return state.counted_error_context()
-        if said["reason"].startswith(UNRESOLVED):
-            raise Unresolved(said["reason"])
+        if words := unresolved_in(said):
+            raise Unresolved(words)
         counted, context = state.counted_error_context(), said["context"]
         return replace(
             counted,

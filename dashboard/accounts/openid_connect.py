@@ -18,6 +18,7 @@ from joserfc.errors import JoseError
 from requests import ConnectionError as RequestsConnectionError
 from requests import RequestException, Timeout
 
+from agentcore.number_format import seconds
 from dashboard.accounts.openid_session import ProviderSession
 from dashboard.platform.fields import storable_text
 from dashboard.platform.sign_in_provider import SignInProvider
@@ -101,7 +102,7 @@ class OpenIdClient:
     def _asking(self) -> Iterator[None]:
         """What the libraries raise of the provider, as ProviderError."""
         if time.monotonic() < self._asked_again_at:
-            raise ProviderError(f"The provider could not be reached, and is asked again after {PAUSE:.0f} s.")
+            raise ProviderError(f"The provider could not be reached, and is asked again after {seconds(PAUSE)}.")
         try:
             yield
         except (Timeout, RequestsConnectionError) as error:

@@ -24,6 +24,7 @@ from urllib3.connection import HTTPConnection, HTTPSConnection
 from urllib3.exceptions import ConnectTimeoutError, HTTPError, NewConnectionError
 from urllib3.exceptions import TimeoutError as Urllib3Timeout
 
+from agentcore.number_format import seconds
 from dashboard.platform.egress import address_check
 from dashboard.platform.egress.proxies import proxy_for
 
@@ -191,7 +192,7 @@ def _in_time(opened: list[Any]) -> Iterator[None]:
     finally:
         done.set()
         if time.monotonic() >= deadline:
-            raise Timeout(f"the answer took more than {WHOLE:g} s")
+            raise Timeout(f"the answer took more than {seconds(WHOLE)}")
 
 
 def _cut(opened: list[Any], done: Event) -> None:

@@ -52,9 +52,9 @@ def _number_clean(name: str, limit: LimitField, value: Any) -> int | float | Non
     # A whole number may be larger than any float: only a float is asked whether it is finite.
     number = value if isinstance(value, int | float) and not isinstance(value, bool) else None
     if number is None or (isinstance(number, float) and (limit.whole or not math.isfinite(number))):
-        raise ValidationError(f"{name} must be {limit.range_in_words}, not {value!r}.")
+        raise ValidationError(f"{name} must be {limit.range_in_words}, not {value!r}.", code=name)
     if not limit.minimum <= number <= limit.maximum:
-        raise ValidationError(f"{name} is {number}; it must be {limit.range_in_words}.")
+        raise ValidationError(f"{name} is {number}; it must be {limit.range_in_words}.", code=name)
     return number
 
 
@@ -63,17 +63,16 @@ def limits_clean(value: Any) -> dict[str, int | float | None]:
     if not isinstance(value, Mapping):
         raise ValidationError("limits must be an object such as {“max_continuations”: 3}.")
     clean: dict[str, int | float | None] = {}
-    errors: list[str] = []
+    errors: list[ValidationError] = []
     for key, given in value.items():
         try:
             name = _limit_name(key)
             if name in clean:
-                raise ValidationError(
-                    f"{name} is set twice: by its own name and by its name in the specification. Set it once."
-                )
+                twice = f"{name} is set twice: by its own name and by its name in the specification. Set it once."
+                raise ValidationError(twice, code=name)
             clean[name] = limit_clean(name, given)
         except ValidationError as error:
-            errors += error.messages
+            errors += error.error_list
     if errors:
         raise ValidationError(errors)
     return clean
@@ -91,7 +90,7 @@ def error_policy_clean(value: Any) -> dict[str, Any]:
     named is said, and what nobody says is as in `stop_on_any_error`."""
     if not isinstance(value, Mapping):
         raise ValidationError("error_policy must be an object such as {“preset”: “retry_tool_errors”}.")
-    errors = [
+    errors: list[str | ValidationError] = [
         f"error_policy has no “{key}”; it knows {listed(('preset', 'max_retries', *HANDLING_KEYS))}."
         for key in value
         if key not in ("preset", "max_retries", *HANDLING_KEYS)
@@ -100,10 +99,11 @@ def error_policy_clean(value: Any) -> dict[str, Any]:
         errors.append(f"There is no error policy “{value['preset']}”; the presets are {listed(PRESETS)}.")
     retries = value.get("max_retries", 0)
     if not isinstance(retries, int) or isinstance(retries, bool) or not 0 <= retries <= MAX_RETRIES:
-        errors.append(f"max_retries must be a whole number of failures from 0 to {MAX_RETRIES}, not {retries!r}.")
+        words = f"max_retries must be a whole number of failures from 0 to {MAX_RETRIES}, not {retries!r}."
+        errors.append(ValidationError(words, code="max_retries"))
     decisions = tuple(ErrorHandlingDecision)
     errors += [
-        f"{key} must be one of {listed(decisions)}, not {value[key]!r}."
+        ValidationError(f"{key} must be one of {listed(decisions)}, not {value[key]!r}.", code=key)
         for key in HANDLING_KEYS
         if key in value and value[key] not in decisions
     ]
@@ -132,7 +132,8 @@ def error_policy_warning(error_policy: Mapping[str, Any]) -> str | None:
 
 def tool_calls_on_truncation_clean(value: Any) -> str:
     if value not in tuple(OnTruncation):
-        raise ValidationError(f"tool_calls_on_truncation must be one of {listed(OnTruncation)}, not {value!r}.")
+        words = f"tool_calls_on_truncation must be one of {listed(OnTruncation)}, not {value!r}."
+        raise ValidationError(words, code="tool_calls_on_truncation")
     return str(value)
 
 

@@ -13,7 +13,7 @@ from urllib.parse import SplitResult, urlsplit
 from django.core.exceptions import ValidationError
 
 from dashboard.agents.policy_validation import listed
-from dashboard.agents.schema_judging.validator import fault_in
+from dashboard.agents.schema_validation.validator import fault_in
 from dashboard.platform.egress import keys
 
 NAME = re.compile(r"[A-Za-z0-9._-]{1,64}")

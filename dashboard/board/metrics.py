@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
+from agentcore.number_format import duration, percent
 from dashboard.board import measures
 from dashboard.board.measures import quantile
 
@@ -115,18 +116,14 @@ def _number(value: float) -> str:
     return f"{value:,.0f}"
 
 
-def _seconds(value: float) -> str:
-    return f"{value:.1f} s" if value < 60 else f"{int(value) // 60} min {int(value) % 60} s"
-
-
 def _money(value: float) -> str:
     return f"${value:,.2f}" if value >= 1 or value == 0 else f"${value:.4f}"
 
 
 _WRITTEN: Mapping[str, Callable[[float], str]] = {
     "count": _number,
-    "share": lambda value: f"{value * 100:.1f} %".replace(".0 %", " %"),
+    "share": lambda value: percent(value, digits=1),
     "ratio": lambda value: f"{value:.2f}",
-    "seconds": _seconds,
+    "seconds": duration,
     "dollars": _money,
 }

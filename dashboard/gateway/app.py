@@ -18,8 +18,8 @@ from weakref import WeakKeyDictionary
 import structlog
 
 from agentcore.values import replace
-from dashboard.agents.schema_judging.busy_judges import JudgesBusy
-from dashboard.agents.schema_judging.validator import off_loop
+from dashboard.agents.schema_validation.judge_overload import JudgesBusy
+from dashboard.agents.schema_validation.validator import off_loop
 from dashboard.gateway import stored_responses
 from dashboard.gateway.access import authentication, refusals
 from dashboard.gateway.access.authentication import Caller, Refusal

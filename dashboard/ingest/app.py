@@ -17,8 +17,9 @@ from weakref import WeakKeyDictionary
 import structlog
 from django.db import DataError
 
-from dashboard.agents.schema_judging.busy_judges import BUSY, JudgesBusy
-from dashboard.agents.schema_judging.validator import asking_as, judging_budget
+from agentcore.number_format import seconds
+from dashboard.agents.schema_validation.judge_overload import BUSY, JudgesBusy
+from dashboard.agents.schema_validation.validator import asking_as, judging_budget
 from dashboard.gateway.access import authentication
 from dashboard.gateway.access.callers import Caller
 from dashboard.gateway.access.refusals import Refusal
@@ -48,8 +49,8 @@ MOST_HELD = 32  #: of all senders; beyond it each may have one, up to `MOST_SEND
 MOST_SENDERS = 64
 RETRY_SECONDS = 2
 TOO_SLOW = (
-    f"A statement of the database took more than {SECONDS['page']} s and was stopped; nothing was stored. Send this "
-    "again; if that happens again, send fewer spans at once."
+    f"A statement of the database took more than {seconds(SECONDS['page'])} and was stopped; nothing was stored. Send "
+    "this again; if that happens again, send fewer spans at once."
 )
 _READERS: Mapping[tuple[str, str], Callable[[bytes, str], ParsedBody]] = {
     ("traces", PROTOBUF): protobuf.spans_of,
@@ -261,7 +262,7 @@ async def _body(headers: Mapping[bytes, str], receive: Receive) -> bytes:
                 if not message.get("more_body"):
                     return b"".join(pieces)
     except TimeoutError as error:
-        raise ExportRefused(408, f"The body did not arrive within {MOST_SECONDS:.0f} s.", RETRY_SECONDS) from error
+        raise ExportRefused(408, f"The body did not arrive within {seconds(MOST_SECONDS)}.", RETRY_SECONDS) from error
 
 
 def _too_large() -> ExportRefused:

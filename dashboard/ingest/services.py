@@ -12,10 +12,11 @@ import structlog
 from django.db import transaction
 from django.utils import timezone
 
+from agentcore.number_format import seconds
 from agentcore.policy import Policy
 from dashboard.agents.policies import draft_policy
-from dashboard.agents.schema_judging.busy_judges import JudgingSpent
-from dashboard.agents.schema_judging.validator import REQUEST_SECONDS
+from dashboard.agents.schema_validation.judge_overload import JudgingSpent
+from dashboard.agents.schema_validation.validator import REQUEST_SECONDS
 from dashboard.agents.schemas import violations
 from dashboard.agents.selectors import project_default
 from dashboard.gateway.recording.complete_turns import TurnStore
@@ -43,9 +44,9 @@ TRACES_AT_ONCE = 64
 
 UNREAD = "A span or log record about a model could not be read. It is stored, but missing from its turn."
 COSTLY = (
-    f"Checking the JSON Schemas of one request's traces takes more than {REQUEST_SECONDS:g} s of processor time. These "
-    "spans are stored, but their traces have no turns until a further span of them arrives. Send fewer traces in one "
-    "request, or make the schemas of tools and answers simpler."
+    f"Checking the JSON Schemas of one request's traces takes more than {seconds(REQUEST_SECONDS)} of processor time. "
+    "These spans are stored, but their traces have no turns until a further span of them arrives. Send fewer traces in "
+    "one request, or make the schemas of tools and answers simpler."
 )
 FULL = f"A trace may have {span_store.MOST_OF_TRACE:,} spans. Further spans are not accepted."
 

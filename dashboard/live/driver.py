@@ -28,8 +28,8 @@ from agentcore.machine.advance import Step, advance
 from agentcore.machine.pending_tool_calls import pending_calls
 from agentcore.machine.state_commands import command_of
 from agentcore.machine.states import CALLS, State
-from dashboard.agents.schema_judging.busy_judges import UNJUDGED, JudgesBusy
-from dashboard.agents.schema_judging.validator import patiently
+from dashboard.agents.schema_validation.judge_overload import UNJUDGED, JudgesBusy
+from dashboard.agents.schema_validation.validator import patiently
 from dashboard.live import conversation_queue
 from dashboard.live.command_executor import CommandExecutor
 from dashboard.live.model_call import is_long, milliseconds_between

@@ -9,7 +9,7 @@ from procrastinate import JobContext
 from procrastinate.contrib.django import app
 from structlog.contextvars import bound_contextvars
 
-from dashboard.agents.schema_judging.busy_judges import JudgesBusy
+from dashboard.agents.schema_validation.judge_overload import JudgesBusy
 from dashboard.live.driver import Driver
 from dashboard.live.engine import engine
 from dashboard.live.jobs import DRIVE, QUEUE, job_is_ours, job_renew

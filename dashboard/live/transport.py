@@ -13,6 +13,7 @@ import aiohttp
 from django.conf import settings
 from yarl import URL
 
+from agentcore.number_format import seconds
 from dashboard.live.body_reader import BodyReader, FramingWatch
 from dashboard.live.connection_pool import ConnectionPool, Refused, asked_again
 from dashboard.platform.egress.address_check import refusal_by_proxy
@@ -61,13 +62,14 @@ class TransportError(Exception):
 
     `timed_out`: the time for the call, or for silence within it, ran out. `refused`: the rules of this installation
     do not allow it, so that it is of no use to try again. `too_large`: the answer is larger than one may be, and would
-    be paid for again.
+    be paid for again. `rest`: what follows “The provider” in the sentence; other servers are called so in `of_server`.
     """
 
     def __init__(
-        self, message: str, *, timed_out: bool = False, refused: bool = False, too_large: bool = False
+        self, message: str, *, rest: str = "", timed_out: bool = False, refused: bool = False, too_large: bool = False
     ) -> None:
-        super().__init__(message)
+        super().__init__(message or f"The provider {rest}")
+        self.of_server = f"The server {rest}" if rest else message
         self.timed_out = timed_out
         self.refused = refused
         self.too_large = too_large
@@ -160,17 +162,17 @@ class Transport:
 
     def _failed(self, url: str, error: Exception, hider: KeyHider) -> TransportError:
         if isinstance(error, aiohttp.ServerTimeoutError):
-            return TransportError(self._silent(url, error), timed_out=True)
+            return TransportError("", rest=self._silent(url, error), timed_out=True)
         if isinstance(error, TimeoutError):
-            return TransportError(f"The provider at {_host(url)} did not answer in time.", timed_out=True)
+            return TransportError("", rest=f"at {_host(url)} did not answer in time.", timed_out=True)
         if isinstance(error, Refused):
             return _refused(url, str(error))
         return TransportError(f"The connection to {_host(url)} failed: {hider.text(_why(error))}.")
 
     def _silent(self, url: str, error: aiohttp.ServerTimeoutError | None = None) -> str:
         if isinstance(error, aiohttp.ConnectionTimeoutError):
-            return f"The provider at {_host(url)} could not be reached within {CONNECT_TIMEOUT:g} s."
-        return f"The provider at {_host(url)} sent nothing for {self._silence:g} s (WHYSTOP_SILENCE_SECONDS)."
+            return f"at {_host(url)} could not be reached within {seconds(CONNECT_TIMEOUT)}."
+        return f"at {_host(url)} sent nothing for {seconds(self._silence)} (WHYSTOP_SILENCE_SECONDS)."
 
     async def _answer(
         self, method: str, url: str, headers: dict[str, str], body: bytes | Pieces
@@ -192,7 +194,7 @@ class Transport:
                 return await ask(data=_sent(body))
         except TimeoutError as error:
             if waiting.expired():
-                raise TransportError(self._silent(url), timed_out=True) from error
+                raise TransportError("", rest=self._silent(url), timed_out=True) from error
             raise
 
 

@@ -122,9 +122,11 @@ class BudgetForm(forms.Form):
 
     def take_errors(self, error: ValidationError) -> None:
         """Show a service's error beside the field it names, or above all."""
-        for message in error.messages:
-            named = next((name for name in self.fields if message.startswith(name)), None)
-            self.add_error(named, message)
+        by_field = error.error_dict if hasattr(error, "error_dict") else {"": error.error_list}
+        for field, faults in by_field.items():
+            for fault in faults:
+                named = (name for name in (fault.code, field) if name in self.fields)
+                self.add_error(next(named, None), fault)
 
 
 Row = tuple[LimitControl, forms.BoundField, Number, forms.BoundField | None]

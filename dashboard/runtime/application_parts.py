@@ -21,7 +21,7 @@ def parts_of(
     supervised: Callable[[], Coroutine[Any, Any, None]] | None = None,
 ) -> Parts:
     """`web`, `simulator`: where they are served; None leaves them out."""
-    from dashboard.agents.schema_judging.judge_processes import judges
+    from dashboard.agents.schema_validation.judge_processes import judges
     from dashboard.gateway import app as gateway
     from dashboard.live.stream_limits import streams
     from dashboard.runtime import worker as live_worker

@@ -16,7 +16,13 @@ from django.conf import settings
 from django.db import DatabaseError, InterfaceError
 
 from agentcore.errors import CoreError
-from dashboard.agents.schema_judging.busy_judges import BUSY, SPENT_BY_REQUEST, BusyError, JudgesBusy, JudgingSpent
+from dashboard.agents.schema_validation.judge_overload import (
+    BUSY,
+    SPENT_BY_REQUEST,
+    BusyError,
+    JudgesBusy,
+    JudgingSpent,
+)
 from dashboard.platform.database import ServerAwayError, is_away, reason_away
 
 FAILED, TRY_AGAIN = 1, 75  #: 75 is what `sysexits.h` calls a temporary failure

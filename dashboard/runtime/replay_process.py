@@ -30,7 +30,7 @@ _TEMPLATES = (
 
 def main(descriptor: int) -> None:
     """Fork a process for each connection that arrives, until the server is gone."""
-    from dashboard.agents.schema_judging.judge_processes import judges
+    from dashboard.agents.schema_validation.judge_processes import judges
 
     # A terminal, or a supervisor, sends these to the whole group; the server ends this one once it has drained.
     signal.signal(signal.SIGINT, signal.SIG_IGN)

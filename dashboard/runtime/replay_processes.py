@@ -23,6 +23,7 @@ from channels.db import database_sync_to_async
 from django.conf import settings
 from django.db import InterfaceError, OperationalError, connection
 
+from agentcore.number_format import seconds
 from dashboard.accounts.access import LET_IN
 from dashboard.api.idempotency.services import KeyedRequest, let_go
 from dashboard.api.middleware import API, counted
@@ -45,7 +46,7 @@ Send = Callable[[Message], Awaitable[None]]
 Application = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 MOST_WALL_SECONDS = 2.0 * MOST_SECONDS  #: a busy machine gives the process a part of its time
-_STOPPED = f"This took more than {MOST_SECONDS} s or {MOST_MEMORY // 2**20:,} MiB of memory and was stopped."
+_STOPPED = f"This took more than {seconds(MOST_SECONDS)} or {MOST_MEMORY // 2**20:,} MiB of memory and was stopped."
 TOO_MUCH = f"{_STOPPED} Ask for less: fewer values, or a shorter turn."
 TOO_MANY_TURNS = f"{_STOPPED} Filter the timeline to fewer turns, then open “Two limits at once” again."
 ENDED = "The process that answered ended; try again."

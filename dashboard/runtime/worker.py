@@ -11,7 +11,7 @@ from procrastinate import App
 from procrastinate.contrib.django import app as django_app
 
 from dashboard.accounts import sessions
-from dashboard.agents.schema_judging.busy_judges import JudgesBusy
+from dashboard.agents.schema_validation.judge_overload import JudgesBusy
 from dashboard.agents.selectors import project_default
 from dashboard.api.idempotency import services as idempotency
 from dashboard.board import sum_updates

@@ -6,6 +6,7 @@ from typing import Any
 from agentcore.errors import ErrorType
 from agentcore.events import ToolResult
 from agentcore.messages import ToolCall
+from agentcore.number_format import seconds
 from dashboard.tools.outputs import shown
 from dashboard.tools.tool import Tool, ToolProblem, TurnContext
 
@@ -26,7 +27,7 @@ async def run_tool(call: ToolCall, tool: Tool | None, turn: TurnContext, *, seco
     try:
         return ToolResult(call.id, call.name, shown(await _within(limit, tool, call, turn), tool.max_chars))
     except TimeoutError:
-        return failed(call, f"{tool.name} took longer than {limit:g} s. {_LATE[tool.endable]}", ErrorType.TIMEOUT)
+        return failed(call, f"{tool.name} took longer than {seconds(limit)}. {_LATE[tool.endable]}", ErrorType.TIMEOUT)
     except ToolProblem as problem:
         return failed(call, f"{tool.name} failed: {problem}")
     except Exception as error:

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from agentcore.number_format import count, number
+from agentcore.number_format import count, number, percent
 from agentcore.replay import Assumed, Assumption, Certainty, Why
 from dashboard.turns.reason_looks import reason_label
 
@@ -115,9 +115,7 @@ def assumption_and_share(assumption: Assumption) -> str:
     words, share = assumption_in_words(assumption), assumption.came_true
     if share is None:
         return words
-    return (
-        f"{words}. In tests with providers for which this does not hold, {100 * share:.0f} % of the estimates came true"
-    )
+    return f"{words}. In tests with providers for which this does not hold, {percent(share)} of the estimates came true"
 
 
 def _range(assumption: Assumption) -> str:

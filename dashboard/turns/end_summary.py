@@ -6,7 +6,6 @@ from uuid import UUID
 
 from django.db.models import QuerySet
 
-from agentcore.criteria.incomplete_answers import BY_REASONING, USED_UP
 from agentcore.number_format import count
 from agentcore.policy import LIMIT_NAMES
 from agentcore.reasons import NormalizedStopReason, StopReason, TurnStatus
@@ -21,13 +20,6 @@ class EndSummary:
     look: str
     words: str
     detail: str = ""
-
-
-#: What the notice of a turn says that added nothing twice, where that was no repetition: its look, and its cause.
-_NO_REPETITION: Mapping[str, tuple[str, str]] = {
-    f"{BY_REASONING} in ": ("reasoning_ate_budget", "Reasoning used up max_tokens"),
-    f"{USED_UP} in ": ("max_tokens", "max_tokens used up, no text"),
-}
 
 
 def end_summary_of(turn: Turn) -> EndSummary:
@@ -50,7 +42,7 @@ def _completed(turn: Turn) -> EndSummary:
 def _partial(turn: Turn) -> EndSummary:
     cause = LIMIT_NAMES.get(turn.resource or "", "")
     cause = f"{cause} reached" if cause else _failure(turn) if turn.stop_reason == StopReason.ERROR else ""
-    look, told = next((told for words, told in _NO_REPETITION.items() if words in turn.notice), ("max_tokens", ""))
+    look, told = _no_repetition(turn)
     cause = cause or told or reason_label(turn.terminal_reason).capitalize()
     if turn.out_of_time:
         return EndSummary("time_limit", "Stopped", cause)
@@ -59,6 +51,16 @@ def _partial(turn: Turn) -> EndSummary:
     if turn.model_stop_reason == NormalizedStopReason.MAX_TOKENS:
         return EndSummary(look, "Cut off", cause)
     return EndSummary("partial", "Stopped", cause)
+
+
+def _no_repetition(turn: Turn) -> tuple[str, str]:
+    """Look and cause of a turn whose last answers added nothing, where that was no repetition: reasoning used up their
+    cap, or an error said that it was used up, and so there is no stop reason of an answer."""
+    if turn.terminal_reason == "repetition" and "reasoning_ate_budget" in turn.signs:
+        return "reasoning_ate_budget", "Reasoning used up max_tokens"
+    if turn.terminal_reason == "repetition" and turn.raw_stop_reason is None:
+        return "max_tokens", "max_tokens used up, no text"
+    return "max_tokens", ""
 
 
 def _aborted(turn: Turn) -> EndSummary:
@@ -85,7 +87,7 @@ def _other(turn: Turn) -> EndSummary:
 #: The columns of a turn that its summary is made of.
 READ = (
     "status", "stop_reason", "terminal_reason", "model_stop_reason", "raw_stop_reason", "resource", "error_type",
-    "notice", "lint", "continuations", "attempts",
+    "lint", "continuations", "attempts",
 )  # fmt: skip
 #: Summaries from the best end to the worst; turns that have not ended, and ends that are none of these, come after.
 _ORDER = (

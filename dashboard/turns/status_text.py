@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping
 
 from agentcore.machine.snapshot import Snapshot
 from agentcore.machine.states import State
+from agentcore.number_format import duration
 from dashboard.turns.models import Turn
 from dashboard.turns.sent_caps import NO_CAP_SET
 
@@ -43,7 +44,7 @@ def _tools(snapshot: Snapshot) -> str:
 
 def _backoff(snapshot: Snapshot) -> str:
     why = f" after: {snapshot.failure.message}" if snapshot.failure else ""
-    return f"Waiting {snapshot.wait_seconds:.1f} s before the next attempt{why}"
+    return f"Waiting {duration(snapshot.wait_seconds)} before the next attempt{why}"
 
 
 def _held(snapshot: Snapshot) -> str:

@@ -132,6 +132,7 @@ class TurnView:
     unproven: str  #: what of a verified replay could not be compared, in words; empty: nothing
     missing_records: str  #: which records it lacks, in words; empty: none
     cores: str  #: which cores judged and verify it, where the replay differs and they are not the same
+    parted: VerdictLead | None = None  #: the verdict in parts, where they are not made of the history shown
 
     @property
     def unfinished(self) -> bool:
@@ -227,7 +228,7 @@ class TurnView:
     @property
     def leading(self) -> VerdictLead:
         """The verdict in parts."""
-        return verdict_lead(self.shown.snapshot, self.verdict, self.reason)
+        return self.parted or verdict_lead(self.shown.snapshot, self.verdict, self.reason)
 
 
 def recording_view(

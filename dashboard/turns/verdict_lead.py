@@ -9,8 +9,6 @@ from agentcore.truncation_text import EATEN
 from agentcore.verdict import verdict_of
 from dashboard.turns.reason_looks import reason_label
 
-#: How a stored verdict begins that says its reason itself, as that of a redacted turn does.
-_LEADS = ("Cut off", "Completed", "Stopped", "Blocked", "Refused", "Failed", "Interrupted", "Paused", EATEN)
 #: The look of a verdict by its beginning, whatever limit ended its turn then.
 _LOOKS = {"Cut off": "max_tokens", EATEN: "reasoning_ate_budget"}
 
@@ -43,9 +41,6 @@ def verdict_lead(last: Snapshot, stored: str, reason: str) -> VerdictLead:
     told = verdict_of(last)
     if told is not None and told.lead:
         return VerdictLead(told.lead, told.rest, told.helps, told.rerun, _look(last, told.lead))
-    lead = next((lead for lead in _LEADS if told is None and stored.startswith(f"{lead} ")), "")
-    if lead:
-        return VerdictLead(lead, stored.removeprefix(lead), look=_look(last, lead))
     label = reason_label(reason)
     said, helps, rerun = (stored, "", False) if told is None else (told.rest, told.helps, told.rerun)
     first = f"{label[:1].upper()}{label[1:]}{':' if said else '.'}"

@@ -1,6 +1,6 @@
 import pytest
 
-from agentcore.number_format import count, number, times
+from agentcore.number_format import count, duration, milliseconds, number, percent, seconds, times
 from tests.together import together
 
 
@@ -12,3 +12,36 @@ def test_numbers_are_written_as_pages_write_them(value: float, words: str):
 
 def test_one_is_no_plural():
     assert (count(1, "call"), count(2, "call"), times(2), times(3)) == ("1 call", "2 calls", "twice", "3 times")
+
+
+@pytest.mark.parametrize(
+    ("share", "digits", "words"),
+    [
+        (0.0, 0, "0 %"), (0.43, 0, "43 %"), (1.0, 0, "100 %"), (0.004, 0, "< 1 %"), (0.996, 0, "> 99 %"),
+        (0.083, 1, "8.3 %"), (0.12, 1, "12 %"), (0.0004, 1, "< 0.1 %"), (0.9996, 1, "> 99.9 %"), (12.5, 0, "1,250 %"),
+    ],
+)  # fmt: skip
+def test_a_share_is_never_none_of_some_nor_all_of_fewer(share: float, digits: int, words: str):
+    assert percent(share, digits) == words
+
+
+@pytest.mark.parametrize(
+    ("value", "words"),
+    [
+        (0.42, "0.42 s"), (9.994, "9.99 s"), (21.44, "21.4 s"), (60, "1 min"), (200, "3 min 20 s"),
+        (3_600, "1 h"), (3_900, "1 h 5 min"),
+    ],
+)  # fmt: skip
+def test_a_duration_has_at_most_two_units(value: float, words: str):
+    assert duration(value) == words
+    assert duration(value, space="\u202f") == words.replace(" s", "\u202fs").replace(" min", "\u202fmin").replace(
+        " h", "\u202fh"
+    )
+
+
+def test_a_number_of_seconds_that_was_set_stands_as_it_was_set():
+    assert (seconds(120), seconds(0.5), seconds(86_400)) == ("120 s", "0.5 s", "86,400 s")
+
+
+def test_milliseconds_have_as_many_digits_as_tell_something():
+    assert (milliseconds(0.42), milliseconds(3.14), milliseconds(120)) == ("0.42 ms", "3.1 ms", "120 ms")

@@ -3,7 +3,7 @@
 Beside a running `manage.py up` with a data folder of its own, and with that folder's `WHYSTOP_DATA_DIR`:
 
     manage.py shell -c "from tests.browser.lowered_limit import fill; fill()"
-    manage.py shell -c "from tests.browser.tried_limits import fill; fill()"
+    manage.py shell -c "from tests.browser.limit_trials import fill; fill()"
     manage.py shell -c "from tests.browser.pictures import take; take('<sign-in link>')"
 
 Each page is taken in light and dark, at 1280, 390 and 1920 pixels. With names, as in `take(link, "sweep", "replay")`,
@@ -18,12 +18,12 @@ from urllib.parse import urlsplit
 
 from django.template.loader import render_to_string
 from playwright.sync_api import Browser, Page, expect, sync_playwright
+from tests.browser.limit_trials import LONGEST
 
 from tests.browser.conftest import ARGUMENTS, DESK, PHONE, cookies_of
 from tests.browser.journeys import LONG, api, ask, ended, played, until
 from tests.browser.test_inbox import asking
 from tests.browser.test_operating import agent
-from tests.browser.tried_limits import LONGEST
 from tests.conftest import CHROMIUM
 
 FOLDER = Path(__file__).parents[2] / "docs" / "screenshots"

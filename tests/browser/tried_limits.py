@@ -1,5 +1,5 @@
 """Two agents of the simulator whose stored answers suggest a limit: that of one is enough for its essay, the other's is
-not. `manage.py shell -c "from tests.browser.tried_limits import fill; fill()"` stores the answers."""
+not. `manage.py shell -c "from tests.browser.limit_trials import fill; fill()"` stores the answers."""
 
 from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta

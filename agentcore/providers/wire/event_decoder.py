@@ -9,7 +9,7 @@ from contextlib import suppress
 from typing import Any, Protocol
 
 from agentcore.argument_validation import required
-from agentcore.errors import DecodeError
+from agentcore.errors import CHECK_BASE_URL, DecodeError
 from agentcore.messages import ChatResponse, Delta
 from agentcore.providers.wire.event_stream import EventStreamReader, payload_of
 from agentcore.providers.wire.framing import (
@@ -46,7 +46,7 @@ class EventAnswer(Protocol):
 
 def not_ours(answer: EventAnswer) -> DecodeError:
     """The error for JSON that holds nothing of the answer's dialect."""
-    return DecodeError(f"The provider answered with JSON that is no {answer.noun}. Check the base URL.")
+    return DecodeError(f"The provider answered with JSON that is no {answer.noun}.", advice=CHECK_BASE_URL)
 
 
 def take_body(answer: EventAnswer, payload: object) -> None:
@@ -130,10 +130,10 @@ class EventDecoder:
             return self._finish_document(document)
         if self._framing is None:
             begun = f"only {self._head!r}" if self._head else "an empty body"
-            raise DecodeError(f"The provider answered with {begun}, which is no {noun}. Check the base URL.")
+            raise DecodeError(f"The provider answered with {begun}, which is no {noun}.", advice=CHECK_BASE_URL)
         self._take_events(self._events.close())
         if self._unread and not self._recognized:
-            raise DecodeError(f"The provider sent events, but no {noun} is among them. Check the base URL.")
+            raise DecodeError(f"The provider sent events, but no {noun} is among them.", advice=CHECK_BASE_URL)
         return self._answer.response(closed=self._done)
 
     def _finish_document(self, document: bytes) -> ChatResponse:

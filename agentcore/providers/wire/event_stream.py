@@ -10,7 +10,7 @@ import zlib
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from agentcore.errors import DecodeError
+from agentcore.errors import CHECK_BASE_URL, DecodeError
 from agentcore.providers.wire.json_text import read_json
 from agentcore.providers.wire.untrusted_json import mapping
 
@@ -54,7 +54,9 @@ class EventStreamReader:
         except ValueError as error:
             self._damaged = True
             if not (self._read_any or messages):
-                raise DecodeError(f"The provider's event stream cannot be read: {error} Check the base URL.") from error
+                raise DecodeError(
+                    f"The provider's event stream cannot be read: {error}", advice=CHECK_BASE_URL
+                ) from error
         self._read_any = self._read_any or bool(messages)
         return messages
 

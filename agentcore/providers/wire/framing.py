@@ -9,7 +9,7 @@ import re
 from enum import StrEnum
 from typing import NamedTuple
 
-from agentcore.errors import DecodeError
+from agentcore.errors import CHECK_BASE_URL, DecodeError
 
 _BOM = b"\xef\xbb\xbf"
 _FIELDS = (b":", b"data:", b"event:", b"id:", b"retry:")
@@ -53,7 +53,8 @@ def sniff(head: bytes, *, messages: bool = False) -> Framing | None:
         return None
     seen = head[:60].decode("utf-8", "replace")
     raise DecodeError(
-        f"The provider answered with neither an event stream nor JSON; it begins with {seen!r}. Check the base URL."
+        f"The provider answered with neither an event stream nor JSON; it begins with {seen!r}.",
+        advice=CHECK_BASE_URL,
     )
 
 

@@ -11,6 +11,7 @@ import structlog
 from django.conf import settings
 from django.db import transaction
 
+from agentcore.number_format import duration
 from dashboard.board.alerts.models import Alert, Firing, Mail
 from dashboard.board.alerts.rules import CLEAR_MINUTES, Reading
 from dashboard.board.alerts.selectors import reading_of, settled_minute
@@ -84,8 +85,7 @@ def sentence(alert: Alert, firing: Firing) -> str:
     told = f"{alert.words} ({alert.about}): {firing.words} at {firing.started_at:%H:%M} UTC."
     if firing.ended_at is None:
         return told
-    minutes = round((firing.ended_at - firing.started_at).total_seconds() / 60)
-    return f"Resolved after {minutes // 60} h {minutes % 60} min. {told}"
+    return f"Resolved after {duration((firing.ended_at - firing.started_at).total_seconds())}. {told}"
 
 
 def _data(alert: Alert, firing: Firing, told: str) -> dict[str, object]:

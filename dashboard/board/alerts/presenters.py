@@ -4,6 +4,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
+from agentcore.number_format import duration
 from dashboard.board.alerts.models import Alert, Firing
 from dashboard.board.alerts.rules import reading_words
 from dashboard.board.alerts.selectors import Preview
@@ -23,10 +24,7 @@ class FiringRow:
     @property
     def lasted(self) -> str:
         """`1 h 5 min`; empty while it fires."""
-        if self.ended_at is None:
-            return ""
-        minutes = round((self.ended_at - self.started_at).total_seconds() / 60)
-        return f"{minutes // 60} h {minutes % 60} min" if minutes >= 60 else f"{minutes} min"
+        return "" if self.ended_at is None else duration((self.ended_at - self.started_at).total_seconds())
 
 
 def preview_rows(preview: Preview) -> list[FiringRow]:

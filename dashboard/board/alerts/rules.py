@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
+from agentcore.number_format import percent
 from dashboard.board.measures import ENDED
 from dashboard.board.metrics import METRICS, Sums, written
 
@@ -105,5 +106,5 @@ def unit_words(metric: str, condition: str) -> str:
 def _number(rule: Rule) -> str:
     metric = METRICS[rule.metric]
     if rule.condition in OF_CHANGE:
-        return f"{rule.number:g} %"
+        return percent(rule.number / PERCENT, digits=2)
     return written(metric, rule.number / PERCENT if metric.unit == "share" else rule.number)

@@ -21,6 +21,7 @@ from agentcore.events import (
 from agentcore.machine.snapshot import Snapshot
 from agentcore.messages import ChatResponse, Message
 from agentcore.replay import Recording, fold
+from agentcore.replay.legacy_sentences import violations_in
 from dashboard.agents.criteria import POLICY_CRITERIA, RESERVED
 from dashboard.platform.fields import storable_text
 from dashboard.tools.selectors import tools_offered
@@ -113,7 +114,7 @@ def _recorded_violations(outcome: Mapping[str, Any]) -> Iterator[str]:
     """The same as it was recorded, where this release cannot judge the answer again."""
     for said in outcome.get("evaluations", ()):
         if (said.get("context") or {}).get("fault") == EnvelopeFault.SCHEMA_VIOLATION:
-            yield said["reason"].rpartition("; ")[0]
+            yield violations_in(said)
 
 
 def _of_guests(outcome: Mapping[str, Any]) -> Iterator[str]:

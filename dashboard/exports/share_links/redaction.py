@@ -31,6 +31,7 @@ KEPT: Mapping[str, frozenset[str]] = {
     "AttemptText": frozenset({"kind", "seam"}),
     "ToolCallView": frozenset({"error"}),
     "Road": frozenset({"guard"}),
+    "VerdictLead": frozenset({"look"}),
 }
 #: Sentences of ours that may quote.
 SENTENCES: Mapping[str, frozenset[str]] = {
@@ -38,6 +39,7 @@ SENTENCES: Mapping[str, frozenset[str]] = {
     "Evaluation": frozenset({"reason"}),
     "ToolCallView": frozenset({"name"}),
     "Road": frozenset({"miss"}),
+    "VerdictLead": frozenset({"first", "rest", "helps"}),
     "TurnView": frozenset({"verdict", "unproven", "missing_records"}),
 }
 #: What the error policy was asked with: words and numbers of ours. A tool's name is a sentence, for a model may make

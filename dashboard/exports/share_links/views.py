@@ -25,7 +25,7 @@ from dashboard.exports.share_links import selectors, services
 from dashboard.exports.share_links.models import ShareLink
 from dashboard.exports.share_links.redaction import Redaction
 from dashboard.platform.proxies import customer_of
-from dashboard.policies.suggestions.remembered_suggestions import suggestion_lately
+from dashboard.policies.suggestions.suggestion_cache import suggestion_lately
 from dashboard.policies.suggestions.suggestion_text import because, sentence
 from dashboard.turns.damage import DAMAGED, damage_of
 from dashboard.turns.history import recording_of
@@ -55,16 +55,18 @@ def shared_context(link: ShareLink, *, step: int | None = None) -> dict[str, Any
     attempts = list(attempts_of(link.turn_id))
     if link.redacted:
         redaction = Redaction.of(recording_of(link.turn), link.turn)
-        page = redaction.value(replace(page, verdict=_verdict_for_readers(page)))
+        page = redaction.value(_for_readers(page))
         attempts = [redaction.attempt(attempt) for attempt in attempts]
     shown = {"page": page, "turn": page.turn, "attempts": attempts, "price": price_of(link.turn)}
     return {"link": link, "sealed": True, "limit_words": _limit_words(link), **shown}
 
 
-def _verdict_for_readers(page: TurnView) -> str:
-    """The sentence of a redacted page, which has no parts, without the advice to re-run: readers cannot."""
-    told = verdict_of(page.shown.snapshot)
-    return page.verdict if told is None else f"{told.happened} {told.helps}".rstrip()
+def _for_readers(page: TurnView) -> TurnView:
+    """The page with its verdict in parts, for a redacted history has none, and without the advice to re-run: readers
+    cannot."""
+    told, parted = verdict_of(page.shown.snapshot), replace(page.leading, rerun=False)
+    verdict = page.verdict if told is None else f"{told.happened} {told.helps}".rstrip()
+    return replace(page, verdict=verdict, parted=parted)
 
 
 def _limit_words(link: ShareLink) -> str:

@@ -114,7 +114,7 @@ class Exporter:
                 url, headers=headers, body=body, seconds=SECONDS, most=KEPT_BYTES
             )
         except TransportError as error:
-            return Outcome(fault=storable_text(str(error)).replace("The provider at", "The server at"), again=True)
+            return Outcome(fault=storable_text(error.of_server), again=True)
         return _judged(head, said, answer, whole)
 
 

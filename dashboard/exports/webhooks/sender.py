@@ -94,7 +94,7 @@ async def _tried(transport: Transport, delivery: Delivery) -> Outcome:
             delivery.webhook.url, headers=headers, body=body, seconds=SECONDS, most=KEPT_BYTES
         )
     except TransportError as error:
-        return outcome(fault=str(error).replace("The provider at", "The server at"), hopeless=error.refused)
+        return outcome(fault=error.of_server, hopeless=error.refused)
     return outcome(
         status=head.status,
         answer_headers=head.kept,

@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from math import ceil
 from typing import Any
 
+from agentcore import number_format
+
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
@@ -71,8 +73,8 @@ def out_of_scope(*, key: str, wanted: str) -> Refusal:
 
 def too_fast(*, what: str, limit: int, retry_after: float) -> Refusal:
     """`what`: requests or tokens."""
-    seconds = max(1, ceil(retry_after))
-    message = f"This key has reached its limit of {limit:,} {what} per minute. Try again in {seconds} s."
+    wait = number_format.seconds(max(1, ceil(retry_after)))
+    message = f"This key has reached its limit of {limit:,} {what} per minute. Try again in {wait}."
     return Refusal(429, what, "rate_limit_exceeded", message, retry_after)
 
 

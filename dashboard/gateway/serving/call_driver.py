@@ -19,8 +19,8 @@ from agentcore.messages import ChatResponse, Delta, TokenUsage
 from agentcore.reasons import NormalizedStopReason
 from agentcore.values import replace
 from dashboard.agents.observe_policy import WATCHER
-from dashboard.agents.schema_judging.busy_judges import UNJUDGED, JudgesBusy
-from dashboard.agents.schema_judging.validator import patiently
+from dashboard.agents.schema_validation.judge_overload import UNJUDGED, JudgesBusy
+from dashboard.agents.schema_validation.validator import patiently
 from dashboard.gateway.recording.recorder import Recorder
 from dashboard.gateway.serving.request_body import LARGE
 from dashboard.gateway.serving.turn_setup import PreparedCall

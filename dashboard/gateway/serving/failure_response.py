@@ -1,6 +1,6 @@
 """The response where the gateway itself fails."""
 
-from dashboard.agents.schema_judging.busy_judges import RETRY_SECONDS
+from dashboard.agents.schema_validation.judge_overload import RETRY_SECONDS
 from dashboard.gateway.serving.response_writer import ResponseWriter
 from dashboard.gateway.wire.faults import Fault
 

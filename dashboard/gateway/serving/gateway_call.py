@@ -7,7 +7,7 @@ from typing import Any
 
 import structlog
 
-from dashboard.agents.schema_judging.busy_judges import JudgesBusy
+from dashboard.agents.schema_validation.judge_overload import JudgesBusy
 from dashboard.gateway.access.callers import Caller
 from dashboard.gateway.recording.pending_turn import NotStoredError, UnstorableError
 from dashboard.gateway.recording.recorder_messages import CallerResult

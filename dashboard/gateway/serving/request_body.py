@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from typing import Any
 
+from agentcore.number_format import seconds
 from dashboard.agents.json_value_count import holds_more_values
 from dashboard.gateway.wire.decompression import KNOWN, PackedError, TooLargeError, unpacked
 from dashboard.gateway.wire.faults import INVALID, Fault
@@ -18,7 +19,7 @@ WATCHED_FROM = 0.02  #: seconds after a call has begun
 Receive = Callable[[], Awaitable[Mapping[str, Any]]]
 
 _TOO_LARGE = Fault(413, f"The request is larger than {MOST_BYTES // 2**20} MiB.", INVALID, "request_too_large")
-_TOO_SLOW = Fault(408, f"The request's body did not arrive within {MOST_SECONDS:.0f} s.", INVALID, "request_timeout")
+_TOO_SLOW = Fault(408, f"The request's body did not arrive within {seconds(MOST_SECONDS)}.", INVALID, "request_timeout")
 
 
 async def read_body(

@@ -18,6 +18,7 @@ from typing import IO, ClassVar
 from python_multipart.exceptions import FormParserError
 from python_multipart.multipart import MultipartParser, parse_options_header
 
+from agentcore.number_format import seconds
 from dashboard.gateway.serving.request_body import Receive
 from dashboard.gateway.wire.chat.request_parser import read_model
 from dashboard.gateway.wire.faults import INVALID, Fault
@@ -39,7 +40,7 @@ UPLOADED = frozenset(
 _NAMES = re.compile(rb";\s*name\s*(\*[^=]*)?=", re.IGNORECASE)
 
 _TOO_LARGE = Fault(413, f"The form is larger than {MOST_BYTES // 2**20} MiB.", INVALID, "request_too_large")
-_TOO_SLOW = Fault(408, f"The form did not arrive within {MOST_SECONDS:.0f} s.", INVALID, "request_timeout")
+_TOO_SLOW = Fault(408, f"The form did not arrive within {seconds(MOST_SECONDS)}.", INVALID, "request_timeout")
 _NO_FORM = Fault(415, "Send multipart/form-data with a boundary, without any encoding.", INVALID)
 _BROKEN = Fault(400, "The form does not match its multipart/form-data boundary, or it is incomplete.", INVALID)
 _FULL = Fault(503, "Too many forms are sent at once; send this again later.", headers=(("retry-after", "2"),))

@@ -4,8 +4,11 @@ from typing import Any
 
 from django import template
 
+from agentcore import number_format
+from agentcore.number_format import milliseconds
 from dashboard.gateway.overview import call_of
 from dashboard.turns.models import Turn
+from dashboard.turns.templatetags.formatting import THIN
 
 register = template.Library()
 
@@ -40,14 +43,10 @@ def told(word: str | None) -> dict[str, str]:
 @register.filter
 def milliseconds_of(value: float | None) -> str:
     """`0.42 ms`, `3.1 ms`, `120 ms`; a dash for nothing."""
-    if value is None:
-        return "–"
-    digits = 2 if value < 1 else 1 if value < 10 else 0
-    return f"{value:.{digits}f}\u202fms"
+    return "–" if value is None else milliseconds(value, space=THIN)
 
 
 @register.filter
 def percent(share: float) -> str:
     """`0 %`, `0.4 %`, `37 %` of 0 to 1."""
-    value = share * 100
-    return f"{value:.1f}\u202f%" if 0 < value < 1 else f"{value:.0f}\u202f%"
+    return number_format.percent(share, digits=1 if 0 < share < 0.01 else 0, space=THIN)

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from django.core.management.base import OutputWrapper
 
+from agentcore.number_format import percent
 from dashboard.ingest.local_files.files import Options, file_import
 from dashboard.ingest.logs.services import ImportProgress
 
@@ -58,7 +59,7 @@ class FileReport:
                 last = time.monotonic()
                 turns = count_of(taken.turns, "turn")
                 self.out.write(
-                    f"{path}: {100 * read // size} %, {turns} {self.asked.verb}, {taken.here:,} here already"
+                    f"{path}: {percent(read / size)}, {turns} {self.asked.verb}, {taken.here:,} here already"
                 )
                 self.out.flush()
 

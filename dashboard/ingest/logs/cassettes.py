@@ -10,7 +10,7 @@ from typing import Any
 
 import yaml
 
-from dashboard.ingest.logs.line_reader import MOST_LINE, TOO_LONG, Line, Unpacked, lines_of
+from dashboard.ingest.logs.line_reader import MOST_LINE, Line, Unpacked, lines_of, too_long
 from dashboard.ingest.logs.values import Fault, UnreadableError
 
 MOST_DEPTH = 50
@@ -51,7 +51,7 @@ def _pieces(file: Unpacked) -> Iterator[bytes | Fault]:
             continue
         if (found := _dash(line, indent if item or is_long else None)) is not None:
             if item or is_long:
-                yield Fault(0, TOO_LONG.replace("line", "record")) if is_long else bytes(item)
+                yield Fault(0, too_long("record")) if is_long else bytes(item)
             item, indent, is_long = bytearray(line.raw + b"\n"), found, False
         elif item and not line.raw.startswith((b" ", b"\t", b"-")):
             break  # what follows the list, such as the cassette's version
@@ -59,7 +59,7 @@ def _pieces(file: Unpacked) -> Iterator[bytes | Fault]:
             item += line.raw + b"\n"
             is_long = len(item) > MOST_LINE
     if item or is_long:
-        yield Fault(0, TOO_LONG.replace("line", "record")) if is_long else bytes(item)
+        yield Fault(0, too_long("record")) if is_long else bytes(item)
 
 
 def _dash(line: Line, indent: bytes | None) -> bytes | None:

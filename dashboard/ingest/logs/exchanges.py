@@ -31,7 +31,6 @@ CREDENTIALS = (
     "credentials_removed",
     "Fields that may contain credentials were removed, such as keys, headers and parts of the address.",
 )
-ADVICE = " Check the base URL."  #: which codecs give whoever calls a provider; who imports a log has none
 _LINES = frozenset({"ollama"})  #: dialects that stream one object a line
 _ERROR_STATUS = 400
 
@@ -186,7 +185,7 @@ def _answered(
         decoder.feed(raw)
         return decoder.close(), None
     except DecodeError as error:
-        why = str(error).removesuffix(ADVICE)[:300]
+        why = error.fault[:300]
         raise UnreadableError(f"The answer is not in {dialect} format: {why}") from error
 
 

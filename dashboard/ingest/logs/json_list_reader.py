@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from dashboard.ingest.logs.line_reader import MOST_LINE, TOO_LONG, Line, Unpacked, bound
+from dashboard.ingest.logs.line_reader import MOST_LINE, Line, Unpacked, bound, too_long
 from dashboard.ingest.logs.values import Fault, UnreadableError
 
 #: The names of lists that hold records: of HTTP archives, cassettes, sessions, and exports.
@@ -104,7 +104,7 @@ class _Scan:
         raw = bytes(self.element).lstrip(b"[, \r\n\t")
         is_long, self.is_long = self.is_long, False
         self.element.clear()
-        return Fault(self.number, TOO_LONG.replace("line", "record")) if is_long else Line(self.number, raw)
+        return Fault(self.number, too_long("record")) if is_long else Line(self.number, raw)
 
 
 def elements_of(file: Unpacked) -> Iterator[Line | Fault]:

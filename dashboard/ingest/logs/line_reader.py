@@ -15,7 +15,6 @@ MOST_UNPACKED = 64 * 2**20  #: bytes that any packed file may unpack to, or, whe
 MOST_RATIO = 200  #: as many times its size
 MOST_LINES = 1_000_000  #: of a file, or elements of its list
 MOST_BLANK = 100_000  #: lines without anything
-TOO_LONG = f"The line is longer than {MOST_LINE // 2**20} MiB."
 TOO_MANY = f"The file has more than {MOST_LINES:,} lines or records; split it. The records before this point were read."
 TOO_BLANK = f"The file has more than {MOST_BLANK:,} blank lines; remove them. The records before this point were read."
 BOMB = f"The file unpacks to more than {MOST_RATIO} times its size; unpack it first."
@@ -24,6 +23,11 @@ _GZIP, _ZSTD = b"\x1f\x8b", b"\x28\xb5\x2f\xfd"
 _CHUNK = 2**20
 _MOST_WINDOW = 2**26  #: bytes that zstd may look back, and so has in memory
 _PIECE = 256  #: bytes that are unpacked at once: to 8 MiB at most, for four of them may stand for 128 KiB
+
+
+def too_long(what: str) -> str:
+    """The fault of a line, a record or a message that is longer than one may be."""
+    return f"The {what} is longer than {MOST_LINE // 2**20} MiB."
 
 
 @dataclass(slots=True)
@@ -113,7 +117,7 @@ def lines_of(file: Unpacked) -> Iterator[Line | Fault]:
                 raise UnreadableError(TOO_BLANK)
             continue
         bound(number - blank)
-        yield Line(number, line) if line else Fault(number, TOO_LONG)
+        yield Line(number, line) if line else Fault(number, too_long("line"))
 
 
 def bound(count: int) -> None:

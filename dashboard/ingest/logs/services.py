@@ -9,7 +9,7 @@ import structlog
 from django.db import DataError, transaction
 from django.utils import timezone
 
-from dashboard.agents.schema_judging.busy_judges import JudgingSpent
+from dashboard.agents.schema_validation.judge_overload import JudgingSpent
 from dashboard.agents.schemas import violations
 from dashboard.gateway.recording.complete_turns import TurnStore
 from dashboard.ingest import span_store

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from dashboard.ingest.logs.format_detection import Records
-from dashboard.ingest.logs.line_reader import MOST_LINE, TOO_LONG
+from dashboard.ingest.logs.line_reader import MOST_LINE, too_long
 from dashboard.ingest.logs.transcripts import cursor_chats
 from dashboard.ingest.logs.transcripts.bounded_sqlite import BoundedDatabase, opened
 from dashboard.ingest.logs.transcripts.message_sessions import Document
@@ -145,12 +145,12 @@ def _taken(
     try:
         (size,) = database.row(tables.size, message_id)
         if size > MOST_LINE:
-            yield Fault(number, TOO_LONG.replace("line", "message"))
+            yield Fault(number, too_long("message"))
             return
         database.spend(size)
         told = tables.told(database, message_id, session_id)
     except sqlite3.DataError:  # the limit of a value's length
-        yield Fault(number, TOO_LONG.replace("line", "message"))
+        yield Fault(number, too_long("message"))
         return
     except (TypeError, ValueError):
         yield Fault(number, NO_MESSAGE)

@@ -31,7 +31,7 @@ def main() -> None:
 
     django.setup()
     # All that is loaded belongs to what the process has before.
-    from dashboard.agents.schema_judging import validator  # noqa: F401
+    from dashboard.agents.schema_validation import validator  # noqa: F401
     from dashboard.ingest.logs import server_import  # noqa: F401
     from dashboard.ingest.turn_files import zip_import  # noqa: F401
     from dashboard.platform.statement_timeout import working_as
@@ -45,7 +45,7 @@ def main() -> None:
 
 def lines_of(given: BinaryIO) -> Iterator[bytes]:
     """What this process answers to what it is `given`."""
-    from dashboard.agents.schema_judging.validator import judging_budget
+    from dashboard.agents.schema_validation.validator import judging_budget
 
     asked = json.loads(given.readline())
     with _in_project(asked["project"]), judging_budget():
@@ -76,7 +76,7 @@ def _said(asked: Mapping[str, Any], content: bytes) -> Iterable[dict[str, Any]]:
     from django.core.exceptions import ValidationError
 
     from dashboard.accounts.models import User
-    from dashboard.agents.schema_judging.busy_judges import BUSY, JudgesBusy, JudgingSpent
+    from dashboard.agents.schema_validation.judge_overload import BUSY, JudgesBusy, JudgingSpent
     from dashboard.ingest.logs.server_import import log_found, log_told
     from dashboard.ingest.turn_files.zip_import import bundle_outcomes, faults_of, is_bundle, outcome_of
 

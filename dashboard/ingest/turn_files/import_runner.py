@@ -21,6 +21,7 @@ import structlog
 from django.core.exceptions import ValidationError
 from django.db import connection
 
+from agentcore.number_format import seconds
 from dashboard.accounts.models import User
 from dashboard.agents.selectors import project_current
 from dashboard.ingest.turn_files.import_lock import alone
@@ -38,8 +39,8 @@ log = structlog.get_logger(__name__)
 
 MOST_WALL_SECONDS = 2 * MOST_SECONDS  #: a busy machine gives the process a part of its time
 TOO_LONG = (
-    f"The import took more than {MOST_SECONDS} s and was stopped. Import the files that are not listed here in smaller "
-    "parts."
+    f"The import took more than {seconds(MOST_SECONDS)} and was stopped. Import the files that are not listed here in "
+    "smaller parts."
 )
 FELL = "The import failed. The server log has the error."
 REST = "(the files after these)"

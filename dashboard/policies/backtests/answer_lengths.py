@@ -8,6 +8,7 @@ from uuid import UUID
 
 from django.db.models import Case, Exists, F, OuterRef, QuerySet, When
 
+from agentcore.number_format import percent
 from agentcore.prefill import goes_on_exactly
 from agentcore.reasons import NormalizedStopReason, TurnStatus
 from agentcore.replay import Certainty
@@ -66,14 +67,14 @@ class Estimate:
         """What was counted, and apart from it what is estimated of further answers, on which condition."""
         curve = self.curve
         tokens, share = curve.expected(ENOUGH)
-        longer = f"an estimated {_percent(curve.undecided)} of answers are longer than any that ended"
+        longer = f"an estimated {percent(curve.undecided)} of answers are longer than any that ended"
         if curve.ended < LEAST_ENDED:
             return f"; an estimate for further answers needs at least {LEAST_ENDED} complete answers"
         if tokens is None:
-            return f"; where {_percent(ENOUGH)} are complete is not in these recordings: {longer}"
-        few = f"; more answers are needed to estimate where {_percent(ENOUGH)} are complete"
+            return f"; where {percent(ENOUGH)} are complete is not in these recordings: {longer}"
+        few = f"; more answers are needed to estimate where {percent(ENOUGH)} are complete"
         rest = few if share < ENOUGH else f"; {longer}" if curve.undecided > 0 else ""
-        estimated = f"An estimated {_percent(share)} of further answers like these have at most {number(tokens)} tokens"
+        estimated = f"An estimated {percent(share)} of further answers like these have at most {number(tokens)} tokens"
         return f". {self._counted(tokens)} {estimated}{rest}"
 
     def _counted(self, tokens: int) -> str:
@@ -97,11 +98,6 @@ class Estimate:
 
 def _median(tokens: int | None) -> str:
     return "Median not known" if tokens is None else f"Median {number(tokens)} token{'' if tokens == 1 else 's'}"
-
-
-def _percent(share: float) -> str:
-    """Never 0 % of some."""
-    return "< 1 %" if 0 < share < 0.01 else f"{100 * share:.0f} %"
 
 
 def estimate_of(*, project: Project, filters: TimelineFilters) -> Estimate:

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from agentcore.number_format import percent
 from dashboard.policies.backtests.survival import Curve, Quantile, Step
 from dashboard.turns.templatetags.formatting import number
 
@@ -68,7 +69,7 @@ def _chart(curve: Curve, asked: Quantile, width: float, key: str) -> CurveChart:
         f"M{x(0)} {y(0)}{_stairs(upper)}H{x(end)}V{lower[-1][1]}{_stairs_back(lower)}Z",
         x(end),
         ticks,
-        tuple(Tick(y(share), f"{100 * share:.0f} %") for share in SHARES),
+        tuple(Tick(y(share), percent(share)) for share in SHARES),
         None if asked.tokens is None else (x(asked.tokens), y(asked.of)),
         key,
     )

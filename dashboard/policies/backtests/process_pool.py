@@ -108,7 +108,7 @@ def _prepare(address: dict[str, Any], halt: Event) -> None:
 
 
 def _work(backtest_id: UUID) -> BatchResult:
-    from dashboard.agents.schema_judging.busy_judges import busy_told
+    from dashboard.agents.schema_validation.judge_overload import busy_told
     from dashboard.policies.backtests.runner import work
 
     began = time.process_time()

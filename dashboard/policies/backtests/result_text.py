@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
+from agentcore import number_format
 from dashboard.policies.backtests.models import Backtest
 from dashboard.policies.backtests.tallies import SURE
 
@@ -16,9 +17,10 @@ HOW_FAR = {
 }
 
 
-def in_words(backtest: Backtest) -> str:
-    """`a backtest over 84 turns: 71 the same, 6 would have continued, 7 undecidable (8.3 %)`."""
-    begun = HOW_FAR.get(Backtest.Status(backtest.status), "a backtest")
+def in_words(backtest: Backtest, *, begun: str = "a backtest") -> str:
+    """`a backtest over 84 turns: 71 the same, 6 would have continued, 7 undecidable (8.3 %)`. `begun`: how the words
+    begin of one that has run."""
+    begun = HOW_FAR.get(Backtest.Status(backtest.status), begun)
     of = f" of {backtest.total:,}" if backtest.done < backtest.total else ""
     turns = f"{backtest.done:,}{of} turn{'' if max(backtest.done, backtest.total) == 1 else 's'}"
     if watched := sum(group.get("watched", 0) for group in backtest.groups):
@@ -26,8 +28,9 @@ def in_words(backtest: Backtest) -> str:
     capped = "" if backtest.max_tokens is None else f" with max_tokens {backtest.max_tokens:,}"
     if backtest.done:
         begun += ", so far" if backtest.status == Backtest.Status.RUNNING else ""
-        return f"{begun} over {turns}{capped}: {tally_in_words(backtest)}"
-    return f"{begun} over {turns}{capped}: it found none" if backtest.status == Backtest.Status.DONE else begun + capped
+        return f"{begun} over {turns}{capped}: {tally_in_words(backtest)}".lstrip()
+    none = f"{begun} over {turns}{capped}: it found none".lstrip()
+    return none if backtest.status == Backtest.Status.DONE else begun + capped
 
 
 def tally_in_words(backtest: Backtest) -> str:
@@ -83,8 +86,5 @@ def difference_in_words(*, calls: int, tokens: int, about: bool = False) -> str:
 
 
 def percent(count: int, whole: int) -> str:
-    """`0 %`, `22.6 %`; never 0 % of some, nor 100 % of fewer than all."""
-    share = count / whole if whole else 0.0
-    if 0 < share < 0.001:
-        return "< 0.1 %"
-    return "> 99.9 %" if 0.999 < share < 1 else f"{100 * share:.1f} %".replace(".0 %", " %")
+    """Never 0 % of some, nor 100 % of fewer than all."""
+    return number_format.percent(count / whole if whole else 0.0, digits=1)

@@ -13,6 +13,8 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from agentcore.number_format import percent
+
 Z95 = 1.959963984540054
 LEAST_ENDED = 10  #: answers that ended, below which nothing is said of further ones
 LEAST_SHARE = 0.9  #: of further answers, below which a number of tokens is no proposal
@@ -56,7 +58,7 @@ class Quantile:
 
     @property
     def percent(self) -> str:
-        return f"{100 * self.of:.0f} %"
+        return percent(self.of)
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,6 +7,7 @@ from itertools import islice, product
 from uuid import UUID
 
 from agentcore.events import Setup
+from agentcore.number_format import percent
 from agentcore.reasons import TurnStatus
 from agentcore.replay import Certainty, Experience, Recording
 from agentcore.values import replace
@@ -139,7 +140,7 @@ class Cell:
         return self._share(self.counts[word])
 
     def _share(self, count: int) -> str:
-        return f"{100 * count / max(1, len(self.ended)):.0f} %"
+        return percent(count / max(1, len(self.ended)))
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ from django.utils import timezone
 from procrastinate import JobContext, RetryStrategy
 from procrastinate.contrib.django import app
 
-from dashboard.agents.schema_judging.busy_judges import busy_told
+from dashboard.agents.schema_validation.judge_overload import busy_told
 from dashboard.platform.db_threads import in_database
 from dashboard.policies.backtests.models import Backtest
 from dashboard.policies.backtests.process_pool import database_address, pool

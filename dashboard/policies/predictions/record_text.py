@@ -4,6 +4,7 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
+from agentcore.number_format import percent
 from agentcore.replay import Certainty
 from dashboard.policies.predictions.models import Prediction
 from dashboard.policies.predictions.selectors import Tally
@@ -59,9 +60,7 @@ def share(came_true: int, compared: int) -> str:
     """`90 %`; empty where so few were compared that it would say nothing. Never 100 % of fewer than all."""
     if compared < ENOUGH:
         return ""
-    if came_true == compared:
-        return "100 %"
-    return f"{math.floor(100 * came_true / compared)} %"
+    return percent(math.floor(100 * came_true / compared) / 100)
 
 
 def came_true_words(tally: Tally) -> str:
@@ -92,7 +91,7 @@ def suggested_reason_words(prediction: Prediction) -> str:
     if reason and said["goal"] == Goal.RETRY:
         return OF_A_RETRY
     if reason == Prediction.Reason.ASSUMPTION and said["share"]:
-        return f"By the estimate, {100 * (1 - said['share']):.0f} % of {_counted(said)} need more."
+        return f"By the estimate, {percent(1 - said['share'])} of {_counted(said)} need more."
     if reason == Prediction.Reason.ASSUMPTION and said["basis"] == Basis.RERUN:
         return OF_A_LENGTH if said["limit"] == "max_tokens" else OF_A_RERUN
     return REASONS[reason] if reason else UNKNOWN

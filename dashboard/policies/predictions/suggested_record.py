@@ -8,6 +8,7 @@ from django.db.models import Avg, Case, Count, FloatField, Q, QuerySet, Value, W
 from django.db.models.fields.json import KeyTextTransform
 from django.db.models.functions import Cast
 
+from agentcore.number_format import percent
 from dashboard.agents.models import Project
 from dashboard.policies.predictions.models import Calibration, Prediction
 from dashboard.policies.predictions.record_text import share
@@ -72,7 +73,7 @@ class SuggestedTally:
 
     @property
     def expected_share(self) -> str:
-        return "" if self.expected is None else f"{100 * self.expected:.0f} %"
+        return "" if self.expected is None else percent(self.expected)
 
     @property
     def share(self) -> str:

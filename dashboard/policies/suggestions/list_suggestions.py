@@ -14,12 +14,12 @@ from django.db import connection
 from agentcore.errors import CoreError
 from dashboard.agents.models import Connection, Project
 from dashboard.policies.suggestions.exhausted_limits import may_need_a_limit
+from dashboard.policies.suggestions.limit_trials import TriedLimit
 from dashboard.policies.suggestions.limit_usage import usage_of_list
 from dashboard.policies.suggestions.relatives import GENERATIONS, UNREAD, newest
-from dashboard.policies.suggestions.remembered_suggestions import remembered, suggestion_now
 from dashboard.policies.suggestions.selectors import cases_of, proving_rerun
 from dashboard.policies.suggestions.suggestion import Goal, Suggestion
-from dashboard.policies.suggestions.tried_limits import TriedLimit
+from dashboard.policies.suggestions.suggestion_cache import remembered, suggestion_now
 from dashboard.turns.attempt_reader import attempts_of_all
 from dashboard.turns.models import Turn
 from dashboard.turns.nodes import read_all

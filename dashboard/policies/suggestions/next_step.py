@@ -6,7 +6,7 @@ from typing import Any
 
 from agentcore.criteria.builtin import ErrorPolicyCriterion
 from agentcore.machine.snapshot import Snapshot
-from agentcore.number_format import number
+from agentcore.number_format import seconds
 from agentcore.reasons import TurnStatus
 from agentcore.verdict import verdict_of
 from dashboard.agents.models import Connection
@@ -72,7 +72,7 @@ def _later(last: Snapshot, kind: str) -> str:
     if asked is None or asked <= longest:
         return ""
     return (
-        f"The provider asked to try again in {number(asked)} s. Whystop waits {number(longest)} s at most, "
+        f"The provider asked to try again in {seconds(asked)}. Whystop waits {seconds(longest)} at most, "
         "so no error policy would have tried the call again. Re-run the turn later."
     )
 

@@ -16,6 +16,7 @@ from dashboard.policies.backtests.result_text import in_words
 from dashboard.policies.backtests.services import UNFINISHED as UNDONE
 from dashboard.policies.suggestions.cap_refusals import refusal_of
 from dashboard.policies.suggestions.exhausted_limits import ExhaustedLimit
+from dashboard.policies.suggestions.limit_trials import TriedLimit, limit_trials
 from dashboard.policies.suggestions.relatives import is_reworded
 from dashboard.policies.suggestions.reruns import LimitTrial
 from dashboard.policies.suggestions.selectors import LIKELY_END, suggestion_and_less
@@ -31,7 +32,6 @@ from dashboard.policies.suggestions.suggestion_text import (
     sentence,
     standing_in_words,
 )
-from dashboard.policies.suggestions.tried_limits import TriedLimit, tried_limits
 from dashboard.replay.sweep_service import SWEPT
 from dashboard.turns.history import recording_of
 from dashboard.turns.models import Turn
@@ -192,7 +192,7 @@ class Panel:
 
     @property
     def backtest_words(self) -> str:
-        return in_words(self.backtest).removeprefix("a backtest ") if self.backtest else ""
+        return in_words(self.backtest, begun="") if self.backtest else ""
 
 
 def last_of(turn: Turn) -> Snapshot | None:
@@ -205,7 +205,7 @@ def panel_of(turn: Turn, last: Snapshot | None = None) -> Panel | None:
     """None where the turn needs no limit raised, or none would have helped. `last`: None, to be read."""
     last = last_of(turn) if last is None else last
     # Before the suggestion: of a re-run that ends between the two, the page asks again.
-    limits = tried_limits(turn, last) if last is not None else ()
+    limits = limit_trials(turn, last) if last is not None else ()
     suggestion, less = suggestion_and_less(turn, last) if last is not None and limits else (None, None)
     if suggestion is None:
         return None

@@ -17,10 +17,10 @@ from dashboard.policies.backtests.length_drift import newest_alike
 from dashboard.policies.backtests.survival import LEAST_ENDED, estimate
 from dashboard.policies.predictions.usage_bounds import usage_bound
 from dashboard.policies.suggestions.exhausted_limits import CONTINUING, ExhaustedLimit, used_of
+from dashboard.policies.suggestions.limit_trials import TriedLimit, limit_trials
 from dashboard.policies.suggestions.limit_usage import UsageOf, alike, usage_of
 from dashboard.policies.suggestions.reruns import LimitTrial, said_the_same
 from dashboard.policies.suggestions.suggestion import Basis, Costs, Goal, Number, Suggestion
-from dashboard.policies.suggestions.tried_limits import TriedLimit, tried_limits
 from dashboard.replay.services import turn_experience
 from dashboard.replay.sweep_result import surer
 from dashboard.replay.sweep_service import SWEPT, TooMuchWork, completes_within, run_of
@@ -83,7 +83,7 @@ def _suggestions(
     turn: Turn, last: Snapshot, usage: UsageOf, recording: Recording | None = None
 ) -> Iterator[Suggestion]:
     """`recording`: the turn's, where the caller has read it."""
-    tried = tried_limits(turn, last)
+    tried = limit_trials(turn, last)
     for place, (case, reruns) in enumerate(((each.case, each.reruns) for each in tried), start=1):
         for found in _found(case, reruns, usage, recording):
             if found.known or place == len(tried):  # a value to begin with is one of the last limit
@@ -235,7 +235,7 @@ def _least(case: ExhaustedLimit, reruns: tuple[LimitTrial, ...]) -> LimitTrial |
 def cases_of(turn: Turn) -> tuple[TriedLimit, ...]:
     """The limits that may let the turn finish, or complete in one call, each with the re-runs that tried it."""
     spans = fold(recording_of(turn))
-    return tried_limits(turn, spans[-1].after) if spans else ()
+    return limit_trials(turn, spans[-1].after) if spans else ()
 
 
 def proving_rerun(tried: TriedLimit) -> Turn | None:

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from agentcore.number_format import count, number
+from agentcore.number_format import count, number, percent, seconds
 from agentcore.policy import LIMIT_NAMES
 from agentcore.replay import Certainty
 from dashboard.agents.limit_fields import LIMIT_FIELDS
@@ -181,7 +181,7 @@ def _too_little(said: Suggestion) -> str:
 
 
 def _of_another_try(said: Suggestion) -> str:
-    asked = f"The provider asked to try again in {number(said.wait)} s." if said.wait else "The error may be temporary."
+    asked = f"The provider asked to try again in {seconds(said.wait)}." if said.wait else "The error may be temporary."
     return f"{asked} Whether the provider would then have answered is not known."
 
 
@@ -254,9 +254,7 @@ def _share(said: Suggestion) -> str:
     stopped = f"{'was' if said.cut_earlier == 1 else 'were'} cut earlier" if answers else "stopped earlier"
     earlier = f"; {number(said.cut_earlier)} {stopped}" if said.cut_earlier else ""
     besides = _unreported(said.unreported) if said.unreported else ""
-    estimated = (
-        f"This limit is estimated to be enough for {100 * (said.share or 0):.0f} % of further {one}s like these."
-    )
+    estimated = f"This limit is estimated to be enough for {percent(said.share or 0)} of further {one}s like these."
     return f"Of {counted}, {known}{earlier}. {estimated}{besides}"
 
 

@@ -8,6 +8,7 @@ from typing import Any
 from django.db import InterfaceError, OperationalError, ProgrammingError, connection
 from django.db.migrations.executor import MigrationExecutor
 
+from agentcore.number_format import duration, seconds
 from dashboard.gateway.models import GatewayKey
 from dashboard.gateway.selectors import keys_left
 from dashboard.platform import replica
@@ -64,10 +65,10 @@ def _replica() -> Finding:
         return Finding("replica", State.ERROR, "The database is not a replica of DATABASE_URL", fix)
     while not replica.has_reached(written):
         if time.monotonic() - began > replica.LATEST_SECONDS:
-            words = f"It is more than {replica.LATEST_SECONDS:.0f} s behind"
+            words = f"It is more than {seconds(replica.LATEST_SECONDS)} behind"
             return Finding("replica", State.WARNING, words, "It is not read until it has caught up.")
         time.sleep(0.1)
-    return Finding("replica", State.OK, f"It received all changes within {time.monotonic() - began:.1f} s")
+    return Finding("replica", State.OK, f"It received all changes within {duration(time.monotonic() - began)}")
 
 
 def _rights() -> Iterator[Finding]:
@@ -122,7 +123,7 @@ def clock() -> Iterator[Finding]:
     fix = "Let both machines take their time from the same server (NTP)."
     yield graded(
         "clock",
-        f"It differs from the database's by {apart:.1f} s",
+        f"It differs from the database's by {duration(apart)}",
         (apart > _CLOCK_ERROR, State.ERROR, fix),
         (apart > _CLOCK_WARNING, State.WARNING, fix),
     )

@@ -11,7 +11,7 @@ members             a process, as the supervisor knows it
 messages            what is said over the socket
 link                the socket, in a process
 process_main        what runs in such a process
-handed_connections  connections, in a process
+connection_handover connections, in a process
 channel_layer       live updates between processes
 key_counter         limits of keys, in a process
 """

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 
-from dashboard.runtime.processes.handed_connections import ELSEWHERE
+from dashboard.runtime.processes.connection_handover import ELSEWHERE
 from dashboard.runtime.processes.messages import Message, packed
 
 MOST_UNREAD = 1_000_000  #: bytes that wait for a process; what would be more is dropped

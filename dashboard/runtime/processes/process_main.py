@@ -6,7 +6,7 @@ import socket
 from dashboard.gateway.access import callers
 from dashboard.platform.process_identity import ProcessIdentity
 from dashboard.runtime.application_parts import parts_of
-from dashboard.runtime.processes.handed_connections import HandedConnections, ReportedCensus
+from dashboard.runtime.processes.connection_handover import HandedConnections, ReportedCensus
 from dashboard.runtime.processes.key_counter import CountedElsewhere
 from dashboard.runtime.processes.link import link
 from dashboard.runtime.processes.messages import Ready

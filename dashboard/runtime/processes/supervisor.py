@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 
 import uvicorn
 
+from agentcore.number_format import seconds
 from dashboard.gateway.access.shared_counts import SharedCounts
 from dashboard.platform.embedded_database import say
 from dashboard.platform.environment import CHECKOUT
@@ -122,7 +123,7 @@ class Supervisor:
                 raise StartError(f"Process {name} {how} before all were ready, so everything was stopped.")
             short = time.monotonic() - began < SHORT_LIFE
             wait = min(2 * wait, LONGEST_PAUSE) if short else FIRST_PAUSE
-            say(f"Process {name} {how}. It is started again{f' in {wait:g} s' if short else ''}.")
+            say(f"Process {name} {how}. It is started again{f' in {seconds(wait)}' if short else ''}.")
             await pause(self.stop, wait if short else 0.0)
 
     async def _one_life(self, name: str) -> str:

@@ -7,6 +7,7 @@ from mcp import MCPError
 from mcp.types import CONNECTION_CLOSED
 from pydantic import ValidationError
 
+from agentcore.number_format import seconds
 from dashboard.platform.egress.hidden_keys import unquoted
 from dashboard.tools.mcp.servers import Server
 from dashboard.tools.tool import ToolProblem
@@ -40,7 +41,7 @@ def _first(error: BaseException) -> BaseException:
 def _sentence(error: BaseException, server: Server) -> str:
     match error:
         case TimeoutError() | httpx2.TimeoutException():
-            return f"did not answer within {server.timeout:g} s"
+            return f"did not answer within {seconds(server.timeout)}"
         case FileNotFoundError():
             return f"cannot be started: there is no command “{server.command}” here"
         case httpx2.ProtocolError():

@@ -18,7 +18,7 @@ from mcp.types import (
 )
 from pydantic_core import from_json
 
-from dashboard.agents.schema_judging.busy_judges import JudgingSpent
+from dashboard.agents.schema_validation.judge_overload import JudgingSpent
 from dashboard.agents.validation import json_schema_valid
 from dashboard.tools.outputs import text_of
 from dashboard.tools.tool import ToolProblem

@@ -22,7 +22,8 @@ import anyio
 from mcp import Client, MCPError
 from mcp.types import HEADER_MISMATCH, CallToolRequest, CallToolRequestParams, CallToolResult, Tool
 
-from dashboard.agents.schema_judging.validator import judging_budget
+from agentcore.number_format import seconds
+from dashboard.agents.schema_validation.validator import judging_budget
 from dashboard.tools.mcp import problems
 from dashboard.tools.mcp.responses import MAX_TOOLS, ToolOffer, offered, result_of
 from dashboard.tools.mcp.servers import Server
@@ -62,7 +63,7 @@ def look(server: Server) -> ToolOffer:
     try:
         listed = visit.answer.result(server.timeout + LEAVING_SECONDS)
     except TimeoutError:
-        raise ToolProblem(f"MCP server “{server.name}” did not answer within {server.timeout:g} s.") from None
+        raise ToolProblem(f"MCP server “{server.name}” did not answer within {seconds(server.timeout)}.") from None
     with judging_budget():
         return offered(listed)
 

@@ -9,6 +9,7 @@ from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString, mark_safe
 from django.utils.text import Truncator
 
+from agentcore.number_format import duration
 from dashboard.turns import sent_caps
 from dashboard.turns.models import Turn
 from dashboard.turns.provider_words import name_of
@@ -67,12 +68,7 @@ def cap_demanded(turn: Turn) -> str:
 @register.filter
 def seconds(value: float | None) -> str:
     """`0.42 s`, `21.4 s`, `3 min 20 s`; a dash for nothing."""
-    if value is None:
-        return "–"
-    if value < 60:
-        return f"{value:.2f}{THIN}s" if value < 10 else f"{value:.1f}{THIN}s"
-    minutes, rest = divmod(round(value), 60)
-    return f"{minutes}{THIN}min {rest}{THIN}s"
+    return "–" if value is None else duration(value, space=THIN)
 
 
 @register.filter

@@ -19,7 +19,7 @@ from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTrace
 
 from dashboard.accounts.models import User
 from dashboard.accounts.services import OPERATOR, api_token_create, one_time_code_create
-from dashboard.agents.schema_judging.busy_judges import JudgingSpent
+from dashboard.agents.schema_validation.judge_overload import JudgingSpent
 from dashboard.gateway.models import GatewayKey
 from dashboard.gateway.wire import decompression
 from dashboard.ingest import app, services, span_store

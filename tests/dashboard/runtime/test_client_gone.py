@@ -23,7 +23,7 @@ from dashboard.ingest.turn_files import import_lock, import_runner
 from dashboard.ingest.turn_files.import_runner import turn_import_apart
 from dashboard.platform.client_gone import SCOPE_KEY, ClientConnection, ClientGoneError
 from dashboard.platform.replica import REPLICA
-from dashboard.runtime import returned_connection
+from dashboard.runtime import connection_return
 from dashboard.runtime.client_gone import NOBODY_READS
 from dashboard.turns.models import Turn
 from tests.dashboard.accounts.walked_routes import SERVED
@@ -50,7 +50,7 @@ def asked(handler: BaseHandler, path: str, cookie: str, client: ClientConnection
 def test_no_page_and_no_part_of_the_api_asks_the_database_for_a_client_that_has_gone(
     caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr(returned_connection, "close_old_connections", lambda: None)  # the connection is this test's
+    monkeypatch.setattr(connection_return, "close_old_connections", lambda: None)  # the connection is this test's
     world = made_world()
     cookie = member("superuser", world).client.cookies[settings.SESSION_COOKIE_NAME].value
     handler, gone = BaseHandler(), ClientConnection()

@@ -18,7 +18,7 @@ from psycopg import errors as postgres
 from psycopg_pool import PoolTimeout
 
 import manage
-from dashboard.agents.schema_judging.busy_judges import BusyError, JudgesBusy, JudgingSpent
+from dashboard.agents.schema_validation.judge_overload import BusyError, JudgesBusy, JudgingSpent
 from dashboard.runtime.command_faults import FAILED, TRY_AGAIN, fault_of
 from tests import forked_start
 from tests.first_start import CHECKOUT

@@ -2,27 +2,12 @@
 
 import pytest
 
-from agentcore.reasons import NormalizedStopReason
 from dashboard.turns.end_summary import EndSummary, end_summary_of
 from dashboard.turns.models import Turn
 from dashboard.turns.templatetags.reasons import reason_hue
-from tests.agentcore.playbook import Playbook, error, started, truncated
-
-
-def notice_after(*moves: object) -> str:
-    story = Playbook() >> started()
-    for move in moves:
-        story = story >> move
-    return str(story.end.notice)
-
 
 DONE = {"status": "completed", "stop_reason": "completed", "terminal_reason": "completed", "attempts": 1}
 CUT = {"status": "partial", "model_stop_reason": "max_tokens", "terminal_reason": "retry_limit"}
-REFUSED = error(stop_reason=NormalizedStopReason.MAX_TOKENS, retryable=False)
-EATEN = notice_after(truncated("", tokens=60), truncated("", tokens=120))
-USED_UP = notice_after(REFUSED, REFUSED)
-REPEATED = notice_after(truncated("", tokens=4), truncated("", tokens=4))
-
 READINGS = [
     ({"status": "running"}, EndSummary("running", "Running")),
     ({"status": "held"}, EndSummary("held", "Held")),
@@ -42,14 +27,17 @@ READINGS = [
     ),
     ({**CUT, "resource": "max_continuations"}, EndSummary("max_tokens", "Cut off", "Max continuations reached")),
     (
-        {**CUT, "terminal_reason": "repetition", "notice": EATEN},
+        {**CUT, "terminal_reason": "repetition", "raw_stop_reason": "length", "lint": ["reasoning_ate_budget"]},
         EndSummary("reasoning_ate_budget", "Cut off", "Reasoning used up max_tokens"),
     ),
     (
-        {**CUT, "terminal_reason": "repetition", "notice": USED_UP},
+        {**CUT, "terminal_reason": "repetition"},
         EndSummary("max_tokens", "Cut off", "max_tokens used up, no text"),
     ),
-    ({**CUT, "terminal_reason": "repetition", "notice": REPEATED}, EndSummary("max_tokens", "Cut off", "Repetition")),
+    (
+        {**CUT, "terminal_reason": "repetition", "raw_stop_reason": "length"},
+        EndSummary("max_tokens", "Cut off", "Repetition"),
+    ),
     (
         {"status": "partial", "model_stop_reason": "tool_call", "resource": "max_steps"},
         EndSummary("partial", "Stopped", "Max steps reached"),

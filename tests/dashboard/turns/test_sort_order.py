@@ -6,7 +6,7 @@ from django.utils import timezone
 
 from agentcore.replay import Certainty
 from dashboard.agents.selectors import project_default
-from dashboard.policies.suggestions import limit_order, remembered_suggestions
+from dashboard.policies.suggestions import limit_order, suggestion_cache
 from dashboard.policies.suggestions.suggestion import Basis, Suggestion
 from dashboard.turns import selectors
 from dashboard.turns.end_summary import _ORDER, end_summary_of
@@ -157,7 +157,7 @@ def test_the_limit_that_would_have_sufficed_sorts_among_fewer_turns(play: Play, 
         cursor.execute("SET session_replication_role = 'replica'")
         cursor.execute("UPDATE turns_record SET packed = NULL WHERE turn_id = %s", [cut.id])
         cursor.execute("SET session_replication_role = 'origin'")
-    remembered_suggestions._remembered.clear()
+    suggestion_cache._remembered.clear()
     assert {turn.id for turn in page("limit", limit=9).items} == {cut.id, whole.id}
     monkeypatch.setitem(WINDOWS, "limit", 1)
     assert (page("limit").sorted_among, page("limit").items) == (1, [whole])

@@ -57,13 +57,6 @@ def test_where_reasoning_used_the_cap_no_limit_is_named_before_it():
         assert told.whole.count("easoning used up max_tokens") == 1
     idle = truncated("", tokens=4)
     assert verdict_lead(after(idle, idle), "", "repetition").look == ""
-    stored = verdict_lead(after(), "Reasoning used up max_tokens before any text came.", "retry_limit")
-    assert (stored.first, stored.look) == ("Reasoning used up max_tokens", "reasoning_ate_budget")
-
-
-def test_a_stored_sentence_that_begins_with_its_reason_has_no_label_before_it():
-    told = verdict_lead(after(), "Cut off by max_tokens once.", "retry_limit")
-    assert (told.first, told.whole) == ("Cut off", "Cut off by max_tokens once.")
 
 
 def test_a_turn_that_has_not_ended_by_its_history_has_its_stored_sentence():

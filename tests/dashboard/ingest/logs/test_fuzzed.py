@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from dashboard.ingest.logs import json_list_reader, line_reader
 from dashboard.ingest.logs.format_detection import UNEXPECTED
-from dashboard.ingest.logs.line_reader import BOMB, DAMAGED, TOO_LONG
+from dashboard.ingest.logs.line_reader import BOMB, DAMAGED, too_long
 from dashboard.ingest.logs.services import NOT_MADE
 from dashboard.ingest.logs.values import Episode, Fault
 from dashboard.ingest.models import Ingested
@@ -127,7 +127,7 @@ def test_a_line_that_is_too_long_is_left_out_and_not_held(monkeypatch: pytest.Mo
     monkeypatch.setattr(line_reader, "MOST_LINE", 2000)
     monkeypatch.setattr(json_list_reader, "MOST_LINE", 2000)
     long = {"request": chat_request(), "response": chat_answer("x" * 5000)}
-    assert faults_in(written(PAIR, long, PAIR)) == [(2, TOO_LONG)]
+    assert faults_in(written(PAIR, long, PAIR)) == [(2, too_long("line"))]
     listed = b"[" + b",".join(written(one) for one in (PAIR, long, PAIR)) + b"]"
     assert [line for line, _ in faults_in(listed)] == [2]
     assert sum(isinstance(one, Episode) for one in found_in(listed)) == 2

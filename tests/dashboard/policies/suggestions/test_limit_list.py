@@ -14,11 +14,11 @@ from agentcore.replay import Certainty
 from dashboard.agents.models import Project
 from dashboard.agents.selectors import project_default
 from dashboard.live.services import turn_start
-from dashboard.policies.suggestions import limit_usage, remembered_suggestions
+from dashboard.policies.suggestions import limit_usage, suggestion_cache
 from dashboard.policies.suggestions.limit_order import limit_orders
 from dashboard.policies.suggestions.list_suggestions import suggestions_lately, suggestions_now
-from dashboard.policies.suggestions.remembered_suggestions import remembered, suggestion_now
 from dashboard.policies.suggestions.suggestion import Basis, Goal, Suggestion
+from dashboard.policies.suggestions.suggestion_cache import remembered, suggestion_now
 from dashboard.policies.suggestions.suggestion_text import because
 from dashboard.replay.rerun_service import turn_rerun
 from dashboard.turns import shared_values
@@ -58,7 +58,7 @@ def test_of_two_failed_runs_the_same_is_not_known():
 
 
 def forget() -> None:
-    remembered_suggestions._remembered.clear()
+    suggestion_cache._remembered.clear()
     limit_usage._remembered.clear()
     shared_values._content.clear()
 
@@ -110,9 +110,7 @@ def test_it_names_what_each_turn_is_told_by_itself(agent_of: AgentOf):
     alone = {turn.id: said and (said.limit, said.value) for turn in every for said in [suggestion_now(turn)]}
     forget()
     limit_orders([turn.id for turn in every])
-    listed = {
-        key[0]: said and (said.limit, said.value) for key, (_, said) in remembered_suggestions._remembered.items()
-    }
+    listed = {key[0]: said and (said.limit, said.value) for key, (_, said) in suggestion_cache._remembered.items()}
     assert all(alone[turn] == said for turn, said in listed.items())
     assert len(listed) == 4
 
@@ -164,9 +162,9 @@ def test_what_another_thread_forgets_meanwhile_breaks_nothing(agent_of: AgentOf,
     forget()
     said, filters = suggestion_now(turn), limit_usage.alike(turn)[0]
     limit_usage.usage_lately(turn=turn, limit="max_steps", filters=filters)
-    suggestions, usage = remembered_suggestions._remembered.copy(), limit_usage._remembered.copy()
-    monkeypatch.setattr(remembered_suggestions, "_remembered", Forgetful(suggestions))
-    assert remembered_suggestions.suggestion_lately(turn) == said
+    suggestions, usage = suggestion_cache._remembered.copy(), limit_usage._remembered.copy()
+    monkeypatch.setattr(suggestion_cache, "_remembered", Forgetful(suggestions))
+    assert suggestion_cache.suggestion_lately(turn) == said
     for read in (
         lambda: limit_usage.usage_lately(turn=turn, limit="max_steps", filters=filters),
         lambda: limit_usage.usage_of_list([(turn, "max_steps")]),

@@ -10,7 +10,7 @@ from dashboard.agents.samples import REPORT_SCHEMA
 from dashboard.agents.selectors import project_default
 from dashboard.agents.services import connection_create
 from dashboard.live.services import turn_control
-from dashboard.policies.suggestions import selectors, tried_limits
+from dashboard.policies.suggestions import limit_trials, selectors
 from dashboard.policies.suggestions.exhausted_limits import ExhaustedLimit
 from dashboard.policies.suggestions.list_suggestions import suggestions_now
 from dashboard.policies.suggestions.reruns import LimitTrial, said_the_same
@@ -381,7 +381,7 @@ def test_a_longer_time_that_ended_before_any_text_was_tried_in_vain():
 
 
 def test_a_time_that_was_enough_once_is_likely_and_not_rounded_down(play: Play, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(tried_limits, "exhausted_limit_of", lambda *of: ExhaustedLimit(*of, "max_seconds"))
+    monkeypatch.setattr(limit_trials, "exhausted_limit_of", lambda *of: ExhaustedLimit(*of, "max_seconds"))
     stopped = play("sim-tools")
     drive(turn_rerun(turn=stopped, overrides={"limits": {"max_seconds": 90.5}}))
     said = suggestion_for(stopped)

@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator, Iterator
 import pytest
 
 from dashboard.runtime.processes import load_balancer
-from dashboard.runtime.processes.handed_connections import ELSEWHERE
+from dashboard.runtime.processes.connection_handover import ELSEWHERE
 from dashboard.runtime.processes.load_balancer import LoadBalancer
 from dashboard.runtime.processes.members import Member
 from dashboard.runtime.request_guard.resource_limits import ResourceLimits

@@ -8,7 +8,7 @@ from django.test import Client
 from dashboard.accounts.models import User
 from dashboard.turns.comments.models import Comment
 from dashboard.turns.comments.services import comment_add
-from dashboard.turns.comments.templatetags.commenting import said
+from dashboard.turns.comments.templatetags.comments import said
 from dashboard.turns.models import Turn
 from tests.dashboard.driving import Play
 from tests.dashboard.pages import page

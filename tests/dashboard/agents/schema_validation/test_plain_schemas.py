@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from agentcore.schema import jsonschema_rs_validator
-from dashboard.agents.schema_judging.cheap_schemas import MOST_OF_BOTH, MOST_SCHEMA, MOST_VALUE, is_cheap
-from tests.dashboard.agents.schema_judging.hostile_schemas import HOSTILE
+from dashboard.agents.schema_validation.plain_schemas import MOST_OF_BOTH, MOST_SCHEMA, MOST_VALUE, is_plain
+from tests.dashboard.agents.schema_validation.hostile_schemas import HOSTILE
 from tests.together import together
 
 PLACE = {
@@ -28,7 +28,7 @@ PLACE = {
 
 
 def test_what_most_tools_declare_is_cheap():
-    assert is_cheap(json.dumps(PLACE), json.dumps({"city": "Bern"}))
+    assert is_plain(json.dumps(PLACE), json.dumps({"city": "Bern"}))
 
 
 @together
@@ -46,24 +46,24 @@ def test_what_most_tools_declare_is_cheap():
     ],
 )  # fmt: skip
 def test_what_may_be_dear_is_not(schema: Any):
-    assert not is_cheap(json.dumps(schema), "1")
+    assert not is_plain(json.dumps(schema), "1")
 
 
 def test_nothing_that_is_nested_deeply_is_cheap():
-    assert not is_cheap('{"items":' * 30 + "{}" + "}" * 30)
+    assert not is_plain('{"items":' * 30 + "{}" + "}" * 30)
 
 
 def test_neither_a_long_schema_nor_a_long_value_is_cheap():
-    assert is_cheap("{}", "1" * MOST_VALUE)
-    assert not is_cheap("{}", "1" * (MOST_VALUE + 1))
-    assert not is_cheap(json.dumps({"title": "a" * MOST_SCHEMA}))
+    assert is_plain("{}", "1" * MOST_VALUE)
+    assert not is_plain("{}", "1" * (MOST_VALUE + 1))
+    assert not is_plain(json.dumps({"title": "a" * MOST_SCHEMA}))
     title = json.dumps({"title": "a" * (MOST_SCHEMA // 2)})
-    assert not is_cheap(title, "1" * (MOST_OF_BOTH // len(title) + 1))
+    assert not is_plain(title, "1" * (MOST_OF_BOTH // len(title) + 1))
 
 
 def test_no_hostile_schema_is_cheap():
     texts = {name: schema for name, (schema, _) in HOSTILE.items() if "10,000 deep" not in name}
-    assert [name for name, schema in texts.items() if is_cheap(json.dumps(schema), "1")] == []
+    assert [name for name, schema in texts.items() if is_plain(json.dumps(schema), "1")] == []
 
 
 @pytest.mark.parametrize(
@@ -77,7 +77,7 @@ def test_no_hostile_schema_is_cheap():
     ],
 )
 def test_the_dearest_of_the_cheap_take_some_milliseconds(schema: Any, value: Any):
-    assert is_cheap(json.dumps(schema), json.dumps(value))
+    assert is_plain(json.dumps(schema), json.dumps(value))
     validate = jsonschema_rs_validator()
     began = time.thread_time()
     validate(schema, value)

@@ -13,9 +13,9 @@ from agentcore.machine.snapshot import Snapshot
 from dashboard.policies.suggestions.exhausted_limits import may_need_a_limit
 from dashboard.policies.suggestions.next_step import leading_on
 from dashboard.policies.suggestions.panel import panel_of
-from dashboard.policies.suggestions.remembered_suggestions import last_suggestion
 from dashboard.policies.suggestions.selectors import suggestion_of
 from dashboard.policies.suggestions.suggestion import Suggestion
+from dashboard.policies.suggestions.suggestion_cache import last_suggestion
 from dashboard.policies.suggestions.suggestion_log import tell
 from dashboard.policies.suggestions.suggestion_text import because, beside, sentence
 from dashboard.turns.models import UNFINISHED, Turn

@@ -6,14 +6,14 @@ import threading
 import pytest
 
 from agentcore.replay import verify
-from dashboard.agents.schema_judging import validator
+from dashboard.agents.schema_validation import validator
 from dashboard.live.driver import Driver
 from dashboard.live.services import turn_start
 from dashboard.live.signal_inbox import SignalInbox
 from dashboard.live.transport import Transport
 from dashboard.turns.history import recording_of
 from dashboard.turns.models import Attempt, Turn
-from tests.dashboard.agents.schema_judging.busy_judges import BusyJudges
+from tests.dashboard.agents.schema_validation.judge_overload import BusyJudges
 from tests.dashboard.driving import AgentOf, drive
 
 OF_ANYTHING = {"anyOf": [{"type": "object"}, {"type": "null"}]}  #: that only judges judge by

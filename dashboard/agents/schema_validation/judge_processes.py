@@ -18,9 +18,9 @@ from dataclasses import dataclass, field
 from os import environ
 from typing import Any
 
-from dashboard.agents.schema_judging.admission_queue import Places, Turns
-from dashboard.agents.schema_judging.busy_judges import JudgesBusy
-from dashboard.agents.schema_judging.judge_program import (
+from dashboard.agents.schema_validation.admission_queue import Places, Turns
+from dashboard.agents.schema_validation.judge_overload import JudgesBusy
+from dashboard.agents.schema_validation.judge_program import (
     ANSWER,
     INNOCENT,
     QUICK_WALL_SECONDS,
@@ -36,7 +36,7 @@ QUICK_OF_ONE, SLOW_OF_ONE = 32, 2  #: questions of one asker that have a judge o
 _DYING_SECONDS = 0.02  #: from a judge's end until that of its program is seen, if that is why
 _MARGIN_SECONDS = 10.0  #: beyond which a judge that should have ended itself is left alone
 _RUN = (
-    "import sys; sys.path.insert(0, sys.argv[1]); from dashboard.agents.schema_judging.judge_program import main; "
+    "import sys; sys.path.insert(0, sys.argv[1]); from dashboard.agents.schema_validation.judge_program import main; "
     "main(int(sys.argv[2]))"
 )
 

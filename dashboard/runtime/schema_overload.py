@@ -8,11 +8,11 @@ from django.template.loader import render_to_string
 
 from dashboard.accounts.access import is_machine
 from dashboard.accounts.error_responses import machine_error
-from dashboard.agents.schema_judging.busy_judges import BUSY, RETRY_SECONDS, JudgesBusy
-from dashboard.agents.schema_judging.validator import asking_as
+from dashboard.agents.schema_validation.judge_overload import BUSY, RETRY_SECONDS, JudgesBusy
+from dashboard.agents.schema_validation.validator import asking_as
 
 
-class BusySchemaJudgesMiddleware:
+class SchemaOverloadMiddleware:
     """Stands behind all that know who asks: users take turns at the judges."""
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponseBase]) -> None:

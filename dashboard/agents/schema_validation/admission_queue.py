@@ -5,7 +5,7 @@ from collections import Counter, deque
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from dashboard.agents.schema_judging.busy_judges import JudgesBusy
+from dashboard.agents.schema_validation.judge_overload import JudgesBusy
 
 WAITING_SECONDS = 20.0  #: for one's own questions, and for a judge
 

@@ -5,9 +5,9 @@ import time
 
 import pytest
 
-from dashboard.agents.schema_judging import admission_queue
-from dashboard.agents.schema_judging.admission_queue import Places
-from dashboard.agents.schema_judging.busy_judges import JudgesBusy
+from dashboard.agents.schema_validation import admission_queue
+from dashboard.agents.schema_validation.admission_queue import Places
+from dashboard.agents.schema_validation.judge_overload import JudgesBusy
 
 
 def waiting(places: Places, name: str, order: list[str]) -> threading.Thread:

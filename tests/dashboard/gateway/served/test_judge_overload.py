@@ -6,11 +6,11 @@ import threading
 import pytest
 
 from agentcore import verify
-from dashboard.agents.schema_judging import validator
+from dashboard.agents.schema_validation import validator
 from dashboard.replay.services import turn_verify
 from dashboard.turns.history import recording_of
 from dashboard.turns.models import Attempt, Turn
-from tests.dashboard.agents.schema_judging.busy_judges import GOOD, SCHEMA, BusyJudges
+from tests.dashboard.agents.schema_validation.judge_overload import GOOD, SCHEMA, BusyJudges
 from tests.dashboard.gateway.served.conftest import turn_of
 from tests.dashboard.gateway.served.upstream import said, whole
 from tests.dashboard.website import until

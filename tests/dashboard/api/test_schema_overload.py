@@ -6,9 +6,9 @@ import pytest
 from django.test import Client
 
 from dashboard.agents.models import Agent
-from dashboard.agents.schema_judging import validator
-from dashboard.agents.schema_judging.busy_judges import BUSY
-from tests.dashboard.agents.schema_judging.busy_judges import SCHEMA, BusyJudges
+from dashboard.agents.schema_validation import validator
+from dashboard.agents.schema_validation.judge_overload import BUSY
+from tests.dashboard.agents.schema_validation.judge_overload import SCHEMA, BusyJudges
 from tests.dashboard.api.conftest import Program
 
 

@@ -91,7 +91,7 @@ def _tell_ends(judging: dict[int, socket.socket]) -> None:
 def _loaded() -> Callable[[bytes, Any, Any], dict[str, Any]]:
     """The validator, with everything that its first use loads."""
     from agentcore.schema import jsonschema_rs_validator
-    from dashboard.agents.schema_judging.schema_faults import fault_of
+    from dashboard.agents.schema_validation.schema_faults import fault_of
 
     validate = jsonschema_rs_validator()
     validate({"type": "object", "properties": {"a": {"pattern": "a"}}}, {"a": 1})

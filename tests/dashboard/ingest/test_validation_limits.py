@@ -8,7 +8,7 @@ from uuid import uuid4
 
 import pytest
 
-from dashboard.agents.schema_judging.busy_judges import BUSY, SPENT_BY_REQUEST, JudgesBusy, JudgingSpent
+from dashboard.agents.schema_validation.judge_overload import BUSY, SPENT_BY_REQUEST, JudgesBusy, JudgingSpent
 from dashboard.ingest import services
 from dashboard.ingest.logs import services as logs
 from dashboard.ingest.span_store import Trace

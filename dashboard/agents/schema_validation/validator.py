@@ -15,26 +15,27 @@ from weakref import WeakKeyDictionary
 
 from agentcore.argument_validation import WrongInput
 from agentcore.json_values import MOST_LEVELS
+from agentcore.number_format import seconds
 from agentcore.policy import Violation
 from agentcore.schema import jsonschema_rs_validator
 from agentcore.schema_size import NESTED, TooMuchWork
-from dashboard.agents.schema_judging.busy_judges import JudgesBusy, JudgingSpent
-from dashboard.agents.schema_judging.cheap_schemas import is_cheap
-from dashboard.agents.schema_judging.judge_processes import Question, SpentError, judges
-from dashboard.agents.schema_judging.judge_program import (
+from dashboard.agents.schema_validation.judge_overload import JudgesBusy, JudgingSpent
+from dashboard.agents.schema_validation.judge_processes import Question, SpentError, judges
+from dashboard.agents.schema_validation.judge_program import (
     FAULT,
     MOST_MEMORY,
     QUICK_SECONDS,
     SLOW_SECONDS,
     VIOLATIONS,
 )
-from dashboard.agents.schema_judging.schema_faults import fault_of
-from dashboard.agents.schema_judging.verdict_cache import SPENT, VerdictMemory, key_of
+from dashboard.agents.schema_validation.plain_schemas import is_plain
+from dashboard.agents.schema_validation.schema_faults import fault_of
+from dashboard.agents.schema_validation.verdict_cache import SPENT, VerdictMemory, key_of
 from dashboard.platform.fair_queue import FairQueue, FullError, QueueSize
 
 TOO_MUCH = (
-    f"Checking by this schema took more than {SLOW_SECONDS:g} s of processor time or {MOST_MEMORY // 2**20:,} MiB of "
-    "memory and was stopped. Make the schema smaller, or split it."
+    f"Checking by this schema took more than {seconds(SLOW_SECONDS)} of processor time or {MOST_MEMORY // 2**20:,} MiB "
+    "of memory and was stopped. Make the schema smaller, or split it."
 )
 #: Of judges' processor time for all schemas of one request or import, beside what each question has free.
 REQUEST_SECONDS, FREE_SECONDS = 10.0, 0.005
@@ -70,7 +71,7 @@ def violations(schema: Mapping[str, Any], value: Any) -> list[Violation]:
     """The violations of a schema by a value, as `jsonschema_rs_validator` lists them. Raises what that raises, and
     `JudgesBusy`."""
     text, judged = _text(schema, "schema must be a JSON Schema"), _text(value, "value must be JSON")
-    if is_cheap(text, judged):
+    if is_plain(text, judged):
         # An empty one, as of each tool that a log only names, forbids nothing.
         return [] if text == _EMPTY else _validate(schema, value)
     answer = _answer(Question(VIOLATIONS, text.encode(), judged.encode()))
@@ -83,7 +84,7 @@ def fault_in(schema: Mapping[str, Any]) -> str | None:
     """Why nothing can be judged by this schema, in words; None: something can. Raises `JudgesBusy`."""
     try:
         text = _text(schema, "This is not a JSON Schema")
-        if is_cheap(text):
+        if is_plain(text):
             return fault_of(schema)
         answer = _answer(Question(FAULT, text.encode()))
     except (TooMuchWork, WrongInput) as error:

@@ -19,11 +19,11 @@ import pytest
 from agentcore.argument_validation import CoreError
 from agentcore.schema import jsonschema_rs_validator
 from agentcore.schema_size import TooMuchWork
-from dashboard.agents.schema_judging import admission_queue, judge_processes, validator
-from dashboard.agents.schema_judging.busy_judges import JudgesBusy, JudgingSpent
-from dashboard.agents.schema_judging.judge_processes import Question, SpentError, judges
-from dashboard.agents.schema_judging.judge_program import SLOW_POLITE, VIOLATIONS
-from dashboard.agents.schema_judging.validator import (
+from dashboard.agents.schema_validation import admission_queue, judge_processes, validator
+from dashboard.agents.schema_validation.judge_overload import JudgesBusy, JudgingSpent
+from dashboard.agents.schema_validation.judge_processes import Question, SpentError, judges
+from dashboard.agents.schema_validation.judge_program import SLOW_POLITE, VIOLATIONS
+from dashboard.agents.schema_validation.validator import (
     asking_as,
     fault_in,
     judging_budget,
@@ -32,7 +32,7 @@ from dashboard.agents.schema_judging.validator import (
     violations,
 )
 from dashboard.platform.fair_queue import QueueSize
-from tests.dashboard.agents.schema_judging.hostile_schemas import HOSTILE, chain, twice
+from tests.dashboard.agents.schema_validation.hostile_schemas import HOSTILE, chain, twice
 
 #: 1,300 bytes that take 14 s of processor time and 2.3 GB where nothing stops it, nor refuses it beforehand.
 DOUBLING = chain(18, twice("anyOf"), {"type": "string"})
@@ -43,10 +43,10 @@ MOST_WALL = 60.0  #: seconds for one of them, on a busy machine
 _UNCOUNTED = "import agentcore.schema_cost; agentcore.schema_cost.MOST_STEPS = 10**12; "
 _KILLED = """
 import json, os, sys
-from dashboard.agents.schema_judging import judge_processes
+from dashboard.agents.schema_validation import judge_processes
 judge_processes._RUN = judge_processes._RUN.replace("from ", sys.argv[2] + "from ", 1)
-from dashboard.agents.schema_judging.validator import violations
-from dashboard.agents.schema_judging.judge_processes import judges, Question
+from dashboard.agents.schema_validation.validator import violations
+from dashboard.agents.schema_validation.judge_processes import judges, Question
 violations({"anyOf": [{}]}, 1)
 print("ready", flush=True)
 violations(json.loads(sys.argv[1]), 1)

@@ -27,7 +27,7 @@ _DIALECTS = frozenset(
 _FORMATS = frozenset({"date", "date-time", "time", "uuid"})  #: that are read once, from left to right
 
 
-def is_cheap(schema: str, value: str = "") -> bool:
+def is_plain(schema: str, value: str = "") -> bool:
     """Both as JSON."""
     small = len(schema) <= MOST_SCHEMA and len(value) <= MOST_VALUE
     return small and len(schema) * len(value) <= MOST_OF_BOTH and _is_plain_text(schema)

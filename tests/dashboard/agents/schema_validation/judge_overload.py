@@ -4,9 +4,9 @@ import threading
 from dataclasses import dataclass, field
 from typing import Any
 
-from dashboard.agents.schema_judging.busy_judges import JudgesBusy
-from dashboard.agents.schema_judging.judge_processes import Question, judges
-from dashboard.agents.schema_judging.judge_program import FAULT
+from dashboard.agents.schema_validation.judge_overload import JudgesBusy
+from dashboard.agents.schema_validation.judge_processes import Question, judges
+from dashboard.agents.schema_validation.judge_program import FAULT
 
 #: A schema that only judges judge by, and answers that fit and do not fit.
 SCHEMA = {"type": "object", "properties": {"a": {"anyOf": [{"type": "integer"}, {"type": "null"}]}}, "required": ["a"]}

@@ -1,4 +1,4 @@
-"""What is wrong with a JSON Schema, in words. It compiles the schema: see `judging.fault_in` for schemas of others."""
+"""What is wrong with a JSON Schema, in words. It compiles the schema; for those of others see `validator.fault_in`."""
 
 from typing import Any, Never
 

@@ -38,7 +38,7 @@ class TriedLimit:
         return any(tried.completed and tried.value > self.case.in_vain for tried in self.reruns)
 
 
-def tried_limits(turn: Turn, last: Snapshot) -> tuple[TriedLimit, ...]:
+def limit_trials(turn: Turn, last: Snapshot) -> tuple[TriedLimit, ...]:
     """Empty where the turn needs no limit raised, or none would have helped."""
     case = exhausted_limit_of(turn, last)
     if case is None:

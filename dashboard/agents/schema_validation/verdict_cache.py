@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from hashlib import blake2b
 from typing import Any
 
-from dashboard.agents.schema_judging.judge_processes import Question
+from dashboard.agents.schema_validation.judge_processes import Question
 
 MOST_KEPT = 2_048  #: answers
 _LONG = 4_000  #: characters of an answer that is not kept
