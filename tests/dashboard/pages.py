@@ -48,4 +48,4 @@ def page(client: Client, address: str, **headers: str) -> str:
 
 def text_of(html: str) -> str:
     """The page without its tags, and with plain spaces before units."""
-    return re.sub("<[^>]+>", "", html).replace("\u00a0", " ")
+    return re.sub("<[^>]+>", "", html).replace("\u00a0", " ").replace("\u202f", " ")

@@ -42,7 +42,7 @@ def test_the_page_says_median_and_where_nearly_all_are_whole(browser: Client):
     make_lengths()
     html = page(browser, "/backtests/limits")
     assert "Median 500 tokens. 96 of these 100 answers ended within 960 tokens. " in html
-    assert "An estimated 95\u00a0% of further answers like these have at most 960 tokens." in html
+    assert "An estimated 95\u202f% of further answers like these have at most 960 tokens." in html
     assert html.count('class="curve') == 2
 
 
