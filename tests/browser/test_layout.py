@@ -3,7 +3,7 @@
 import pytest
 
 from tests.browser.conftest import PHONE, NewPage
-from tests.browser.journeys import played
+from tests.browser.journeys import played, scrolls_sideways
 from tests.browser.test_operating import agent
 
 FORMS = ("/agents/+new", "/connections/+new", "/policies/new", "/tour", "/import", "/account/", "/backtests/new")
@@ -39,6 +39,15 @@ def test_the_admin_begins_where_every_page_does(new_page: NewPage, width: int):
     assert [page.evaluate(EDGES, part) for part in ("header.bar", "#content")] == [edge, edge]
     page.goto("/admin/agents/policy/add/")  # its content begins beside the list of tables
     assert [page.evaluate(EDGES, part) for part in ("header.bar", ".breadcrumbs")] == [edge, edge]
+
+
+@pytest.mark.parametrize("width", [700, 900, 1100])
+def test_the_form_of_a_policy_in_the_admin_never_scrolls_sideways(new_page: NewPage, width: int):
+    page = new_page(viewport={"width": width, "height": 900})
+    page.goto("/admin/agents/policy/")
+    page.locator("#result_list tbody a").first.click()
+    page.locator("#versions-group").wait_for()
+    assert not scrolls_sideways(page)
 
 
 #: Snippets that are higher than their lines: a line of them is broken.

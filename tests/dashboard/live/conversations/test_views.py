@@ -61,7 +61,7 @@ def test_the_page_has_the_turns_before_in_short_and_the_newest_in_full(
     assert f'href="/turns/{first.id}"' in transcript
     assert 'id="machine"' in newest
     assert f'data-address="/turns/{second.id}"' in newest
-    assert f"<b>{first.tokens + second.tokens:,}</b>\u00a0tokens used, no budget" in html
+    assert f"<b>{first.tokens + second.tokens:,}</b> tokens used, no budget" in html
 
 
 def test_who_waits_is_said_with_its_place_and_can_be_withdrawn(browser: Client, say: Say, conversation: Conversation):

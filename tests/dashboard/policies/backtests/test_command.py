@@ -12,7 +12,7 @@ from django.test import Client
 from dashboard.agents.selectors import project_default
 from dashboard.policies.backtests import runner
 from dashboard.policies.backtests.models import Backtest
-from dashboard.policies.backtests.presenters import backtest_view
+from dashboard.policies.backtests.presenters import backtest_view, signed
 from dashboard.policies.backtests.templatetags.backtests import plus
 from dashboard.policies.policy_creation import policy_create
 from dashboard.runtime.management.commands import backtest as command
@@ -148,3 +148,8 @@ def test_what_another_process_judges_is_waited_for(play: Play, monkeypatch: pyte
     monkeypatch.setattr(runner, "work", busy_at_first)
     assert told().startswith("A backtest over 1 turn: 1 the same")
     assert len(looked) == 2
+
+
+def test_a_difference_has_its_sign_directly_before_its_number():
+    assert [plus(value) for value in (1_214, -3, 0)] == ["+1,214", "−3", "0"]
+    assert [signed(value, lambda amount: f"${amount}") for value in (0.5, -0.5)] == ["+$0.5", "−$0.5"]
