@@ -231,9 +231,11 @@ class Sweep:
 
     @property
     def rows(self) -> tuple[Point, ...]:
-        """The values that the recording recommends, and the one that was recorded where it is none of them."""
+        """The values that the recording recommends, and the one that was recorded where it is none of them. Without
+        those that are known from elsewhere: they have rows of their own."""
         was = [point for point in self.points if point.value == self.recorded and point not in self.recommended]
-        return (*self.recommended, *was)
+        told = {each.value for each in self.suggested if each.known}
+        return tuple(point for point in (*self.recommended, *was) if point.value not in told)
 
     @property
     def title(self) -> str:
@@ -255,7 +257,8 @@ class Sweep:
     def proof(self) -> str:
         """How far that is known, and what was left out for its work."""
         if self.lead:
-            return " ".join(filter(None, ("The recording itself does not decide it.", self._left_out)))
+            undecided = "" if self.recommended else "The recording itself does not decide it."
+            return " ".join(filter(None, (undecided, self._left_out)))
         return " ".join(filter(None, (self._known_so_far, self._left_out, self._stopped)))
 
     @property

@@ -52,19 +52,22 @@ def shared_context(link: ShareLink, *, step: int | None = None) -> dict[str, Any
     `sealed` keeps the parts from leading to pages that a stranger may not see.
     """
     page = turn_view(link.turn, step=step)
-    attempts = list(attempts_of(link.turn_id))
+    attempts, limit_words = list(attempts_of(link.turn_id)), _limit_words(link)
     if link.redacted:
         redaction = Redaction.of(recording_of(link.turn), link.turn)
-        page = redaction.value(replace(page, verdict=_verdict_for_readers(page)))
+        page = redaction.value(replace(page, verdict=_verdict_for_readers(page, limit_words)))
         attempts = [redaction.attempt(attempt) for attempt in attempts]
     shown = {"page": page, "turn": page.turn, "attempts": attempts, "price": price_of(link.turn)}
-    return {"link": link, "sealed": True, "limit_words": _limit_words(link), **shown}
+    return {"link": link, "sealed": True, "limit_words": limit_words, **shown}
 
 
-def _verdict_for_readers(page: TurnView) -> str:
-    """The sentence of a redacted page, which has no parts, without the advice to re-run: readers cannot."""
+def _verdict_for_readers(page: TurnView, limit_words: str) -> str:
+    """The sentence of a redacted page, which has no parts, without the advice to re-run: readers cannot. Where
+    `limit_words` tell the limit, they alone do."""
     told = verdict_of(page.shown.snapshot)
-    return page.verdict if told is None else f"{told.happened} {told.helps}".rstrip()
+    if told is None:
+        return page.verdict
+    return told.happened if limit_words else f"{told.happened} {told.helps}".rstrip()
 
 
 def _limit_words(link: ShareLink) -> str:

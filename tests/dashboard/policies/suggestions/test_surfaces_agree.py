@@ -15,8 +15,9 @@ from dashboard.agents.selectors import project_default
 from dashboard.agents.services import connection_create
 from dashboard.policies.suggestions.relatives import flat
 from dashboard.policies.suggestions.selectors import LEAST
+from dashboard.replay.rerun_service import turn_rerun
 from dashboard.turns.models import Turn
-from tests.dashboard.driving import Play
+from tests.dashboard.driving import Play, drive
 from tests.dashboard.pages import HTMX, page, text_of
 from tests.dashboard.policies.suggestions.test_selectors import lengths
 
@@ -165,3 +166,14 @@ def test_a_limit_that_is_certain_says_why_it_is_more_than_was_used(browser: Clie
     said = browser.get(f"/api/v1/turns/{turn.id}/verdict").json()["suggestion"]
     assert said["value"] == said["used"] + 5
     assert "The limit is 5 tokens larger, because some providers count an end and do not report it." in said["words"]
+
+
+def test_a_sweep_has_one_row_for_a_value_that_a_re_run_has_proven(browser: Client, play: Play):
+    turn = play("sim-json", max_tokens=60, envelope_schema=REPORT_SCHEMA)
+    said = browser.get(f"/api/v1/turns/{turn.id}/verdict").json()["suggestion"]
+    drive(turn_rerun(turn=turn, overrides=said["overrides"]))
+    html = page(browser, f"/turns/{turn.id}/replay/sweep")
+    assert f"With max_tokens {said['value']}, one call was enough." in words(html)
+    assert "The recording itself does not decide it." not in words(html), "it estimated the same"
+    rows = re.findall(r'<th scope="row" class="num">([\d,]+)<small', html.split("</table>")[0])
+    assert rows.count(f"{said['value']:,}") == 1
