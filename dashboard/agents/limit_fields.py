@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from agentcore.errors import ErrorType
+from agentcore.number_format import number
 from agentcore.policy import LIMIT_NAMES, SPEC_KEYS, Limits
 
 #: What people call each setting of a turn, by its key, on every page and in every sentence.
@@ -137,3 +138,20 @@ def default_in_words(name: str) -> str:
     default = getattr(Limits(), name, None)
     number = LIMIT_FIELDS.get(name) or RETENTION_FIELDS[name]
     return number.unset or "no limit" if default is None else number_in_words(default)
+
+
+#: What a limit counts that is not one of a policy's numbers.
+_UNITS = {"max_tokens": "tokens", "max_retries": "retries"}
+
+
+def unit_of(limit: str) -> str:
+    """What a limit counts, in the plural."""
+    return _UNITS.get(limit) or LIMIT_FIELDS[limit].unit
+
+
+def amount(limit: str, value: float | None) -> str:
+    """`378 tokens`, `1 retry`, `no limit`."""
+    if value is None:
+        return (LIMIT_FIELDS[limit].unset if limit in LIMIT_FIELDS else None) or "no limit"
+    unit = unit_of(limit)
+    return f"{number(value)} {ONE.get(unit, unit.removesuffix('s')) if value == 1 else unit}"

@@ -120,7 +120,9 @@ class Ending(Turn):
     stopped: str = Field(
         description="Why the what-if was stopped, as text, if evaluating it would take too long; otherwise empty."
     )
-    certainty: Certainty = Field(description="The certainty of its least certain step. " + CERTAINTIES)
+    certainty: Certainty = Field(
+        description="The certainty of its least certain step, by this recording alone. " + CERTAINTIES
+    )
     assumes: list[Assumption] = Field(description="The assumptions of its steps, each with its widest range.")
 
 
@@ -145,7 +147,7 @@ class Sweep(BaseModel):
         certainty: Certainty
         completed: bool
         output_tokens: int
-        attempts: int
+        attempts: int = Field(description="If it is undecidable, the calls that the recording answers.")
         price: float | None = Field(description="US dollars at list prices; null if not known.")
         seconds: float = Field(description="How long the turn would have taken.")
         why: Why | None = Field(description="Why it is undecidable; null if it is decidable.")

@@ -53,8 +53,9 @@ def _other_cap(was: int, now: int | None) -> str:
     return f"the call asks for {now} tokens in place of {was}"
 
 
-def reach_words(imagined: WhatIf) -> str:
-    """How far the recording reaches under the numbers of an undecidable what-if; empty where that is not its reason."""
+def reach_words(imagined: WhatIf, *, made: int) -> str:
+    """How far the recording reaches under the numbers of an undecidable what-if; empty where that is not its reason.
+    `made`: how many calls were recorded."""
     if imagined.final is None or not imagined.records:
         return ""
     last, iteration = imagined.records[-1], imagined.final.iteration
@@ -62,6 +63,10 @@ def reach_words(imagined: WhatIf) -> str:
     if isinstance(last.event, Interrupted) and last.provenance is Provenance.DERIVED and last.event.partial is not None:
         asked = imagined.records[-2].command if len(imagined.records) > 1 else command
         known = last.event.partial.usage.output_tokens if last.event.partial.usage else 0
+        if not known:
+            return (
+                f"Call {asked.get('attempt', 1)} was stopped before its end. What would have followed is not recorded."
+            )
         cap = cap_in_words(commanded_cap(asked) if "request" in asked else 0)
         return (
             f"Of call {asked.get('attempt', 1)} the recording knows the first {known:,} tokens (≈); with "
@@ -73,4 +78,7 @@ def reach_words(imagined: WhatIf) -> str:
     if imagined.why not in _NEVER_MADE:
         return ""
     kind = str(command.get("kind", "")).replace("_", " ")
-    return f"Call {command.get('attempt', '?')} ({kind}, iteration {iteration}) was never made in this recording."
+    place, call = command.get("attempt", 0), f"({kind}, iteration {iteration})"
+    if place <= made:
+        return f"The answer to call {place} {call} under these limits is not in this recording."
+    return f"Call {place} {call} was never made in this recording."

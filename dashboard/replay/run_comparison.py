@@ -92,8 +92,6 @@ class Side:
     @property
     def calls(self) -> int:
         """Calls of the model, failed ones too; where a recording ends, one more would have followed."""
-        if self.undecidable:
-            return sum(bar.end is not None for bar in self.shown.rail.bars)
         return int(self.row["attempts"])
 
     @property
@@ -138,7 +136,7 @@ def what_if_side(turn: Turn, recording: Recording, what_if: WhatIf) -> Side:
         same_words=_certain(what_if) and what_if.turn["output_text"] == turn.output_text,
         undecidable=what_if.undecidable,
         why=what_if.recording.stopped or why_in_words(what_if.recording.why),
-        reach=reach_words(what_if.recording),
+        reach=reach_words(what_if.recording, made=turn.attempts),
         scale=max(1, turn.output_tokens, what_if.turn["output_tokens"]),
         price=recording_price(what_if.recording, final, rate, derived=derived),
         certainty=what_if.recording.certainty.value,

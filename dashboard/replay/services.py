@@ -7,7 +7,8 @@ from typing import Any
 
 from django.core.exceptions import ValidationError
 
-from agentcore.machine.states import State
+from agentcore.machine.snapshot import Snapshot
+from agentcore.machine.states import CALLS, State
 from agentcore.policy import Policy
 from agentcore.replay import Certainty, Experience, Recording, Verification, fold, what_if
 from agentcore.replay import WhatIf as Imagined
@@ -128,7 +129,7 @@ def _told(imagined: Imagined, turn: Turn) -> WhatIf:
     if (happened := _happened(imagined)) is not None:
         columns["verdict"] = happened
     if imagined.undecidable:
-        columns = undecided(columns, why_in_words(imagined.why))
+        columns = undecided(columns, why_in_words(imagined.why)) | {"attempts": answered_calls(imagined.final)}
     if imagined.stopped:
         columns |= {"verdict": f"Undecidable: {imagined.stopped}.", "notice": f"The what-if {imagined.stopped}."}
     columns["error_type"] = failed_by(move for record in imagined.records for move in record.transitions)
@@ -140,6 +141,11 @@ def _told(imagined: Imagined, turn: Turn) -> WhatIf:
         )
         columns["notice"] = "From here on the ending depends on the assumptions."
     return told
+
+
+def answered_calls(final: Snapshot) -> int:
+    """The calls of a what-if that the recording answers; at its open end, one more would have followed."""
+    return final.own.attempts - (final.state in CALLS)
 
 
 def _happened(imagined: Imagined) -> str | None:

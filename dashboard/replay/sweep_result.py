@@ -8,16 +8,11 @@ from agentcore.policy import LIMIT_NAMES
 from agentcore.remedy_text import RE_RUN
 from agentcore.replay import Certainty, Why
 from agentcore.sufficient_max_tokens import END_AT_MOST
-from dashboard.agents.limit_fields import LIMIT_FIELDS
+from dashboard.agents.limit_fields import amount, unit_of
 from dashboard.replay.limit_controls import Number
 from dashboard.replay.suggested_value import SuggestedValue
 from dashboard.turns.certainty_text import why_in_words
 from dashboard.turns.prices.rates import Price
-
-
-def unit_of(name: str) -> str:
-    """What a limit that can be swept counts."""
-    return "tokens" if name == "max_tokens" else LIMIT_FIELDS[name].unit
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,7 +132,8 @@ class Sweep:
     smallest that completes was tried; `unknown`: how many of those are undecidable. `recommended`: the values to choose
     from, the fewest calls first. `left_out`: how many of the values asked for were not evaluated, for the sweep would
     have taken too much work. `suggested`: what the turn's page says of this limit, the surest first, where the
-    recording alone does not tell.
+    recording alone does not tell. `elsewhere`: whether that page names another limit. `in_vain`: what it says where no
+    limit would have helped; empty where one may.
     """
 
     name: str
@@ -151,6 +147,8 @@ class Sweep:
     left_out: int = 0
     suggested: tuple[SuggestedValue, ...] = ()
     unknown: int = 0
+    elsewhere: bool = False
+    in_vain: str = ""
 
     def shown(self) -> dict[str, Any]:
         """The sweep as the API returns it."""
@@ -227,10 +225,17 @@ class Sweep:
         return unit_of(self.name)
 
     @property
+    def recorded_amount(self) -> str:
+        """`1 second`, of the value that was recorded."""
+        return amount(self.name, self.recorded)
+
+    @property
     def rows(self) -> tuple[Point, ...]:
-        """The values that the recording recommends, and the one that was recorded where it is none of them."""
+        """The values that the recording recommends, and the one that was recorded where it is none of them. Without
+        those that are known from elsewhere: they have rows of their own."""
         was = [point for point in self.points if point.value == self.recorded and point not in self.recommended]
-        return (*self.recommended, *was)
+        told = {each.value for each in self.suggested if each.known}
+        return tuple(point for point in (*self.recommended, *was) if point.value not in told)
 
     @property
     def title(self) -> str:
@@ -241,6 +246,8 @@ class Sweep:
     def asks(self) -> int | None:
         """The value to re-run with where nothing tells of one that completes: that of the turn's page, else the
         largest that the recording cannot tell of."""
+        if self.elsewhere or self.in_vain:
+            return None
         if self.suggested:
             return None if self.lead else self.suggested[0].value
         unknown = [point.value for point in self.points if point.undecidable]
@@ -250,7 +257,8 @@ class Sweep:
     def proof(self) -> str:
         """How far that is known, and what was left out for its work."""
         if self.lead:
-            return " ".join(filter(None, ("The recording itself does not decide it.", self._left_out)))
+            undecided = "" if self.recommended else "The recording itself does not decide it."
+            return " ".join(filter(None, (undecided, self._left_out)))
         return " ".join(filter(None, (self._known_so_far, self._left_out, self._stopped)))
 
     @property
@@ -279,4 +287,5 @@ class Sweep:
         unknown = next((point for point in self.points if point.undecidable), None)
         if unknown is None:
             return "Every value shown was tried."
-        return f"From {unknown.value:,} {self.unit} on, some values are undecidable. {RE_RUN}"
+        said = self.in_vain or RE_RUN
+        return f"From {amount(self.name, unknown.value)} on, some values are undecidable. {said}"

@@ -18,6 +18,7 @@ from django.core.exceptions import ValidationError
 from agentcore.policy import Policy
 from agentcore.reasons import TurnStatus
 from agentcore.replay import Experience, Recording, what_if
+from agentcore.resource import out_of_time
 from agentcore.values import replace
 from dashboard.agents.criteria import criteria_faults
 from dashboard.agents.policies import overridden
@@ -25,7 +26,7 @@ from dashboard.agents.policy_validation import limit_clean, listed
 from dashboard.live.services import overrides_clean
 from dashboard.live.turn_loader import connection_of
 from dashboard.replay.limit_controls import Number
-from dashboard.replay.services import turn_experience
+from dashboard.replay.services import answered_calls, turn_experience
 from dashboard.replay.suggested_value import SuggestedValue
 from dashboard.replay.sweep_result import Found, Holds, Point, Sweep, calls_of, recommended, stretch_of
 from dashboard.turns.history import recording_of
@@ -229,13 +230,13 @@ class SweepRun:
         final = imagined.final
         assert final is not None, "a what-if knows where it ended"
         status = status_of(final)
-        ended = final.end.terminal_reason if final.end else status.value
+        ended = "time_limit" if out_of_time(final) else final.end.terminal_reason if final.end else status.value
         return Point(
             value,
             "undecidable" if imagined.undecidable else ended,
             not imagined.undecidable and status is TurnStatus.COMPLETED,
             final.own.output_tokens,
-            final.own.attempts,
+            answered_calls(final) if imagined.undecidable else final.own.attempts,
             totals_price(final.own, self.recording.base_snapshot.own, self.rate),
             imagined.certainty,
             round(final.at - imagined.held, 3),

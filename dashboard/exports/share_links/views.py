@@ -52,20 +52,22 @@ def shared_context(link: ShareLink, *, step: int | None = None) -> dict[str, Any
     `sealed` keeps the parts from leading to pages that a stranger may not see.
     """
     page = turn_view(link.turn, step=step)
-    attempts = list(attempts_of(link.turn_id))
+    attempts, limit_words = list(attempts_of(link.turn_id)), _limit_words(link)
     if link.redacted:
         redaction = Redaction.of(recording_of(link.turn), link.turn)
-        page = redaction.value(_for_readers(page))
+        page = redaction.value(_for_readers(page, limit_words))
         attempts = [redaction.attempt(attempt) for attempt in attempts]
     shown = {"page": page, "turn": page.turn, "attempts": attempts, "price": price_of(link.turn)}
-    return {"link": link, "sealed": True, "limit_words": _limit_words(link), **shown}
+    return {"link": link, "sealed": True, "limit_words": limit_words, **shown}
 
 
-def _for_readers(page: TurnView) -> TurnView:
+def _for_readers(page: TurnView, limit_words: str) -> TurnView:
     """The page with its verdict in parts, for a redacted history has none, and without the advice to re-run: readers
-    cannot."""
+    cannot. Where `limit_words` tell the limit, they alone do."""
     told, parted = verdict_of(page.shown.snapshot), replace(page.leading, rerun=False)
-    verdict = page.verdict if told is None else f"{told.happened} {told.helps}".rstrip()
+    if told is None:
+        return replace(page, parted=parted)
+    verdict = told.happened if limit_words else f"{told.happened} {told.helps}".rstrip()
     return replace(page, verdict=verdict, parted=parted)
 
 

@@ -6,10 +6,10 @@ from typing import Any
 
 from agentcore.number_format import percent
 from agentcore.replay import Certainty
+from dashboard.agents.limit_fields import amount
 from dashboard.policies.predictions.models import Prediction
 from dashboard.policies.predictions.selectors import Tally
 from dashboard.policies.suggestions.suggestion import Basis, Goal
-from dashboard.policies.suggestions.suggestion_text import amount
 
 ENOUGH = 20  #: comparisons from which on a share says something
 

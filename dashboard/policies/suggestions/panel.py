@@ -142,7 +142,7 @@ class Panel:
         agent, said = self.turn.agent, self.suggestion
         if agent is None or not self.known or self.may_be_used:
             return ""
-        return standing_in_words(said, standing_value(agent, said), agent=agent.name, own=self._set_by_the_turn)
+        return standing_in_words(said.limit, standing_value(agent, said), agent=agent.name, own=self._set_by_the_turn)
 
     @property
     def _set_by_the_turn(self) -> bool:
@@ -171,8 +171,9 @@ class Panel:
     @property
     def may_be_found(self) -> bool:
         """Whether a live re-run would tell more than is known."""
-        certain = self.suggestion.basis in (Basis.RERUN, Basis.RECORDING)
-        return not (certain or self.running or self.is_reworded) and may_be_rerun(self.turn)
+        said, estimated = self.suggestion, self.suggestion.certainty is Certainty.ESTIMATED
+        shown = said.basis is Basis.RERUN or (said.basis is Basis.RECORDING and not estimated)
+        return not (shown or self.running or self.is_reworded) and may_be_rerun(self.turn)
 
     @property
     def of_agent(self) -> bool:

@@ -6,31 +6,12 @@ from typing import Any
 from agentcore.number_format import count, number, percent, seconds
 from agentcore.policy import LIMIT_NAMES
 from agentcore.replay import Certainty
-from dashboard.agents.limit_fields import LIMIT_FIELDS
+from dashboard.agents.limit_fields import amount
 from dashboard.policies.suggestions.suggestion import Basis, Costs, Goal, Number, Suggestion
 from dashboard.turns.prices.templatetags.prices import money
 
-#: What a limit counts that is not one of a policy's numbers.
-UNITS = {"max_tokens": "tokens", "max_retries": "retries"}
 #: The figures of a suggestion, as the API returns them and a prediction keeps them.
 _FIGURES = ("limit", "value", "recorded", "share", "answers", "cut", "longer_than")
-
-
-def unit_of(limit: str) -> str:
-    """What a limit counts, in the plural."""
-    return UNITS.get(limit) or LIMIT_FIELDS[limit].unit
-
-
-def amount(limit: str, value: Number | None) -> str:
-    """`378 tokens`, `1 retry`, `no limit`."""
-    if value is None:
-        return (LIMIT_FIELDS[limit].unset if limit in LIMIT_FIELDS else None) or "no limit"
-    unit = unit_of(limit)
-    return f"{number(value)} {_one(unit) if value == 1 else unit}"
-
-
-def _one(unit: str) -> str:
-    return "retry" if unit == "retries" else unit.removesuffix("s")
 
 
 def name_of(limit: str) -> str:
@@ -217,10 +198,10 @@ def _needed_less(said: Suggestion) -> bool:
     return said.given not in (None, said.value)
 
 
-def standing_in_words(said: Suggestion, standing: Number | None, *, agent: str, own: bool) -> str:
+def standing_in_words(limit: str, standing: Number | None, *, agent: str, own: bool) -> str:
     """That as much as is suggested is allowed already. `own`: the turn itself had set the limit that stopped it."""
     tail = "; this turn set its own limit." if own else " now."
-    if said.limit == "max_tokens":
+    if limit == "max_tokens":
         allowed = (
             f"already allows {number(standing or 0)} tokens per call"
             if own
@@ -229,13 +210,15 @@ def standing_in_words(said: Suggestion, standing: Number | None, *, agent: str, 
         return f"{agent} {allowed}{tail}"
     if standing is None:
         return f"The policy sets no such limit{tail}"
-    return f"The policy {'already ' if own else ''}allows {amount(said.limit, standing)}{tail}"
+    return f"The policy {'already ' if own else ''}allows {amount(limit, standing)}{tail}"
 
 
 def _one_call(said: Suggestion) -> str:
     used = count(said.used or 0, "token")
     if said.certainty.value == "certain":
-        return f"The recorded calls used {used} on this answer."
+        more = said.value - (said.used or 0)
+        end = f" The limit is {count(more, 'token')} larger, because some providers count an end and do not report it."
+        return f"The recorded calls used {used} on this answer.{end if more > 0 else ''}"
     margin = " The limit leaves a margin, because this is an estimate." if said.value > (said.used or 0) else ""
     return f"By this recording, one call would have taken about {used}.{margin}"
 

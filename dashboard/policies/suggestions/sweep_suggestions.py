@@ -4,7 +4,11 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from agentcore.errors import CoreError
+from agentcore.reasons import TurnStatus
 from agentcore.replay import Certainty
+from agentcore.values import replace
+from agentcore.verdict import verdict_of
+from dashboard.policies.suggestions.panel import last_of
 from dashboard.policies.suggestions.selectors import suggestions_for
 from dashboard.policies.suggestions.suggestion import Basis, Suggestion
 from dashboard.policies.suggestions.suggestion_log import tell
@@ -13,7 +17,7 @@ from dashboard.replay.suggested_value import SuggestedValue
 from dashboard.replay.sweep_result import Sweep
 from dashboard.replay.sweep_service import turn_sweep
 from dashboard.turns.held_time import held_ms_of
-from dashboard.turns.models import Turn
+from dashboard.turns.models import UNFINISHED, Turn
 from dashboard.turns.prices.selectors import price_of
 
 
@@ -41,7 +45,16 @@ def suggested_sweep(
     if not _others(overrides, name):
         tell(turn, *(each for each in said if each.limit == name))
     suggested = () if _others(overrides, name) else tuple(_value(turn, each) for each in _beyond(said, name))
-    return turn_sweep(turn=turn, name=name, values=values, overrides=overrides, suggested=suggested)
+    found = turn_sweep(turn=turn, name=name, values=values, overrides=overrides, suggested=suggested)
+    elsewhere = bool(said) and all(each.limit != name for each in said)
+    return replace(found, elsewhere=elsewhere, in_vain="" if said else _in_vain(turn))
+
+
+def _in_vain(turn: Turn) -> str:
+    """What the verdict says where no limit would have helped; empty where it says nothing, or to re-run."""
+    last = None if turn.status in (*UNFINISHED, TurnStatus.COMPLETED) else last_of(turn)
+    verdict = None if last is None else verdict_of(last)
+    return verdict.helps if verdict is not None and not verdict.rerun else ""
 
 
 def _beyond(said: Iterable[Suggestion], name: str) -> tuple[Suggestion, ...]:

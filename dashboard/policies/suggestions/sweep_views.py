@@ -12,9 +12,11 @@ from django.utils.cache import patch_vary_headers
 from django.views.decorators.http import require_POST, require_safe
 
 from dashboard.accounts.models import User
+from dashboard.live.turn_loader import may_be_rerun
 from dashboard.policies.draft_policy import policy_of_replay
 from dashboard.policies.suggestions.suggestion import Suggestion
 from dashboard.policies.suggestions.suggestion_log import tell
+from dashboard.policies.suggestions.suggestion_text import standing_in_words
 from dashboard.policies.suggestions.sweep_suggestions import in_words, suggested_sweep, suggestions_of_sweep
 from dashboard.replay.replay_query import ReplayQuery
 from dashboard.replay.sweep_chart import charts_of
@@ -41,6 +43,8 @@ def sweep(request: HttpRequest, turn_id: UUID) -> HttpResponse:
         "beside": [(name, value) for name, value in asked.given.items() if name != ranged.data["limit"]],
         "other_limit": other_limit_chosen(request.GET),
         "elsewhere": elsewhere and in_words(elsewhere),
+        "standing": _standing(asked, found),
+        "reruns": may_be_rerun(asked.turn),
         "can_be_policy": found is not None and found.value is not None and found.name != "max_tokens",
     }
     alone = context["alone"] = request.headers.get("HX-Target") == "sweep"
@@ -49,6 +53,15 @@ def sweep(request: HttpRequest, turn_id: UUID) -> HttpResponse:
         response["HX-Replace-Url"] = _address(request)
     patch_vary_headers(response, ["HX-Target"])
     return response
+
+
+def _standing(asked: ReplayQuery, found: Sweep | None) -> str:
+    """Why the value found cannot be used for the agent, as on the turn's page; empty where it can."""
+    agent, value = asked.turn.agent, None if found is None else found.value
+    if agent is None or found is None or found.name != "max_tokens" or value is None or agent.max_tokens < value:
+        return ""
+    own = "max_tokens" in asked.turn.overrides
+    return standing_in_words(found.name, agent.max_tokens, agent=agent.name, own=own)
 
 
 def _address(request: HttpRequest) -> str:

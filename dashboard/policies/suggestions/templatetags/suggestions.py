@@ -1,9 +1,11 @@
 """`{% limit_of_turn turn snapshot %}`: the limit that would have let a turn finish, in the head of its page;
 `{% suggested turn snapshot as said %}` and `{{ said|suggestion_words }}`: the same as a sentence on other pages;
+`{% shown_elsewhere turn given as said %}`: the same where it is not the recording that tells it, beside a what-if;
 `{{ said|beside }}`: the settings that must change with it, in short;
 `{{ turn|may_need_a_limit }}`: whether a list should ask which limit that is; `{{ turn|last_suggestion }}`: what it was
 told last."""
 
+from collections.abc import Mapping
 from typing import Any
 
 from django import template
@@ -13,11 +15,12 @@ from agentcore.machine.snapshot import Snapshot
 from dashboard.policies.suggestions.exhausted_limits import may_need_a_limit
 from dashboard.policies.suggestions.next_step import leading_on
 from dashboard.policies.suggestions.panel import panel_of
+from dashboard.policies.suggestions.relatives import flat
 from dashboard.policies.suggestions.selectors import suggestion_of
-from dashboard.policies.suggestions.suggestion import Suggestion
-from dashboard.policies.suggestions.suggestion_cache import last_suggestion
+from dashboard.policies.suggestions.suggestion import Basis, Suggestion
+from dashboard.policies.suggestions.suggestion_cache import last_suggestion, suggestion_lately
 from dashboard.policies.suggestions.suggestion_log import tell
-from dashboard.policies.suggestions.suggestion_text import because, beside, sentence
+from dashboard.policies.suggestions.suggestion_text import because, beside, certainty_word, sentence
 from dashboard.turns.models import UNFINISHED, Turn
 from dashboard.turns.unbroken_units import unbroken
 
@@ -47,6 +50,30 @@ def suggested(turn: Turn, last: Snapshot) -> Suggestion | None:
     said = None if turn.status in UNFINISHED else suggestion_of(turn, last)
     tell(turn, said)
     return said
+
+
+@register.simple_tag
+def shown_elsewhere(turn: Turn, given: Mapping[str, str]) -> Suggestion | None:
+    """What a re-run or other turns tell of the limits that a what-if was given; None where that is nothing, or the
+    what-if was given less."""
+    said = suggestion_lately(turn) if given and turn.status not in UNFINISHED else None
+    if said is None or said.basis not in (Basis.RERUN, Basis.AGENT, Basis.MODEL):
+        return None
+    wanted = flat(said.overrides)
+    return said if all(_is_as_much(given.get(name, ""), value) for name, value in wanted.items()) else None
+
+
+def _is_as_much(given: str, wanted: Any) -> bool:
+    """Whether a field of a form holds this setting, or a number at least as large."""
+    if isinstance(wanted, str):
+        return given == wanted
+    return given.isascii() and given.replace(".", "", 1).isdigit() and float(given) >= float(wanted or 0)
+
+
+@register.filter
+def certainty_named(said: Suggestion) -> str:
+    """The word on its badge."""
+    return certainty_word(said)
 
 
 @register.filter

@@ -67,6 +67,15 @@ def test_the_limit_is_the_one_of_the_turns_own_page(browser: Client, cut: Turn, 
 
 
 @pytest.mark.parametrize("form", [{}, {"redacted": "on"}])
+def test_the_limit_is_told_once(browser: Client, cut: Turn, form: dict[str, str]):
+    drive(turn_rerun(turn=cut, overrides={"max_tokens": 2_000}))
+    html = Client().get(made(browser, cut, **form)).content.decode()
+    (verdict,) = re.findall(r'<p class="verdict">(.*?)</p>', html, re.DOTALL)
+    assert "the turn finished." in text_of(verdict)
+    assert "it would have continued" not in text_of(verdict), "the answer without a number, before one was known"
+
+
+@pytest.mark.parametrize("form", [{}, {"redacted": "on"}])
 def test_nothing_is_told_of_other_turns_and_none_is_searched(
     browser: Client, cut: Turn, form: dict[str, str], monkeypatch: pytest.MonkeyPatch
 ):
