@@ -103,11 +103,11 @@ def test_a_chart_that_was_not_drawn_again_is_marked_as_old(new_page: NewPage, cu
     page.goto("/")
     expect(page.locator("#chart .stack-by label")).to_have_count(2)
     page.route("**/timeline/chart?*", lambda route: route.abort())
-    page.locator("#chart .stack-by label", has_text="model").click()
+    page.locator("#chart .stack-by label", has_text="agent").click()
     note = page.locator("#chart[data-stale] .unanswered")
     expect(note).to_have_text("The server did not answer, so this may be out of date.")
     page.unroute("**/timeline/chart?*")
-    page.locator("#chart .stack-by label", has_text="agent").click()
+    page.locator("#chart .stack-by label", has_text="model").click()
     expect(page.locator(".unanswered")).to_have_count(0)
     expect(page.locator("#chart[data-stale]")).to_have_count(0)
 
