@@ -4,6 +4,8 @@ it is verified by them; pages and verdicts show these."""
 import re
 from collections.abc import Mapping
 
+from agentcore.number_format import number
+
 #: Reasons as they are stored, and as they are shown.
 _WHOLE: Mapping[str, str] = {
     "no continuation is being judged": "no truncated answer to continue at this step",
@@ -36,6 +38,9 @@ _PARTS: tuple[tuple[str, str], ...] = (
 _ANY = re.compile("|".join(f"(?:{pattern})" for pattern, _ in _PARTS))
 _COMPILED = tuple((re.compile(pattern), words) for pattern, words in _PARTS)
 
+#: A count of tokens or characters, or what it is a part of.
+_UNGROUPED = re.compile(r"(?<![\w.,:/-])\d{4,15}(?= (?:of \d|tokens\b|completion tokens\b|characters\b))")
+
 #: What stands in a reason for the cap of a next call.
 _CAP = re.compile(r"^((?:continuation|repair) \d+ of \d+), \d+ tokens$")
 
@@ -49,6 +54,7 @@ def in_plain_words(reason: str) -> str:
     """A stored reason or notice as it is shown; one that reads well stays as it is."""
     if (whole := _WHOLE.get(reason)) is not None:
         return whole
+    reason = _UNGROUPED.sub(lambda found: number(int(found[0])), reason)
     if _ANY.search(reason) is None:
         return reason
     for pattern, words in _COMPILED:

@@ -20,6 +20,8 @@ from tests.agentcore.playbook import Playbook, ended, started, truncated
         ("it was cut; 0 of 0 envelope retries used", "it was cut; schema_rounds is 0"),
         ("1 of 20 iterations", "1 of 20 steps"),
         ("iteration 2 of 20", "step 2 of 20"),
+        ("1011 tokens in and out; no limit", "1,011 tokens in and out; no limit"),
+        ("90000 of 80000 tokens", "90,000 of 80,000 tokens"),
         ("10 of 0 continuations used", "10 of 0 continuations used"),
         ("2 cut answers running added nothing new", "2 truncated answers in a row added nothing new"),
         (
