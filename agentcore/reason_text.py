@@ -9,7 +9,14 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from agentcore.criteria.envelope_retries import envelope_bound, envelope_cause
-from agentcore.criteria.incomplete_answers import APART, BY_REASONING, NO_RETRY, USED_UP, cut_cause
+from agentcore.criteria.incomplete_answers import (
+    APART,
+    BY_REASONING,
+    NO_RETRY,
+    USED_UP,
+    completion_spent,
+    cut_cause,
+)
 from agentcore.envelope import EnvelopeFault
 from agentcore.error_policy import ErrorContext, ErrorHandlingDecision
 from agentcore.errors import ErrorType, ProviderError
@@ -62,7 +69,36 @@ def _truncation(said: Json, snapshot: Snapshot | None, _error: ProviderError | N
         return None
     if bound == "repetition":
         return _idle(snapshot)
+    if bound in _SPENT:
+        return _spent(snapshot, bound)
     return _observed(snapshot) if bound in APART else None
+
+
+_SPENT = frozenset({"budget_exhausted", "output_cap"})  #: bounds whose reasons count tokens or characters
+
+
+def _spent(snapshot: Snapshot, bound: str) -> str | None:
+    """How much of the total is used that a further call counts against."""
+    spent, limits = snapshot.spent, snapshot.limits
+    if bound == "output_cap":
+        if snapshot.cut_at_cap:
+            return f"the text was cut at {number(limits.max_total_output_chars)} characters"
+        return f"{number(spent.output_chars)} of {number(limits.max_total_output_chars)} characters used"
+    if snapshot.completion_budget is not None and completion_spent(snapshot):
+        total = number(snapshot.completion_budget)
+        return f"{snapshot.about}{number(spent.output_tokens)} of {total} completion tokens used"
+    total_tokens = limits.max_total_tokens
+    if total_tokens is None:
+        return None
+    return f"{snapshot.about}{number(spent.total_tokens)} of {number(total_tokens)} tokens used"
+
+
+def _tokens(said: Json, snapshot: Snapshot | None, _error: ProviderError | None) -> str | None:
+    used, limit = said["context"].get("used"), said["context"].get("limit")
+    if snapshot is None or used is None:
+        return None
+    counted = f"{snapshot.about}{number(used)}"
+    return f"{counted} tokens in and out; no limit" if limit is None else f"{counted} of {number(limit)} tokens"
 
 
 def _nothing_allowed(context: Json) -> bool:
@@ -157,6 +193,7 @@ _MADE: Mapping[str, Callable[[Json, Snapshot | None, ProviderError | None], str 
     "TruncationCriterion": _truncation,
     "EnvelopeCriterion": _envelope,
     "StepsLimit": _steps,
+    "TokenUsageLimit": _tokens,
     "FinishReasonCheck": _final,
     "ErrorPolicyCriterion": _errors,
     "ToolCallPresenceCheck": _calls,

@@ -168,8 +168,9 @@ def _refuse(request: HttpRequest, door: AccessForm, detail: str) -> HttpResponse
     if door in {AccessForm.PROBLEM, AccessForm.GATEWAY}:
         return error_responses.unauthorized(request, detail)
     if request.headers.get("HX-Request"):
-        page = urlsplit(request.headers.get("HX-Current-URL", "")).path
-        headers = {"HX-Redirect": _sign_in_url(page), "Cache-Control": "no-store"}
+        page = urlsplit(request.headers.get("HX-Current-URL", ""))
+        wanted = f"{page.path}?{page.query}" if page.query else page.path
+        headers = {"HX-Redirect": _sign_in_url(wanted), "Cache-Control": "no-store"}
         return HttpResponse(status=HTTPStatus.UNAUTHORIZED, headers=headers)
     if request.method in {"GET", "HEAD"} and detail == error_responses.STRANGER:
         response: HttpResponse = redirect(_sign_in_url(_wanted(request)))

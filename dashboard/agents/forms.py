@@ -13,6 +13,7 @@ from agentcore.events import Otherwise
 from agentcore.policy import LIMIT_NAMES
 from dashboard.agents import selectors
 from dashboard.agents.approvals import approvals_clean
+from dashboard.agents.breakpoints import breakpoints_clean
 from dashboard.agents.change_tracking import MAX_WHY
 from dashboard.agents.continuation_settings import WAYS
 from dashboard.agents.json_fields import JsonText
@@ -20,6 +21,7 @@ from dashboard.agents.models import Agent, Connection
 from dashboard.agents.named_models import Named
 from dashboard.agents.offered_tools import offered_tools
 from dashboard.agents.stale_forms import StaleForm
+from dashboard.agents.validation import json_schema_valid
 from dashboard.platform.egress import keys
 
 #: What becomes of calls that nobody approves in time.
@@ -191,6 +193,19 @@ class AgentForm(StaleForm):
     @property
     def sections(self) -> Mapping[str, list[forms.BoundField]]:
         return sections(self, AGENT_SECTIONS)
+
+    def clean_envelope_schema(self) -> Any:
+        """Also of an empty list, which the model takes for no schema."""
+        schema = self.cleaned_data["envelope_schema"]
+        json_schema_valid(schema)
+        return schema
+
+    def clean_breakpoints(self) -> Any:
+        """Also of an empty object, which the model takes for no breakpoint."""
+        breakpoints = self.cleaned_data["breakpoints"]
+        if breakpoints is not None and not breakpoints:
+            breakpoints_clean(breakpoints, tools=())
+        return breakpoints
 
     def clean(self) -> dict[str, Any]:
         """What is said of approvals becomes the agent's; a fault in it is said at the tools that need them."""

@@ -4,6 +4,7 @@ import json
 from typing import Any
 
 from django import forms
+from django.core.exceptions import ValidationError
 
 from dashboard.platform.strict_json import read_strictly
 
@@ -30,13 +31,28 @@ def read_fields_strictly(form: forms.BaseForm) -> None:
             field.decoder = StrictDecoder
 
 
-class JsonText(forms.JSONField):
-    """JSON to type in, read strictly. Nothing is shown as nothing, the rest indented."""
-
-    widget = forms.Textarea(attrs={"rows": 4, "spellcheck": "false", "class": "vLargeTextField mono"})
+class TypedJson(forms.JSONField):
+    """JSON that somebody typed, read strictly. After a fault it is shown as it was typed, with what is wrong."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **{**kwargs, "decoder": StrictDecoder})
+
+    def bound_data(self, data: Any, initial: Any) -> Any:  # noqa: ARG002 - Django's signature
+        return data
+
+    def to_python(self, value: Any) -> Any:
+        try:
+            return super().to_python(value)
+        except ValidationError as error:
+            cause = error.__context__
+            why = cause.msg if isinstance(cause, json.JSONDecodeError) else str(cause)
+            raise ValidationError(f"This is not valid JSON: {why}.", code="invalid") from error
+
+
+class JsonText(TypedJson):
+    """JSON to type in. Nothing is shown as nothing, the rest indented."""
+
+    widget = forms.Textarea(attrs={"rows": 4, "spellcheck": "false", "class": "vLargeTextField mono"})
 
     def prepare_value(self, value: Any) -> Any:
         if isinstance(value, str):

@@ -8,6 +8,8 @@ from django.core.exceptions import ValidationError
 from django.http import QueryDict
 from django.utils.text import Truncator
 
+from agentcore.number_format import number
+
 MAX_SHOWN_CHARS = 60  #: of a value in the message
 
 
@@ -71,6 +73,8 @@ def _in_words(value: object) -> str:
         return ""
     if isinstance(value, bool):
         return "yes" if value else "no"
+    if isinstance(value, int):
+        return number(value)
     if isinstance(value, list) and all(isinstance(each, str) for each in value):
         return ", ".join(value)
     return json.dumps(value, ensure_ascii=False) if isinstance(value, list | dict) else str(value)

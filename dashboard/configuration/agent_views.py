@@ -1,12 +1,12 @@
 """Agents and connections by page: listed, looked at, created and changed, by the admin's own forms."""
 
-from collections.abc import Callable
 from http import HTTPStatus
 from typing import Any, TypeVar, cast
 
 from django.contrib import messages
 from django.core.exceptions import ValidationError
 from django.db import transaction
+from django.db.models import QuerySet
 from django.http import Http404, HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import redirect, render
 from django.utils import timezone
@@ -18,7 +18,6 @@ from dashboard.accounts.roles import CHANGE_AGENT, CHANGE_CONNECTION, CHANGE_POL
 from dashboard.agents import selectors
 from dashboard.agents.change_tracking import on_behalf
 from dashboard.agents.forms import TEST, AgentForm, ConnectionForm
-from dashboard.agents.models import Agent, Connection
 from dashboard.agents.named_models import Named
 from dashboard.agents.probes import Finding
 from dashboard.agents.services import valid_save
@@ -28,6 +27,7 @@ from dashboard.platform.egress.keys import state_in_words
 
 Form = AgentForm | ConnectionForm
 Row = TypeVar("Row", bound=Named)
+MAX_DIGITS = 19  #: of the id of a change
 
 
 @require_safe
@@ -57,7 +57,8 @@ def agent_new(request: HttpRequest) -> HttpResponse:
 @require_http_methods(["GET", "HEAD", "POST"])
 def agent(request: HttpRequest, name: str) -> HttpResponse:
     """One agent: its settings, its limits in force, its turns of the last days."""
-    found, shown = _named(selectors.agent_get, name), _named(selectors.agent_get, name)
+    agents = selectors.agent_list(project=selectors.project_current())
+    found, shown = _named(request, agents, name), _named(request, agents, name)
     form = AgentForm(_given(request), instance=found)
     if request.method == "POST" and _saved(request, form):
         messages.success(request, "Saved. The changes apply from the next turn on.")
@@ -94,7 +95,8 @@ def connection_new(request: HttpRequest) -> HttpResponse:
 @require_http_methods(["GET", "HEAD", "POST"])
 def connection(request: HttpRequest, name: str) -> HttpResponse:
     """One connection: its settings, its last test, its agents."""
-    found, shown = _named(selectors.connection_get, name), _named(selectors.connection_get, name)
+    connections = selectors.connection_list(project=selectors.project_current())
+    found, shown = _named(request, connections, name), _named(request, connections, name)
     form = ConnectionForm(_given(request), instance=found, initial=_offered(request))
     if request.method == "POST" and _saved(request, form):
         return _connected(request, form, "Saved.")
@@ -120,11 +122,15 @@ def _connected(request: HttpRequest, form: ConnectionForm, done: str) -> HttpRes
     return redirect("agents:connection", saved.name)
 
 
-def _named(get: Callable[..., Row], name: str) -> Row:
-    try:
-        return get(project=selectors.project_current(), name=name)
-    except (Agent.DoesNotExist, Connection.DoesNotExist) as error:
-        raise Http404(f"There is nothing named “{name}”.") from error
+def _named(request: HttpRequest, rows: QuerySet[Row], name: str) -> Row:
+    """The one of this name. A form of one that was renamed since finds it by the change that it was shown."""
+    seen = request.POST.get("seen", "")
+    found = rows.filter(name=name).first()
+    if found is None and seen.isascii() and seen.isdigit() and len(seen) < MAX_DIGITS:
+        found = rows.filter(changes__pgh_id=int(seen)).first()
+    if found is None:
+        raise Http404(f"There is nothing named “{name}”.")
+    return found
 
 
 def _offered(request: HttpRequest) -> dict[str, int]:

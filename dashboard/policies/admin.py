@@ -129,6 +129,8 @@ class PolicyAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
         if saved.is_new:
             evidence, counts = evidence_in_words(form), _counts(saved.activation)
             messages.info(request, f"This is v{called}, {evidence}. It {counts}.")
+            if form.overtaken:
+                messages.warning(request, form.overtaken)
             return version
         changed = saved.activation is not None
         words = (

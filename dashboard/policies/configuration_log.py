@@ -7,6 +7,7 @@ from uuid import UUID
 
 from django.db.models import ForeignKey, Model
 
+from agentcore.number_format import number
 from dashboard.agents.models import Project
 from dashboard.policies.audit_log import LENGTH, AuditEntry, who, why
 
@@ -77,5 +78,14 @@ def _told(row: Any, earlier: Any, kind: str, names: Names) -> str:
 
 
 def _short(value: Any, names: Names) -> str:
-    text = names[value] if isinstance(value, UUID) and value in names else "" if value is None else str(value)
+    return _cut(names[value] if isinstance(value, UUID) and value in names else _plain(value))
+
+
+def _plain(value: Any) -> str:
+    if value is None:
+        return ""
+    return number(value) if isinstance(value, int) and not isinstance(value, bool) else str(value)
+
+
+def _cut(text: str) -> str:
     return f"{text[: LONGEST - 3]}…" if len(text) > LONGEST else text or "nothing"

@@ -73,6 +73,8 @@ def _answered(
             form.add_error(None, error)
         else:
             messages.success(request, _told(saved, form))
+            if saved.is_new and form.overtaken:
+                messages.warning(request, form.overtaken)
             return redirect("policies:version", saved.version.pk)
     status = policy_status(policy, now=timezone.now()) if policy else None
     context: dict[str, Any] = {

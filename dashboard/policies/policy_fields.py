@@ -10,6 +10,7 @@ from django.utils.safestring import SafeString
 from agentcore.error_policy import ErrorHandlingDecision
 from agentcore.policy import RecoveryPath
 from dashboard.agents.criteria import criteria_clean
+from dashboard.agents.json_fields import TypedJson
 from dashboard.agents.limit_fields import LIMIT_FIELDS, RETENTION_FIELDS, SETTING_NAMES, default_in_words
 from dashboard.turns.templatetags.formatting import breaking
 
@@ -67,20 +68,17 @@ def _terms(terms: dict[str, str]) -> SafeString:
     return format_html('<span class="terms">{}</span> ', each)
 
 
-class CriteriaField(forms.JSONField):
+class CriteriaField(TypedJson):
     """A list of criteria as JSON; each is built once, so that a wrong one is answered here, in words."""
 
     widget = forms.Textarea(attrs={"rows": 8, "spellcheck": "false", "class": "vLargeTextField mono"})
-
-    def bound_data(self, data: Any, initial: Any) -> Any:  # noqa: ARG002 - Django's signature
-        """What a person wrote stays as it was written."""
-        return data
 
     def prepare_value(self, value: Any) -> Any:
         return json.dumps(value, indent=2, ensure_ascii=False) if isinstance(value, list) and value else value or ""
 
     def clean(self, value: Any) -> list[dict[str, Any]]:
-        return criteria_clean(super().clean(value) or [])
+        said = super().clean(value)
+        return criteria_clean([] if said is None else said)
 
 
 def number_of(text: str) -> int | float | str | None:

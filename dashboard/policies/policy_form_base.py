@@ -7,6 +7,7 @@ from datetime import datetime
 from django.utils import timezone
 
 from dashboard.agents.models import Policy, PolicyActivation, PolicyVersion
+from dashboard.agents.policy_validation import listed
 from dashboard.agents.selectors import activations_of
 
 #: What is said of a version that does not count now.
@@ -26,6 +27,7 @@ class FormBase:
     active: PolicyVersion | None  #: what counts; None: the policy has only drafts
     planned: tuple[PolicyActivation, ...]  #: what is scheduled, the next first
     offered: tuple[PolicyVersion, ...]  #: others it may well be meant to start from
+    newest: int  #: the number of the newest version
 
     @property
     def counts(self) -> bool:
@@ -45,6 +47,16 @@ class FormBase:
     def schedules(self) -> list[str]:
         """What will count whatever is saved now, in sentences."""
         return [f"v{row.version.version} becomes active at {row.starts_at:%Y-%m-%d %H:%M} UTC." for row in self.planned]
+
+    def overtaken(self, newest_seen: int) -> str:
+        """That other versions were saved since `newest_seen` was the newest one; empty where none was."""
+        others = [f"v{number}" for number in range(newest_seen + 1, self.newest + 1)]
+        if not others:
+            return ""
+        return (
+            f"While the form was open, {listed(others)} {'was' if len(others) == 1 else 'were'} saved. What you saved "
+            f"starts from v{self.version.version}. Compare the versions before you activate one."
+        )
 
 
 def start_of(policy: Policy, *, asked: int | None = None) -> FormBase | None:
@@ -69,6 +81,7 @@ def start_of(policy: Policy, *, asked: int | None = None) -> FormBase | None:
         active=active,
         planned=tuple(row for row in reversed(rows) if row.starts_at > now),
         offered=tuple(other for other in (active, newest if drafted else None) if other not in (None, version)),
+        newest=newest.version,
     )
 
 

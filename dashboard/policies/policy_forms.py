@@ -15,7 +15,6 @@ from agentcore.reasons import NormalizedStopReason
 from dashboard.agents import policy_validation
 from dashboard.agents.change_tracking import MAX_WHY
 from dashboard.agents.forms import belong_to_current_project, sections
-from dashboard.agents.json_fields import StrictDecoder
 from dashboard.agents.limit_fields import LIMIT_FIELDS, RETENTION_FIELDS, SETTING_NAMES
 from dashboard.agents.models import Policy, PolicyVersion
 from dashboard.agents.policies import envelope_rules_of
@@ -57,8 +56,8 @@ SAID = ("limits", "error_policy", "tool_calls_on_truncation", "envelope", "finis
 class PolicyForm(forms.ModelForm):  # type: ignore[type-arg]
     """A policy's name and what its next version says. `said()` is what the service takes.
 
-    It is filled from the version `start` tells of; which one that was comes back with it, as `start`, and which one
-    counted then, as `counted`.
+    It is filled from the version `start` tells of; which one that was comes back with it, as `start`; which one
+    counted then, as `counted`; and which one was the newest, as `newest`.
     """
 
     asked: int | None = None  #: the version that the page's address asks it to start from
@@ -118,7 +117,6 @@ class PolicyForm(forms.ModelForm):  # type: ignore[type-arg]
         help_text="Model stop reasons after which the agent must not continue.",
     )
     criteria = CriteriaField(
-        decoder=StrictDecoder,
         required=False,
         label="Custom criteria",
         help_text="A JSON list, evaluated beside the built-in criteria: "
@@ -160,6 +158,7 @@ class PolicyForm(forms.ModelForm):  # type: ignore[type-arg]
             field.queryset = Backtest.objects.filter(project=self.instance.project)
         asked = asked_version(self.data.get("start")) or self.asked
         self.start = None if self.instance._state.adding else start_of(self.instance, asked=asked)
+        self.newest_seen = asked_version(self.data.get("newest")) or (self.start.newest if self.start else 0)
         if self.start is not None:
             self.initial.update(initial_of(self.start.version))
 
@@ -243,6 +242,11 @@ class PolicyForm(forms.ModelForm):  # type: ignore[type-arg]
 
     def _called(self, name: str) -> str:
         return f"{unkeyed(str(self[name].label))}: " if name in self.fields else ""
+
+    @property
+    def overtaken(self) -> str:
+        """That other versions were saved while the form was open; empty where none was."""
+        return self.start.overtaken(self.newest_seen) if self.start else ""
 
     @property
     def attached(self) -> Backtest | None:

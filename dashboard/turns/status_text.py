@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 
 from agentcore.machine.snapshot import Snapshot
 from agentcore.machine.states import State
-from agentcore.number_format import duration
+from agentcore.number_format import duration, number
 from dashboard.turns.models import Turn
 from dashboard.turns.sent_caps import NO_CAP_SET
 
@@ -19,7 +19,7 @@ def status_text(turn: Turn, snapshot: Snapshot) -> str:
 def _cap(snapshot: Snapshot) -> str:
     if snapshot.call is None:
         return "no call yet"
-    return f"max_tokens: {NO_CAP_SET}" if snapshot.sent_cap is None else f"at most {snapshot.sent_cap} tokens"
+    return f"max_tokens: {NO_CAP_SET}" if snapshot.sent_cap is None else f"at most {number(snapshot.sent_cap)} tokens"
 
 
 def _continuation(snapshot: Snapshot) -> str:

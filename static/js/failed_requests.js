@@ -1,7 +1,7 @@
 /* What was sent and not answered, or answered by an error page, is said beside it, so that nobody takes it for done; what
    was typed stays. A place with data-told says where instead. One that is too large has a note of its own (below).
-   Where a form only asks for a result, the old result stays, is marked as old (data-stale), and that is said. A part of
-   a page that asks for itself says why it is missing. */
+   Where something is only asked for, the old result stays, is marked as old (data-stale), and that is said. A part that
+   was never shown says why it is missing, in place of what stood in for it (data-pending). */
 const TOO_LARGE = 413;
 const GONE = "The server did not answer, so this may not have been done. Check before you try again.";
 const SAID = {
@@ -11,6 +11,8 @@ const SAID = {
 };
 const REFUSED = "This was refused, and nothing was done. Reload the page, then try again.";
 const OLD = "so the result shown is not for these values. Try again.";
+const OUTDATED = "so this may be out of date.";
+const MISSING = "so this is not shown. Reload the page.";
 const FAILED = "The server failed; its log has the cause. Reload the page before you try again.";
 
 function noted(text) {
@@ -21,35 +23,55 @@ function noted(text) {
   return note;
 }
 
-/** Why the old result still stands, by the status of the answer; 0: there was none. */
-function stale(status) {
-  if (status === 0) return `The server did not answer, ${OLD}`;
-  if (status === 503) return `The database is not available, ${OLD}`;
-  return status < 500 ? `The server refused this, ${OLD}` : `The server failed, ${OLD}`;
+/** Why there is no new result, by the status of the answer; 0: there was none. `then`: what follows from it. */
+function because(status, then) {
+  if (status === 0) return `The server did not answer, ${then}`;
+  if (status === 503) return `The database is not available, ${then}`;
+  return status < 500 ? `The server refused this, ${then}` : `The server failed, ${then}`;
 }
 
 const said = new WeakMap(); // the note of each form
 
-const MISSING = "The server did not answer, so this is not shown. Reload the page.";
-
 /** What the server says of it, on a page or in a note of its own. */
 function toldBy({ responseText }) {
   const page = new DOMParser().parseFromString(responseText, "text/html");
-  return page.querySelector(".note.error, .empty p:last-child")?.textContent;
+  return page.querySelector(".note.error, .empty h1 + p")?.textContent;
 }
 
 function say(text, { requestConfig, target, shouldSwap, xhr }) {
   const form = requestConfig.elt.closest("form");
   const asks = requestConfig.verb === "get";
-  if (!form && asks && target === requestConfig.elt) target.replaceChildren(noted(toldBy(xhr) ?? MISSING));
-  if (!form || (asks && shouldSwap)) return;
+  if (shouldSwap && asks) return;
+  if (!form) {
+    if (asks) sayInPlace(target, xhr, requestConfig.elt.matches("a"));
+    else sayBeside(requestConfig.elt, text);
+    return;
+  }
   if (asks) target?.setAttribute("data-stale", "");
   const elsewhere = form.closest("[data-told]")?.dataset.told;
-  const note = noted(asks ? stale(xhr.status) : text);
+  const note = noted(asks ? because(xhr.status, OLD) : text);
   forget(form);
   said.set(form, note);
   if (elsewhere) document.getElementById(elsewhere).replaceChildren(note);
   else place(note, form, asks ? target : null);
+}
+
+/** In the part of the page that was asked for; `pressed`: by somebody who waits for it. */
+function sayInPlace(part, xhr, pressed) {
+  const pending = part.querySelectorAll("[data-pending], .unanswered");
+  const missing = part.querySelector("[data-pending]") !== null;
+  for (const each of pending) each.remove();
+  if (part.ariaBusy) part.ariaBusy = "false";
+  part.toggleAttribute("data-stale", !missing);
+  const note = noted(toldBy(xhr) ?? because(xhr.status, missing ? MISSING : OUTDATED));
+  part.prepend(note);
+  if (pressed) note.scrollIntoView({ block: "nearest" });
+}
+
+/** After a button that belongs to no form. */
+function sayBeside(button, text) {
+  if (button.nextElementSibling?.matches(".unanswered")) button.nextElementSibling.remove();
+  button.after(noted(text));
 }
 
 /** Beside what was sent; above the old result where that place is out of sight. */

@@ -9,19 +9,34 @@ function isSeen(element, slack = 0) {
   return element.getBoundingClientRect().bottom <= innerHeight - below + slack;
 }
 
+/* Where everything that can scroll stands, so that what this module scrolls itself is not taken for the reader's. */
+const tops = new WeakMap();
+function remember(element) {
+  for (let each = element; each; each = each.parentElement) tops.set(each, each.scrollTop);
+}
+
 function keep() {
   const element = following && end();
-  if (element && !isSeen(element)) element.scrollIntoView({ block: "end", behavior: "instant" });
+  if (!element || isSeen(element)) return;
+  element.scrollIntoView({ block: "end", behavior: "instant" });
+  remember(element);
 }
 
 /* From here on, whatever the reader had scrolled to. */
 export function follow() {
   following = true;
+  remember(document.getElementById("newest"));
   requestAnimationFrame(keep);
 }
 
-addEventListener("scroll", () => {
+/* Text that comes moves the end out of sight, and scrolls nothing upwards: only a reader does. */
+addEventListener("scroll", ({ target }) => {
   const element = end();
-  if (element) following = isSeen(element, SLACK);
+  const moved = target === document ? document.scrollingElement : target;
+  const before = tops.get(moved) ?? 0;
+  tops.set(moved, moved.scrollTop);
+  if (!element || !moved.contains(element)) return;
+  if (isSeen(element, SLACK)) following = true;
+  else if (moved.scrollTop < before) following = false;
 }, { passive: true, capture: true });
 document.addEventListener("htmx:wsAfterMessage", keep);

@@ -88,6 +88,39 @@ def test_a_filter_that_was_not_answered_says_so_where_the_list_is(new_page: NewP
     expect(page.locator(".unanswered")).to_have_count(0)
 
 
+def test_counts_that_never_came_say_so_in_their_place(new_page: NewPage, cut_turn: str):
+    page = new_page(missing=True)
+    page.route("**/timeline/*", lambda route: route.fulfill(status=500, body="no"))
+    page.goto("/")
+    missing = "The server failed, so this is not shown. Reload the page."
+    for part in ("#chart", "#facets"):
+        expect(page.locator(f"{part} .unanswered")).to_have_text(missing)
+        expect(page.locator(f"{part} [data-pending]")).to_have_count(0)
+
+
+def test_a_chart_that_was_not_drawn_again_is_marked_as_old(new_page: NewPage, cut_turn: str):
+    page = new_page(missing=True)
+    page.goto("/")
+    expect(page.locator("#chart .stack-by label")).to_have_count(2)
+    page.route("**/timeline/chart?*", lambda route: route.abort())
+    page.locator("#chart .stack-by label", has_text="agent").click()
+    note = page.locator("#chart[data-stale] .unanswered")
+    expect(note).to_have_text("The server did not answer, so this may be out of date.")
+    page.unroute("**/timeline/chart?*")
+    page.locator("#chart .stack-by label", has_text="model").click()
+    expect(page.locator(".unanswered")).to_have_count(0)
+    expect(page.locator("#chart[data-stale]")).to_have_count(0)
+
+
+def test_a_request_and_response_that_did_not_come_say_so_where_they_would_stand(new_page: NewPage, cut_turn: str):
+    page = new_page(missing=True)
+    page.goto(cut_turn)
+    page.route("**/raw", lambda route: route.abort())
+    page.locator("#attempt-1 > summary").click()
+    expect(page.locator("#raw-1 .unanswered")).to_contain_text("The server did not answer")
+    expect(page.locator("#raw-1").get_by_role("link", name="Request and response")).to_be_visible()
+
+
 def test_a_map_that_took_too_long_says_what_to_do_in_its_place(new_page: NewPage, cut_turn: str):
     page, asked = new_page(missing=True), "**/backtests/limits/map?*"
     stopped = refusal("/backtests/limits/map", 503, TOO_MANY_TURNS).body

@@ -87,6 +87,14 @@ def test_the_page_follows_the_stream_until_its_reader_scrolls_away_and_counts_it
     ended(page)
 
 
+def test_the_page_follows_the_stream_where_its_text_begins_below_the_window(new_page: NewPage):
+    page = new_page(viewport={"width": 1280, "height": 500})
+    ask(page, "sim-endless", "Let me read on.", max_tokens=4_000)
+    until(page, lambda: page.evaluate("scrollY > 400"), "it does not follow")
+    page.get_by_role("button", name="Cancel", exact=True).first.click()
+    ended(page)
+
+
 @pytest.mark.nightly
 def test_the_timeline_shows_a_new_turn_by_itself(page: Page, new_page: NewPage):
     timeline = new_page()

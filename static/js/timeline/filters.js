@@ -113,10 +113,6 @@ document.addEventListener("htmx:beforeSwap", (event) => {
   const counts = target.id === "facets" || target.id === "chart";
   if (counts && (asking || !requestConfig.elt.isConnected)) event.detail.shouldSwap = false;
 });
-document.addEventListener("htmx:afterRequest", ({ detail }) => {
-  // Nothing came: what waits for the counted facets is shown without them.
-  if (!detail.successful && detail.target?.id === "facets") detail.target.setAttribute("aria-busy", "false");
-});
 document.addEventListener("htmx:afterSwap", (event) => {
   const { target } = event.detail;
   if (target.id !== "chart" && target.id !== "facets") return;

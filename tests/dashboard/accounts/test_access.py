@@ -118,10 +118,10 @@ def test_the_sign_in_page_has_a_form_and_no_link_into_the_application(stranger: 
 
 
 def test_an_htmx_request_of_a_stranger_moves_the_whole_page_to_the_form(stranger: Client):
-    headers = {"HX-Request": "true", "HX-Current-URL": "http://testserver/turns/1"}
+    headers = {"HX-Request": "true", "HX-Current-URL": "http://testserver/turns/1?seq=4"}
     response = stranger.get("/turns/1/step", headers=headers)
     assert response.status_code == 401
-    assert response["HX-Redirect"] == "/sign-in/?next=%2Fturns%2F1"
+    assert response["HX-Redirect"] == "/sign-in/?next=%2Fturns%2F1%3Fseq%3D4"
 
 
 @pytest.mark.parametrize("path", ["/healthz", "/static/css/tokens.css", "/static/none", "/sign-in/"])

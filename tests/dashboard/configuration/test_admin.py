@@ -146,7 +146,7 @@ def test_an_agent_is_made_and_a_greedy_one_is_answered_in_words(admin_client, co
         admin_client, address, {**good, "envelope_schema": '{"$ref": "https://example.com/s"}'}
     )
     for unkept in ('{"minimum": NaN}', '{"minimum": 1e999}', '{"const": "\\u0000"}', "[" * 5_000):
-        assert "Enter a valid JSON" in page(admin_client, address, {**good, "envelope_schema": unkept})
+        assert "This is not valid JSON: " in page(admin_client, address, {**good, "envelope_schema": unkept})
     page(admin_client, address, good)
     agent = Agent.objects.get()
     assert (agent.tools, agent.envelope_schema) == (["calculator"], None)
@@ -225,9 +225,10 @@ def test_recovery_that_a_version_says_is_said_on_where_another_field_changes(adm
 @pytest.mark.parametrize(
     ("field", "value", "words"),
     [
-        ("criteria", "[{", "Enter a valid JSON."),
-        ("criteria", '[{"path": 1e999}]', "Enter a valid JSON."),
+        ("criteria", "[{", "This is not valid JSON: EOF"),
+        ("criteria", '[{"path": 1e999}]', "This is not valid JSON: a number is too large"),
         ("criteria", '{"path": "x"}', "criteria must be a list"),
+        ("criteria", "{}", "criteria must be a list"),
         ("criteria", '[{"path": "os.system"}]', "There is no criterion “os.system”"),
         ("recovery", ["guess"], "guess is not one of the available choices"),
         ("finish_reasons", ["tired"], "tired is not one of the available choices"),
@@ -238,6 +239,14 @@ def test_a_wrong_rule_is_answered_beside_its_field_and_kept(admin_client, field,
     assert words in answer
     assert field != "criteria" or value in answer
     assert not PolicyVersion.objects.exists()
+
+
+def test_a_draft_says_that_another_one_was_saved_while_its_form_was_open(admin_client, project):
+    version = policy_create(project=project, name="wide")
+    policy_create(project=project, name="wide", limits={"max_steps": 3})
+    address = reverse("admin:agents_policy_change", args=[version.policy_id])
+    said = page(admin_client, address, {**POLICY, "counts": "draft", "newest": "1", "start": "1"})
+    assert "While the form was open, v2 was saved. What you saved starts from v1." in said
 
 
 def test_a_version_is_looked_at_and_never_changed(admin_client, project):

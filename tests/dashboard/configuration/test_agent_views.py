@@ -173,6 +173,42 @@ def test_an_old_page_does_not_undo_what_another_window_saved(admins: Client, age
     assert agent.system_prompt == "Be brief.", "sent again by one who has read it"
 
 
+@pytest.mark.parametrize("which", ["agents", "connections"])
+def test_an_old_page_of_what_was_renamed_is_told_the_new_name_and_keeps_what_was_typed(
+    admins: Client, agent: Agent, which: str
+):
+    page(admins, "/connections/+new", **CONNECTION)
+    name, given = ("writer", given_to(agent)) if which == "agents" else ("far", CONNECTION)
+    seen = seen_in(page(admins, f"/{which}/{name}"))
+    page(admins, f"/{which}/{name}", **{**given, "name": "renamed", "seen": seen})
+    told = page(admins, f"/{which}/{name}", 422, **{**given, "why": "typed at length", "seen": seen})
+    assert "is now “renamed”. Nothing was saved." in told
+    assert 'value="typed at length"' in told
+    assert f'action="/{which}/renamed"' in told
+
+
+@pytest.mark.parametrize(
+    ("field", "typed", "words"),
+    [
+        ("envelope_schema", '{"type": ', "This is not valid JSON: EOF while parsing a value at line 1 column 9."),
+        ("envelope_schema", "[]", "The schema must be an object"),
+        ("breakpoints", "{}", "Breakpoints must be a list"),
+        ("breakpoints", '"x"', "Breakpoints must be a list"),
+    ],
+)
+def test_json_is_never_dropped_and_stays_as_it_was_typed(
+    admins: Client, agent: Agent, field: str, typed: str, words: str
+):
+    told = page(admins, "/agents/writer", 422, **given_to(agent, **{field: typed}))
+    assert words in told
+    assert f">\n{typed}</textarea>" in told
+
+
+def test_of_two_faults_of_a_field_one_has_the_id_that_the_field_names(admins: Client, agent: Agent):
+    told = page(admins, "/agents/writer", 422, **given_to(agent, max_tokens=10**20))
+    assert told.count('id="id_max_tokens_error"') == 1
+
+
 def test_an_old_page_of_a_connection_does_not_undo_another_change(admins: Client):
     page(admins, "/connections/+new", **CONNECTION)
     old = seen_in(page(admins, "/connections/far"))
@@ -200,6 +236,7 @@ def test_an_old_page_of_the_admin_does_not_undo_another_change_either(admins: Cl
         (True, "“yes”"),
         (False, "“no”"),
         (0, "“0”"),
+        (90_000, "“90,000”"),
         (None, "empty"),
         ([], "empty"),
         (["read_file", "add"], "“read_file, add”"),

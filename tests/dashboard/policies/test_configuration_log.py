@@ -87,6 +87,12 @@ def test_the_oldest_that_is_shown_is_compared_with_what_is_not(project: Project,
     assert shown[-3] == "changed the connection near: max_output_tokens 1 → 3"
 
 
+def test_large_numbers_are_grouped(project: Project, near: Connection):
+    near.max_output_tokens = 90_000
+    near.save()
+    assert told(project)[0] == "changed the connection near: max_output_tokens nothing → 90,000"
+
+
 @pytest.mark.django_db(transaction=True)
 def test_who_made_what_is_there_from_the_start_and_what_came_from_elsewhere(
     browser: Client, project: Project, ann: User

@@ -54,6 +54,17 @@ def test_a_limit_is_changed_to_a_draft_whatever_is_sent_and_activated_in_a_step_
     assert "wide v2 is now active." in page(admins, f"/policies/versions/{draft.pk}/activate", why="As tried.")
 
 
+def test_of_two_windows_the_second_is_told_that_another_draft_was_saved_meanwhile(admins: Client, project: Project):
+    wide = policy_create(project=project, name="wide", limits={"max_continuations": 5})
+    address = f"/policies/{wide.policy_id}/change"
+    assert 'name="newest" value="1"' in page(admins, address)
+    opened = {**SAID, "start": 1, "counted": 1, "newest": 1}
+    assert "While the form was open" not in page(admins, address, **opened, max_continuations=6)
+    assert 'name="newest" value="1"' in page(admins, address, 422, **opened, max_steps=0), "still not told"
+    told = page(admins, address, **opened, max_continuations=5, max_steps=4)
+    assert "While the form was open, v2 was saved. What you saved starts from v1." in told
+
+
 def test_an_agent_without_a_policy_is_given_the_one_that_is_written_for_it(
     admins: Client, project: Project, agent: Agent
 ):

@@ -181,7 +181,7 @@ def test_a_form_that_comes_back_to_be_corrected_keeps_what_ran(admin_client: Cli
     [
         ({"max_continuations": "-3"}, "Max continuations: max_continuations is -3"),
         ({"max_continuations": "a few"}, "Max continuations: max_continuations must be"),
-        ({"criteria": "["}, "Custom criteria: Enter a valid JSON"),
+        ({"criteria": "["}, "Custom criteria: This is not valid JSON"),
         ({"over-agent": "nobody"}, "this agent no longer exists"),
     ],
 )
