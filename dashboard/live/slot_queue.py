@@ -22,14 +22,15 @@ Given = dict[str, Any]  #: to a query, by name
 LEASE_SECONDS = 5.0  #: after which a worker that is not heard of has lost its slots
 KEPT_SECONDS = 60.0  #: how long a call counts for the calls per minute, and a place in line is kept for a successor
 
+# Times are those of the statement, which follows that of the lock: Citus takes no clock in an UPDATE of its tables.
 #: Nobody has been heard of by a server that was away itself.
 _HEARD = """(greatest({slot}seen_at, pg_postmaster_start_time())
-             > clock_timestamp() - %(lease)s * interval '1 second')"""
+             > statement_timestamp() - %(lease)s * interval '1 second')"""
 _LOCK = "SELECT pg_advisory_xact_lock(hashtextextended(%(connection)s::text, 7260431120))"
 _GRANT = f"""
     WITH used AS (
         SELECT count(*) FILTER (WHERE released_at IS NULL AND {_HEARD.format(slot="")}) AS under_way,
-               count(*) FILTER (WHERE granted_at > clock_timestamp() - %(kept)s * interval '1 second') AS begun
+               count(*) FILTER (WHERE granted_at > statement_timestamp() - %(kept)s * interval '1 second') AS begun
           FROM live_callslot WHERE connection_id = %(connection)s AND granted_at IS NOT NULL
     ), free AS (
         SELECT greatest(0, least(coalesce(max_concurrent_calls - under_way, 1000),
@@ -40,27 +41,27 @@ _GRANT = f"""
          WHERE connection_id = %(connection)s AND granted_at IS NULL AND {_HEARD.format(slot="")}
          ORDER BY id LIMIT (SELECT slots FROM free)
     )
-    UPDATE live_callslot SET granted_at = clock_timestamp(), seen_at = clock_timestamp()
+    UPDATE live_callslot SET granted_at = statement_timestamp(), seen_at = statement_timestamp()
      WHERE id IN (SELECT id FROM first)
 """  # noqa: S608 - made of constants
 #: What nobody waits for and no minute counts.
 _FORGET = """
     DELETE FROM live_callslot
      WHERE connection_id = %(connection)s
-       AND greatest(granted_at, seen_at) < clock_timestamp() - %(kept)s * interval '1 second'
+       AND greatest(granted_at, seen_at) < statement_timestamp() - %(kept)s * interval '1 second'
 """
 #: A turn that was taken over keeps its place in line, and gives back the slot of the worker that is gone.
 _SUCCEED = """
-    UPDATE live_callslot SET attempt = %(attempt)s, seen_at = clock_timestamp()
+    UPDATE live_callslot SET attempt = %(attempt)s, seen_at = statement_timestamp()
      WHERE turn_id = %(turn)s AND connection_id = %(connection)s AND granted_at IS NULL RETURNING id
 """
 _GIVE_BACK = """
-    UPDATE live_callslot SET released_at = clock_timestamp()
+    UPDATE live_callslot SET released_at = statement_timestamp()
      WHERE turn_id = %(turn)s AND granted_at IS NOT NULL AND released_at IS NULL
 """
 #: The leases of these, where they have not run out; those of another attempt are a successor's.
 _RENEW = f"""
-    UPDATE live_callslot slot SET seen_at = clock_timestamp()
+    UPDATE live_callslot slot SET seen_at = statement_timestamp()
       FROM unnest(%(ids)s::bigint[], %(attempts)s::int[]) AS ours (id, attempt)
      WHERE slot.id = ours.id AND slot.attempt = ours.attempt AND slot.released_at IS NULL
        AND (slot.granted_at IS NULL OR {_HEARD.format(slot="slot.")})

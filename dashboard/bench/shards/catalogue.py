@@ -13,7 +13,7 @@ SELECT c.oid::bigint, c.relname FROM pg_class c
  ORDER BY 2
 """
 _COLUMNS = """
-SELECT a.attname, format_type(a.atttypid, NULL), a.attidentity <> '', a.attgenerated <> ''
+SELECT a.attname, format_type(a.atttypid, NULL), a.attidentity <> '', a.attgenerated <> '', NOT a.attnotnull
   FROM pg_attribute a WHERE a.attrelid = %s AND a.attnum > 0 AND NOT a.attisdropped ORDER BY a.attnum
 """
 _UNIQUE = """
@@ -52,6 +52,7 @@ class Column:
     type: str
     numbered: bool
     generated: bool
+    nullable: bool = True
 
 
 @dataclass(frozen=True, slots=True)

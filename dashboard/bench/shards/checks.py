@@ -1,6 +1,6 @@
 """What must hold of rows that are spread over nodes. Each check yields its faults, in sentences."""
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterator
 from typing import Any, Final
 
@@ -61,14 +61,15 @@ def _astray(on: psycopg.Connection[Any], key: ForeignKey) -> int:
 
 def keys_twice(made: Cluster) -> Iterator[str]:
     """Unique constraints that hold on each node alone, as its indexes see to, but not over all of them."""
-    for name in PROJECT:
-        for unique in made.catalogue.tables[name].unique:
-            seen = Counter[int]()
-            for project, node in made.placed.items():
-                with made.connect(node, path=schema_of(project)) as on:
-                    seen.update(_hashes(on, name, unique))
-            if twice := sum(count > 1 for count in seen.values()):
-                yield f"{name} ({', '.join(unique.columns)}): {twice:,} values are on more than one node."
+    seen = defaultdict[tuple[str, Unique], Counter[int]](Counter)
+    for project, node in made.placed.items():
+        with made.connect(node, path=schema_of(project)) as on:
+            for name in PROJECT:
+                for unique in made.catalogue.tables[name].unique:
+                    seen[name, unique].update(_hashes(on, name, unique))
+    for (name, unique), counts in seen.items():
+        if twice := sum(count > 1 for count in counts.values()):
+            yield f"{name} ({', '.join(unique.columns)}): {twice:,} values are on more than one node."
 
 
 def _hashes(on: psycopg.Connection[Any], table: str, unique: Unique) -> list[int]:

@@ -142,9 +142,10 @@ def query_faults(made: Cluster, project: Project) -> Iterator[str]:
 
 
 def verify(made: Cluster, project: Project, sealed: Sealed, bared: frozenset[UUID]) -> Checked:
-    """Verify every turn of the project on its node. `sealed`: what the seals say, which are on the coordinator."""
-    checked = Checked()
+    """Verify every turn of the project that has begun, on its node. `sealed`: what the seals say, which are on the
+    coordinator."""
+    checked, begun = Checked(), Turn.objects.filter(last_seq__gt=0).order_by("id").values_list("id", flat=True)
     with within(made, project):
-        for ids in batches(Turn.objects.order_by("id").values_list("id", flat=True).iterator(), BATCH):
+        for ids in batches(begun.iterator(), BATCH):
             check_turns(ids, checked, sealed, bared)
     return checked

@@ -32,6 +32,16 @@ def node_of(project: UUID, nodes: Sequence[Node]) -> Node:
     return nodes[int.from_bytes(hashlib.sha256(project.bytes).digest()[:8]) % len(nodes)]
 
 
+def balanced(sizes: Mapping[UUID, int], nodes: Sequence[Node]) -> Mapping[UUID, Node]:
+    """The node for each project so that nodes are about equally full: the largest first, each to the emptiest node."""
+    filled, places = dict.fromkeys(nodes, 0), {}
+    for project, size in sorted(sizes.items(), key=lambda item: (-item[1], item[0])):
+        node = min(nodes, key=lambda one: filled[one])
+        places[project] = node
+        filled[node] += size
+    return places
+
+
 def condition(table: str, project: UUID) -> sql.Composable:
     """Which rows of a table are those of the project, for WHERE."""
     by = PROJECT[table]

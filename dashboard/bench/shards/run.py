@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack
+from uuid import UUID
 
 import psycopg
 
@@ -13,7 +14,7 @@ from dashboard.bench.shards.layout import Cluster, cluster, schema_of
 from dashboard.bench.shards.placement import COORDINATOR, PROJECT, REFERENCE
 from dashboard.bench.shards.queries import QUERIES, query_faults, verify
 from dashboard.bench.shards.requirements import by_rows, faults, is_left_out
-from dashboard.bench.shards.rows import copy_reference, digests, move, node_of, place
+from dashboard.bench.shards.rows import balanced, copy_reference, digests, move, node_of, place
 from dashboard.bench.shards.traffic import fill
 from dashboard.timeline.node_cleanup import nodes_sweep
 from dashboard.turns.seals.sealed_turns import Sealed
@@ -23,8 +24,8 @@ PROJECTS = 8
 TURNS = 2_000
 NODES = 4
 _SIZE = """
-SELECT coalesce(sum(pg_total_relation_size(c.oid)), 0)::bigint FROM pg_class c
- WHERE c.relkind = 'r' AND c.relnamespace = %s::regnamespace
+SELECT (SELECT count(*) FROM turns_turn), coalesce(sum(pg_total_relation_size(c.oid)), 0)::bigint
+  FROM pg_class c WHERE c.relkind = 'r' AND c.relnamespace = %s::regnamespace
 """
 Say = Callable[[str], None]
 
@@ -52,7 +53,7 @@ def simulate(*, nodes: int, say: Say) -> bool:
         told += _tell("rows of one project refer to rows on the same node", checks.keys_broken(made), say)
         told += _tell("unique constraints hold on each node and over all", checks.keys_twice(made), say)
         told += _tell("verified", _verified(made, projects, say), say)
-        told += _tell("moved", _moved(made, projects, say), say)
+        told += _tell("moved", _moved(made, say), say)
         told += _tell("used", _used(made, projects, say), say)
         told += _tell("verified after being moved and used", _verified(made, projects, say), say)
     say(f"{len(told)} faults")
@@ -95,26 +96,27 @@ def _spread(made: Cluster, say: Say) -> Iterator[str]:
     _tell_nodes(made, say)
 
 
-def _tell_nodes(made: Cluster, say: Say) -> None:
-    """How even the nodes are."""
-    turns = dict.fromkeys(made.nodes, 0)
-    sizes, projects = dict(turns), dict(turns)
+def _sizes(made: Cluster) -> dict[UUID, tuple[int, int]]:
+    """Turns and bytes of each project."""
+    found = {}
     for project, node in made.placed.items():
         with made.connect(node, path=schema_of(project)) as on:
-            count, size = (
-                on.execute("SELECT count(*) FROM turns_turn").fetchone(),
-                on.execute(_SIZE, [schema_of(project)]).fetchone(),
-            )
-        assert count is not None
-        assert size is not None
-        turns[node] += count[0]
-        sizes[node] += size[0]
-        projects[node] += 1
+            row = on.execute(_SIZE, [schema_of(project)]).fetchone()
+            assert row is not None
+            found[project] = (int(row[0]), int(row[1]))
+    return found
+
+
+def _tell_nodes(made: Cluster, say: Say) -> None:
+    """How even the nodes are."""
+    sizes, fullest, total = _sizes(made), 0, 0
     for node in made.nodes:
-        say(f"  node {node.number}: {projects[node]:>3} projects {turns[node]:>9,} turns {sizes[node] / 1e6:>9,.1f} MB")
-    mean = sum(turns.values()) / len(turns)
-    if mean:
-        say(f"  the fullest node has {max(turns.values()) / mean:.2f} times the turns of the mean")
+        here = [sizes[project] for project, at in made.placed.items() if at == node]
+        turns, size = (sum(each) for each in zip(*here, strict=True)) if here else (0, 0)
+        say(f"  node {node.number}: {len(here):>3} projects {turns:>9,} turns {size / 1e6:>9,.1f} MB")
+        fullest, total = max(fullest, turns), total + turns
+    if total:
+        say(f"  the fullest node has {fullest * len(made.nodes) / total:.2f} times the turns of the mean")
 
 
 def _verified(made: Cluster, projects: list[Project], say: Say) -> Iterator[str]:
@@ -129,15 +131,19 @@ def _verified(made: Cluster, projects: list[Project], say: Say) -> Iterator[str]
     say(f"  {turns:,} turns on {len(made.nodes)} nodes, {len(sealed.numbers):,} of them sealed")
 
 
-def _moved(made: Cluster, projects: list[Project], say: Say) -> Iterator[str]:
-    """Each project to the next node."""
-    for project in projects:
-        to = made.nodes[made.placed[project.pk].number % len(made.nodes)]
-        try:
-            move(made, project.pk, to)
-        except ValueError as error:
-            yield f"{project}: {error}"
-    say(f"  {len(projects)} projects, each to the next node")
+def _moved(made: Cluster, say: Say) -> Iterator[str]:
+    """Each project to the next node, and then to the one where it makes the nodes even."""
+    following = {id_: made.nodes[node.number % len(made.nodes)] for id_, node in made.placed.items()}
+    turns = {project: size[0] for project, size in _sizes(made).items()}
+    for targets in (following, balanced(turns, made.nodes)):
+        going = [(project, to) for project, to in targets.items() if made.placed[project] != to]
+        for project, to in going:
+            try:
+                move(made, project, to)
+            except ValueError as error:
+                yield f"project {project}: {error}"
+        say(f"  {len(going)} projects moved")
+    _tell_nodes(made, say)
 
 
 def _used(made: Cluster, projects: list[Project], say: Say) -> Iterator[str]:

@@ -6,9 +6,13 @@ from datetime import timedelta
 
 from django.utils import timezone
 
+from dashboard.accounts.models import User
 from dashboard.agents.current_project import working_in
 from dashboard.agents.models import Agent, Connection, Project
 from dashboard.bench import generated_histories
+from dashboard.bench.bulk_load import id_at
+from dashboard.bench.shards.catalogue import read_catalogue
+from dashboard.bench.shards.sample_rows import sample
 from dashboard.bench.turn_mix import Mix
 from dashboard.exports.telemetry.models import Destination
 from dashboard.exports.webhooks.models import Webhook
@@ -22,8 +26,9 @@ LOGGED = 10  #: one turn in so many comes from a log, which is stored as the gat
 
 
 def fill(*, projects: int, turns: int) -> list[Project]:
-    """So many projects with about so many turns in all: the second has half of the first, the third a third of it."""
-    weight = sum(1 / n for n in range(1, projects + 1))
+    """So many projects with about so many turns in all: the second has half of the first, the third a third of it. Each
+    has a row in every table of its own."""
+    weight, catalogue = sum(1 / n for n in range(1, projects + 1)), read_catalogue()
     made = []
     for n in range(1, projects + 1):
         project = Project.objects.create(name=f"shard-{n}")
@@ -34,6 +39,11 @@ def fill(*, projects: int, turns: int) -> list[Project]:
     fold_all()
     while chain_some():  # a seal would be noted in the data folder, which is not the scratch database's
         pass
+    User.objects.get_or_create(username="shards")
+    for project in made:
+        waiting = Turn(id=id_at(timezone.now() - timedelta(days=30), Mix(len(made)).chance), project=project)
+        waiting.save(force_insert=True)
+        sample(catalogue, project.pk, waiting.id)
     return made
 
 

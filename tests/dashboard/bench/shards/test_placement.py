@@ -32,7 +32,7 @@ def _found(by: By) -> str:
     if by == NOTHING:
         return "none: each schema begins with an empty table"
     if by.table == NODES:
-        return "the one whose turns refer to the node, or to one after it"
+        return "the one whose turns refer to the message, or to one that follows it"
     return f"that of its row in `{by.table}` (`{by.column}`)" if by.table else "in its column `project_id`"
 
 

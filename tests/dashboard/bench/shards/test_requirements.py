@@ -1,6 +1,8 @@
 """Where each table goes when projects are spread over databases, compared with the catalogue of the database."""
 
+import re
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
@@ -9,6 +11,10 @@ from dashboard.bench.shards.placement import LEFT_OUT, NOTHING, PROJECT, REFEREN
 from dashboard.bench.shards.requirements import by_rows, faults, is_left_out
 
 pytestmark = pytest.mark.django_db
+#: An UPDATE whose SET or WHERE may call the clock or chance, up to the end of the statement's text.
+UPDATE = re.compile(
+    r"UPDATE (?:ONLY )?(\w+)\b(?:(?!\"\"\"|UPDATE ).)*?(clock_timestamp|gen_random_uuid|random)\(\)", re.DOTALL
+)
 
 
 @pytest.fixture(scope="module")
@@ -87,3 +93,15 @@ def test_sharding_by_rows_would_need_the_project_in_most_tables_and_keys(catalog
     assert "turns_record (turn_id, seq)" in needed.unique_without
     assert "turns_turn (node_id) to turns_node" in needed.keys_without
     assert "turns_turn.count_inserted" in needed.statement_triggers
+
+
+def test_statements_that_update_rows_of_projects_use_neither_clock_nor_chance_but_for_two():
+    found = {
+        (match[1], path.name)
+        for path in Path("dashboard").rglob("*.py")
+        if "migrations" not in path.parts
+        for match in UPDATE.finditer(path.read_text())
+        if match[1] in PROJECT
+    }
+    # The page about scaling names these two.
+    assert found == {("turns_cohort", "cohort_cleanup.py"), ("webhooks_delivery", "delivery_queue.py")}
