@@ -23,7 +23,7 @@ from dashboard.accounts.services import bootstrap_token_ensure
 from dashboard.api.idempotency.models import KeptAnswer
 from dashboard.api.middleware import limiter_of
 from dashboard.platform.egress.rules import APART, ON_ONE_MACHINE
-from dashboard.runtime import replay_processes
+from dashboard.runtime import replay_addresses, replay_processes
 from dashboard.runtime.replay_addresses import is_replay
 from dashboard.runtime.replay_processes import processes
 from dashboard.turns.models import Turn
@@ -258,7 +258,7 @@ def test_other_systems_than_linux_answer_in_the_server_itself(monkeypatch: pytes
 )
 def test_only_what_changes_nothing_is_stopped(path: str, method: str, body: bytes, key: bool, stops: bool):
     headers = [(b"idempotency-key", b'"1"')] if key else []
-    assert replay_processes._only_reads({"path": path, "method": method, "headers": headers}, body) is stops
+    assert replay_addresses.only_reads({"path": path, "method": method, "headers": headers}, body) is stops
 
 
 @pytest.mark.parametrize(

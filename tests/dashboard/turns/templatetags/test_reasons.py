@@ -5,7 +5,8 @@ import pytest
 from django.utils.safestring import mark_safe
 
 from agentcore.reasons import NormalizedStopReason, StopReason, TurnStatus
-from dashboard.turns.templatetags.reasons import LOOKS, look_of, reason, reason_label
+from dashboard.turns.reason_looks import LOOKS, look_of, reason_label
+from dashboard.turns.templatetags.reasons import reason
 from tests.together import together
 
 STATIC = Path(__file__).parents[4] / "static"
