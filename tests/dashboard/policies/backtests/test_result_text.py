@@ -44,15 +44,15 @@ def test_how_certain_the_decided_ones_are_is_said_with_all_counts():
     assert in_words(made).endswith("5 the same, 4 undecidable (44.4 %); 3 recorded, 0 certain, 2 estimated")
     before = Backtest(status="done", done=1, same=1, recorded=None, certain=None, estimated=None)
     assert in_words(before).endswith("1 the same, 0 undecidable; how certain is not known")
-    assert in_words(Backtest(status="done", done=1, undecidable=1)).endswith("1 undecidable (100.0 %)")
+    assert in_words(Backtest(status="done", done=1, undecidable=1)).endswith("1 undecidable (100 %)")
 
 
 def test_a_share_is_never_rounded_to_none_or_to_all():
     assert [percent(*of) for of in ((0, 0), (0, 9), (1, 9_999), (1, 3), (9_999, 10_000), (4, 4))] == [
-        "0.0 %",
-        "0.0 %",
+        "0 %",
+        "0 %",
         "< 0.1 %",
         "33.3 %",
         "> 99.9 %",
-        "100.0 %",
+        "100 %",
     ]
