@@ -69,7 +69,7 @@ def test_the_board_shows_each_metric_of_the_period(browser: Client):
     assert "50\u202f%</span>" in chart(html, "truncation_rate")
     assert "25\u202f%</span>" in chart(html, "failure_rate")
     assert "1.00</span>" in chart(html, "continuations_per_turn")
-    assert "4.9\u202fs</span>" in chart(html, "continued_p95_seconds")
+    assert "4.90\u202fs</span>" in chart(html, "continued_p95_seconds")
     assert "None in this period." in chart(html, "failed_predictions")
     assert "No list price is known for m;" in html
     assert re.search(r'<th scope="row"><a [^>]*>m</a>.*<td class="num" data-label="Price">no list price</td>', html)

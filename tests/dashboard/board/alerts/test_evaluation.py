@@ -38,7 +38,7 @@ def test_an_alert_fires_once_and_is_resolved_once(alert_of: AlertOf):
     later = [at + timedelta(minutes=n) for n in range(3, 15)]
     assert sum(map(alerts_judge, later)) == 1
     assert entries() == [("Alert resolved", "Cut off")]
-    assert inbox_of(project_default()).entries[0].told.startswith("Resolved after 0 h 9 min. Truncation rate")
+    assert inbox_of(project_default()).entries[0].told.startswith("Resolved after 9 min. Truncation rate")
     firing = Firing.objects.get(alert=alert)
     assert firing.ended_at is not None
 
