@@ -71,7 +71,7 @@ def test_no_time_is_too_far_away(browser: Client, cut: Turn, query: str, fragmen
 
 
 def test_without_turns_the_fragments_are_there_all_the_same(browser: Client):
-    assert "<b>0</b>\u00a0turns" in page(browser, "/timeline/chart")
+    assert "<b>0</b> turns" in page(browser, "/timeline/chart")
     assert page(browser, "/timeline/facets").strip() == ""
 
 

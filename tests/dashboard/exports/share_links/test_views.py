@@ -192,7 +192,7 @@ def test_who_made_a_link_and_how_it_was_used_is_kept(browser: Client, cut: Turn)
     browser.post(f"/turns/{cut.id}/share/{link.pk}/revoke")
     html = page(browser, f"/turns/{cut.id}/share")
     assert "revoked" in html
-    assert "opened <b>3</b> times" in html
+    assert "opened <b>3</b>\u00a0times" in html
 
 
 def test_a_lifetime_that_is_not_offered_makes_no_link(browser: Client, cut: Turn):
