@@ -2,7 +2,6 @@
 
 import os
 import subprocess
-import sys
 
 import pytest
 from django.core.management import get_commands
@@ -11,7 +10,7 @@ from django.db import connection
 from dashboard.platform.database import address_of
 from dashboard.platform.errors import StartError
 from dashboard.runtime import database_version
-from tests.first_start import CHECKOUT
+from tests import forked_start
 
 pytestmark = pytest.mark.django_db
 NEWER = "INSERT INTO django_migrations (app, name, applied) VALUES ('turns', '9999_of_tomorrow', now())"
@@ -41,10 +40,8 @@ def test_the_command_ends_with_the_sentence():
         cursor.execute(NEWER)
     environment = {**os.environ, "DATABASE_URL": address_of(connection.get_connection_params())}
     try:
-        ran = subprocess.run(
-            [sys.executable, "manage.py", "prune", "--keep-days", "9"],
-            cwd=CHECKOUT, env=environment, capture_output=True, text=True, stdin=subprocess.DEVNULL, timeout=120,
-        )  # fmt: skip
+        words = ["prune", "--keep-days", "9"]
+        ran = forked_start.run(words, env=environment, stdin=subprocess.DEVNULL, timeout=120, **forked_start.BOTH)
     finally:
         with connection.cursor() as cursor:
             cursor.execute("DELETE FROM django_migrations WHERE name = '9999_of_tomorrow'")
