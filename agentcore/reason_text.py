@@ -4,8 +4,6 @@ it is verified by them; pages and verdicts show these."""
 import re
 from collections.abc import Mapping
 
-from agentcore.number_format import number
-
 #: Reasons as they are stored, and as they are shown.
 _WHOLE: Mapping[str, str] = {
     "no continuation is being judged": "no truncated answer to continue at this step",
@@ -54,7 +52,7 @@ def in_plain_words(reason: str) -> str:
     """A stored reason or notice as it is shown; one that reads well stays as it is."""
     if (whole := _WHOLE.get(reason)) is not None:
         return whole
-    reason = _UNGROUPED.sub(lambda found: number(int(found[0])), reason)
+    reason = _UNGROUPED.sub(lambda found: f"{int(found[0]):,}", reason)
     if _ANY.search(reason) is None:
         return reason
     for pattern, words in _COMPILED:
