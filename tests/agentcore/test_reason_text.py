@@ -70,7 +70,11 @@ SEES = [
         "a tool call was truncated and did not run (truncated tool call; max_tool_repair_attempts is 0)",
     ),
     (play(truncated("a", tokens=2_000), max_total_tokens=2_000), "2,010 of 2,000 tokens", None),
-    (play(truncated("a", tokens=2_000), max_total_completion_tokens=2_000), "2,000 of 2,000 completion tokens used", None),
+    (
+        play(truncated("a", tokens=2_000), max_total_completion_tokens=2_000),
+        "2,000 of 2,000 completion tokens used",
+        None,
+    ),
     (play(truncated("a" * 1_200), max_total_output_chars=1_000), "the text was cut at 1,000 characters", None),
     (play(*IDLE), "2 truncated answers in a row added nothing new", None),
     (
