@@ -262,7 +262,8 @@ def _reported(case: ExhaustedLimit, trial: LimitTrial) -> int | None:
 
 def _completes(case: ExhaustedLimit, trial: LimitTrial, value: int, sure: tuple[Certainty, ...]) -> bool:
     """Whether a re-run's own recording completes under a smaller value of the limit, and is so sure of it."""
-    if case.limit not in SWEPT or not max(case.recorded or 0, case.used) < value < trial.value:
+    used = 0 if case.goal is Goal.ONE_CALL else case.used  # what was repeated after a cut is not said in one call
+    if case.limit not in SWEPT or not max(case.recorded or 0, used) < value < trial.value:
         return False
     with suppress(ValidationError, TooMuchWork):
         point = run_of(turn=trial.turn, name=case.limit, overrides={}).at(value)

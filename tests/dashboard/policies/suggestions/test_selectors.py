@@ -335,6 +335,9 @@ def test_one_call_that_a_re_run_has_shown_is_proven_and_no_longer_merely_likely(
     assert certainty_word(proven) == "proven"
     assert sentence(proven) == f"With max_tokens {likely.value}, one call was enough."
     assert suggestions_now([turn.id], turn.project)[0][1] == proven
+    less = suggestions_for(turn)[1]
+    assert (certainty_word(less), less.value) == ("likely", again.output_tokens + 2), "and it used less than was given"
+    assert drive(turn_rerun(turn=turn, overrides=less.overrides)).attempts == 1
 
 
 def test_one_call_that_a_re_run_has_disproved_is_suggested_no_more(play: Play):

@@ -110,6 +110,7 @@ def test_each_surface_gives_the_same_answer_or_says_why_not(browser: Client, tur
     assert cell.startswith(asked.word if asked.word == "not known" else f"{said['value']:,}")
     assert words(said["words"]) in words(head)
     assert f"{said['value']:,}" in sweep
+    assert "calls a limit likely where that is estimated, and not known where it is undecidable." in sweep
     assert words(said["words"]) in words(page(browser, f"/turns/{turn.id}/replay")), "beside the recording"
 
 
