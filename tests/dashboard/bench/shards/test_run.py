@@ -3,10 +3,14 @@
 import io
 from collections.abc import Iterator
 from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
 
 import psycopg
 import pytest
+from django.conf import settings
 from django.core.management import CommandError, call_command
+from django.utils import timezone
 
 from dashboard.agents.models import Project
 from dashboard.bench.shards import checks, run
@@ -17,6 +21,7 @@ from dashboard.bench.shards.rows import balanced, copy_reference, digests, move,
 from dashboard.bench.shards.traffic import fill
 from dashboard.turns.models import Turn
 from dashboard.turns.seals.sealed_turns import Sealed
+from dashboard.turns.seals.services import seal_make
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -37,13 +42,19 @@ def made(projects: list[Project]) -> Iterator[Cluster]:
         yield cluster_
 
 
-def test_stored_turns_are_spread_used_moved_and_verified_on_other_databases(projects: list[Project]):
+def test_stored_turns_are_spread_used_moved_and_verified_on_other_databases(
+    projects: list[Project], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    # Seals are noted in the data folder.
+    monkeypatch.setattr(settings, "ENVIRONMENT", replace(settings.ENVIRONMENT, data_dir=tmp_path, signing_key=""))
+    seal_make(now=timezone.now())
     out, turns = io.StringIO(), Turn.objects.count()
     with suppress(CommandError):
         call_command("bench", "shards", stored=True, nodes=2, stdout=out)
     told = out.getvalue()
     assert told.endswith("\n0 faults\n"), told
-    assert f"{Turn.objects.filter(last_seq__gt=0).count()} turns on 2 nodes" in told
+    begun = Turn.objects.filter(last_seq__gt=0).count()
+    assert f"{begun} turns on 2 nodes, {begun} of them sealed" in told
     for name in ("spread", "unique constraints hold on each node and over all", "moved", "used"):
         assert f"\n{name}: yes\n" in told
     assert Turn.objects.count() == turns
