@@ -36,8 +36,11 @@ _PARTS: tuple[tuple[str, str], ...] = (
 _ANY = re.compile("|".join(f"(?:{pattern})" for pattern, _ in _PARTS))
 _COMPILED = tuple((re.compile(pattern), words) for pattern, words in _PARTS)
 
-#: A count of tokens or characters, or what it is a part of.
-_UNGROUPED = re.compile(r"(?<![\w.,:/-])\d{4,15}(?= (?:of \d|tokens\b|completion tokens\b|characters\b))")
+#: Counts in sentences of Whystop, not in those of a provider, which are quoted as they came.
+_UNGROUPED = re.compile(
+    r"(?<![\w.,:/-])\d{4,15}(?= of \d+ | tokens in and out\b)"
+    r"|(?<=\d of )\d{4,15}(?= (?:completion )?tokens\b| characters\b)"
+)
 
 #: What stands in a reason for the cap of a next call.
 _CAP = re.compile(r"^((?:continuation|repair) \d+ of \d+), \d+ tokens$")

@@ -22,6 +22,7 @@ from tests.agentcore.playbook import Playbook, ended, started, truncated
         ("iteration 2 of 20", "step 2 of 20"),
         ("1011 tokens in and out; no limit", "1,011 tokens in and out; no limit"),
         ("90000 of 80000 tokens", "90,000 of 80,000 tokens"),
+        ("the provider said “at most 65536 tokens”", "the provider said “at most 65536 tokens”"),
         ("10 of 0 continuations used", "10 of 0 continuations used"),
         ("2 cut answers running added nothing new", "2 truncated answers in a row added nothing new"),
         (
