@@ -4,16 +4,19 @@ from collections.abc import Callable, Iterable
 from datetime import UTC, datetime
 from functools import partial, wraps
 from typing import Any, cast
+from urllib.parse import urlencode
 from uuid import UUID
 
 from django.contrib import messages
 from django.core.exceptions import ObjectDoesNotExist, PermissionDenied, ValidationError
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect, JsonResponse
 from django.shortcuts import redirect
+from django.urls import reverse
 from django.views.decorators.http import require_POST, require_safe
 
 from dashboard.accounts.models import User
 from dashboard.agents import selectors as agents
+from dashboard.agents.change_tracking import MAX_WHY
 from dashboard.agents.models import PolicyActivation
 from dashboard.platform.fields import storable_text
 from dashboard.policies import policy_versions, selectors, services
@@ -22,6 +25,7 @@ from dashboard.policies.policy_impact import place_warnings, version_warnings
 
 CHANGE = "agents.change_policy"
 MOMENT = "%Y-%m-%dT%H:%M"
+ATTACH_FIELDS = ("policy", "level", "provider", "connection", "model", "why")  #: kept in the form after a fault
 MODELS_PLACE, PROVIDER_PLACE, SITE_PLACE = "model", "provider", "site"
 
 
@@ -47,17 +51,21 @@ def _done(
     words: str = "",
     *,
     warned: Callable[[], Iterable[str]] = tuple,
-) -> None:
-    """Do it, and say so: in these words, or in those that `act` gives back; then what is to be `warned` of."""
+) -> bool:
+    """Do it, and say so: in these words, or in those that `act` gives back; then what is to be `warned` of.
+
+    Gives whether it was done.
+    """
     try:
         found = act()
     except ValidationError as error:
         for sentence in error.messages:
             messages.error(request, sentence)
-    else:
-        messages.success(request, words or str(found))
-        for sentence in warned():
-            messages.warning(request, sentence)
+        return False
+    messages.success(request, words or str(found))
+    for sentence in warned():
+        messages.warning(request, sentence)
+    return True
 
 
 def _by(request: HttpRequest) -> User:
@@ -130,8 +138,10 @@ def attach(request: HttpRequest) -> HttpResponse:
         policy_versions.policy_attach(project=project, policy=policy, by=_by(request), why=_why(request), **place)
 
     words = "The policy applies there from the next turn on."
-    _done(request, act, words, warned=lambda: place_warnings(policy))
-    return redirect("policies:index")
+    if _done(request, act, words, warned=lambda: place_warnings(policy)):
+        return redirect("policies:index")
+    kept = {name: said.get(name, "")[:MAX_WHY] for name in ATTACH_FIELDS}
+    return redirect(f"{reverse('policies:index')}?{urlencode(kept)}#attach")
 
 
 def _connection(name: str) -> Any:

@@ -106,10 +106,18 @@ def test_a_chart_that_was_not_drawn_again_is_marked_as_old(new_page: NewPage, cu
     page.locator("#chart .stack-by label", has_text="agent").click()
     note = page.locator("#chart[data-stale] .unanswered")
     expect(note).to_have_text("The server did not answer, so this may be out of date.")
+    assert page.locator("#chart").evaluate("chart => chart.scrollHeight <= chart.clientHeight"), "its legend is inside"
     page.unroute("**/timeline/chart?*")
     page.locator("#chart .stack-by label", has_text="model").click()
     expect(page.locator(".unanswered")).to_have_count(0)
     expect(page.locator("#chart[data-stale]")).to_have_count(0)
+
+
+def test_limits_of_rows_that_did_not_come_say_so(new_page: NewPage, cut_turn: str):
+    page = new_page(missing=True)
+    page.route("**/turns/limits?*", lambda route: route.abort())
+    page.goto("/")
+    expect(page.locator("td.needs-limit").first).to_have_text("not loaded")
 
 
 def test_a_request_and_response_that_did_not_come_say_so_where_they_would_stand(new_page: NewPage, cut_turn: str):

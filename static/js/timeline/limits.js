@@ -9,7 +9,10 @@ async function ask() {
   waiting = [];
   const answer = await fetch(`/turns/limits?${query}`, { headers: { "HX-Request": "true" } }).catch(() => undefined);
   if (!answer?.ok) {
-    for (const cell of cells) asked.delete(cell); // the list asks again when it changes
+    for (const cell of cells) {
+      cell.textContent = "not loaded";
+      asked.delete(cell); // the list asks again when it changes
+    }
     return;
   }
   const told = document.createElement("template");

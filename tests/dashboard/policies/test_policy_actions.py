@@ -180,6 +180,12 @@ def test_a_draft_and_a_schedule_are_made_in_the_admin(admin_client: Client, two)
     assert PolicyVersion.objects.count() == 4
 
 
+def test_what_was_typed_to_attach_a_policy_stays_after_a_fault(anns: Client, two):
+    html = acted(anns, "attach", policy="wide", level="provider", provider="x", model="m", why="Typed at length.")
+    for kept in ('value="Typed at length."', 'value="provider" selected', 'name="provider" value="x"', 'value="m"'):
+        assert kept in html
+
+
 def test_policies_are_attached_and_taken_off(anns: Client, two, project: Project):
     connection_create(project=project, name="near", provider="openai", base_url="http://127.0.0.1:9/v1")
     assert "The policy applies there" in acted(anns, "attach", policy="wide", level="site")
