@@ -1,4 +1,4 @@
-"""What is wrong with a JSON Schema, in words. It compiles the schema: see `validator.fault_in` for schemas of others."""
+"""What is wrong with a JSON Schema, in words. It compiles the schema: `validator.fault_in` is for those of others."""
 
 from typing import Any, Never
 
