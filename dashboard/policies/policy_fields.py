@@ -53,14 +53,17 @@ def handling_field(key: str) -> forms.ChoiceField:
     )
 
 
-def keyed(label: str, key: str) -> SafeString:
+class KeyedLabel(SafeString):
     """A label with the key that programs and files know the field by."""
-    return format_html('{} <code class="key">{}</code>', label, breaking(key))
+
+    plain: str  #: the label alone
 
 
-def unkeyed(label: str) -> str:
-    """A field's label without its key."""
-    return label.partition(" <code")[0]
+def keyed(label: str, key: str) -> KeyedLabel:
+    """The label of a field with its key."""
+    whole = KeyedLabel(format_html('{} <code class="key">{}</code>', label, breaking(key)))
+    whole.plain = label
+    return whole
 
 
 def _terms(terms: dict[str, str]) -> SafeString:

@@ -27,11 +27,11 @@ from dashboard.policies.policy_fields import (
     NOT_SAID,
     RECOVERY_WORDS,
     CriteriaField,
+    KeyedLabel,
     handling_field,
     keyed,
     limit_field,
     number_of,
-    unkeyed,
 )
 from dashboard.policies.policy_form_base import asked_version, start_of
 from dashboard.policies.policy_impact import TOTALS, totals_too_small, unsaved
@@ -241,7 +241,10 @@ class PolicyForm(forms.ModelForm):  # type: ignore[type-arg]
         return [f"{self._called(name)}{words}" for name, errors in wrong.items() for words in errors]
 
     def _called(self, name: str) -> str:
-        return f"{unkeyed(str(self[name].label))}: " if name in self.fields else ""
+        if name not in self.fields:
+            return ""
+        label = self[name].label
+        return f"{label.plain if isinstance(label, KeyedLabel) else label}: "
 
     @property
     def overtaken(self) -> str:

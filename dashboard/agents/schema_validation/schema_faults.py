@@ -1,4 +1,4 @@
-"""What is wrong with a JSON Schema, in words. It compiles the schema; for those of others see `validator.fault_in`."""
+"""What is wrong with a JSON Schema, in words. It compiles the schema: `validator.fault_in` is for those of others."""
 
 from typing import Any, Never
 

@@ -181,3 +181,23 @@ def test_the_one_preset_that_never_retries_is_known():
 
 def test_the_specs_keys_are_shown_beside_the_limits_they_mean():
     assert {spec_key_of(name): name for name in LIMIT_FIELDS if spec_key_of(name)} == SPEC_KEYS
+
+
+def codes_of(clean, value) -> list[str | None]:
+    try:
+        clean(value)
+    except ValidationError as error:
+        return [fault.code for fault in error.error_list]
+    return []
+
+
+def test_each_fault_names_its_field():
+    assert codes_of(limits_clean, {"max_continuations": -1, "max_steps": "many"}) == ["max_continuations", "max_steps"]
+    assert codes_of(limits_clean, {"max_continuations": 1, "continuation_max_attempts": 2}) == ["max_continuations"]
+    wrong = {"max_retries": -1, "on_tool_error": "hope"}
+    assert codes_of(error_policy_clean, wrong) == ["max_retries", "on_tool_error"]
+
+
+def test_a_fault_of_no_field_names_none():
+    assert codes_of(limits_clean, {"max_hope": 1}) == [None]
+    assert codes_of(error_policy_clean, {"preset": "hope"}) == [None]
