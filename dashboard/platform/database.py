@@ -30,7 +30,7 @@ _POOL = {
     "reconnect_timeout": 3.0,
 }
 
-_DEFAULTS: Mapping[str, Any] = {"connect_timeout": 5}  #: seconds, unless the address names another time
+_DEFAULTS: dict[str, Any] = {"connect_timeout": 5}  #: seconds, unless the address names another time
 
 
 def database_settings(url: str) -> dict[str, Any]:
