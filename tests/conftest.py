@@ -88,9 +88,9 @@ def contexts(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
-    """Two for each processor: almost half of a test's time it waits for another process or a clock, and others run.
+    """Two for each processor: tests wait for browsers, servers and clocks, and others run meanwhile.
 
-    Three on two processors used 77 % of them.
+    The browser's tests, alone in one process, took 474 s for 157 s of processor time.
     """
     return 2 * len(os.sched_getaffinity(0))
 

@@ -107,7 +107,9 @@ _TRANSACTION_POOLING = (
 def _pooled_by_transaction(connection: "psycopg.Connection[Any]", parts: dict[str, Any]) -> bool:
     """Whether open connections share a process of PostgreSQL, or one of them changes it."""
     with ExitStack() as opened:
-        another, third = (opened.enter_context(psycopg.connect(**_DEFAULTS | parts, autocommit=True)) for _ in range(2))
+        another, third = (
+            opened.enter_context(psycopg.connect(**{**_DEFAULTS, **parts}, autocommit=True)) for _ in range(2)
+        )
         served, again = (
             [each.execute("SELECT pg_backend_pid()").fetchone() for each in (connection, another, third)]
             for _ in range(2)
