@@ -75,9 +75,12 @@ def as_bounded(policy: Policy, transitions: Sequence[Mapping[str, Any]], command
 
 
 def _was_unknown(transition: Mapping[str, Any]) -> bool:
-    """Whether a structured answer could not be judged."""
-    evaluations = (transition.get("outcome") or {}).get("evaluations", ())
-    return any((said.get("context") or {}).get("fault") == _UNKNOWN for said in evaluations)
+    """Whether a structured answer could not be judged. What cannot be read is refused by whoever reads all of it."""
+    outcome = transition.get("outcome")
+    evaluations = outcome.get("evaluations") if isinstance(outcome, Mapping) else ()
+    listed = evaluations if isinstance(evaluations, list | tuple) else ()
+    contexts = [said.get("context") for said in listed if isinstance(said, Mapping)]
+    return any(isinstance(context, Mapping) and context.get("fault") == _UNKNOWN for context in contexts)
 
 
 def _asks_again(transition: Mapping[str, Any]) -> bool:
