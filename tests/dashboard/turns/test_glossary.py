@@ -11,7 +11,6 @@ from agentcore.policy import LIMIT_NAMES, Policy
 from dashboard.agents.limit_fields import LIMIT_FIELDS, SETTING_NAMES
 from dashboard.agents.policy_validation import HANDLING_KEYS
 from dashboard.policies.field_text import label_of
-from dashboard.policies.policy_fields import unkeyed
 from dashboard.policies.policy_forms import PolicyForm
 from dashboard.replay.forms import BudgetForm
 from dashboard.turns.glossary import ALL, LIMITS, term_of
@@ -33,7 +32,7 @@ def test_what_is_done_about_errors_has_one_name_on_the_form_the_pages_and_the_wh
     what_if = BudgetForm((), Policy(), None)
     for key in (*HANDLING_KEYS, "tool_calls_on_truncation"):
         field = key if key == "tool_calls_on_truncation" else f"error_policy.{key}"
-        names = {label_of(field), unkeyed(str(PolicyForm.base_fields[key].label)), str(what_if.fields[key].label)}
+        names = {label_of(field), PolicyForm.base_fields[key].label.plain, str(what_if.fields[key].label)}
         assert names == {SETTING_NAMES[key]}
 
 
