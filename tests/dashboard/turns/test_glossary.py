@@ -32,7 +32,8 @@ def test_what_is_done_about_errors_has_one_name_on_the_form_the_pages_and_the_wh
     what_if = BudgetForm((), Policy(), None)
     for key in (*HANDLING_KEYS, "tool_calls_on_truncation"):
         field = key if key == "tool_calls_on_truncation" else f"error_policy.{key}"
-        names = {label_of(field), PolicyForm.base_fields[key].label.plain, str(what_if.fields[key].label)}
+        label = PolicyForm.base_fields[key].label
+        names = {label_of(field), getattr(label, "plain", label), str(what_if.fields[key].label)}
         assert names == {SETTING_NAMES[key]}
 
 
