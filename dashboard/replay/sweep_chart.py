@@ -189,7 +189,7 @@ def bands_of(
 
 def _panels(sweep: Sweep, x: Callable[[float], float]) -> Iterator[Panel]:
     top = TOP + BAND + APART + SURE + GAP - 8
-    yield _panel("tokens out", top, sweep, x, lambda point: Decimal(point.tokens), lambda n: number(int(n)))
+    yield _panel("output tokens", top, sweep, x, lambda point: Decimal(point.tokens), lambda n: number(int(n)))
     if all(point.price is not None for point in sweep.points):
         below = top + TALL + GAP
         yield _panel("price, US dollars (≈)", below, sweep, x, _dollars, dollars_in_words)

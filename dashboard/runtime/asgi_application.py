@@ -30,5 +30,5 @@ _timed = timed(ProtocolTypeRouter({"http": apart(_http), "websocket": AccessStac
 # Wrong tokens and strangers are counted in each process; its share of a limit is such that all together keep it.
 _processes = PLACE.processes if PLACE else 1
 _guarded = GuessCounter(Guard(_timed, processes=_processes), GuessLimits(most=MOST // _processes))
-_shared = CrossOrigin(_guarded, settings.ENVIRONMENT.cors_origins)
-application = ClientIdentity(PathAlias(_shared), settings.TRUSTED_PROXIES, https=settings.SECURE_SSL_REDIRECT)
+guarded = CrossOrigin(_guarded, settings.ENVIRONMENT.cors_origins)
+application = ClientIdentity(PathAlias(guarded), settings.TRUSTED_PROXIES, https=settings.SECURE_SSL_REDIRECT)

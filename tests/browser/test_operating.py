@@ -120,7 +120,7 @@ def test_a_turn_runs_to_a_state_and_an_operator_answers_for_the_model(page: Page
 
 def test_calls_wait_for_approval_with_their_time_and_run_as_they_were_changed(page: Page):
     calling(page)
-    expect(page.locator(".approval")).to_contain_text("2 tool calls awaiting approval, 14:")
+    expect(page.locator(".approval")).to_contain_text("2 tool calls awaiting approval, 14 min")
     expect(page.locator(".approval")).to_contain_text("left, then they are refused")
     drawer(page)
     page.get_by_label("Arguments").first.fill('{"expression": "20+3"}')

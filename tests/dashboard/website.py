@@ -17,7 +17,7 @@ TOKEN = "a-token-for-programs-that-watch"
 @contextmanager
 def website(proxies: Proxies | None = None, bounds: ResourceLimits | None = None) -> Iterator[str]:
     """Its address while it serves; with these proxies, as it is served where the public address is https."""
-    from dashboard import asgi
+    from dashboard.runtime import asgi_application as asgi
     from dashboard.runtime.request_guard.client_identity import ClientIdentity
     from dashboard.runtime.server import config_of
 

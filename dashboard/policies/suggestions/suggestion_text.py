@@ -246,12 +246,12 @@ def _unreported(tokens: int) -> str:
 
 
 def costs_in_words(costs: Costs | None, *, model: str = "") -> str:
-    """`About 378 tokens out (≈ $0.0002), at most 1,890 (≈ $0.001)`; `model`: the one that would be asked."""
+    """`About 378 output tokens (≈ $0.0002), at most 1,890 (≈ $0.001)`; `model`: the one that would be asked."""
     if costs is None:
         return ""
     if not costs.output_tokens:  # the turn that it is told of said nothing
-        return f"at most {count(costs.most_tokens, 'token')} out ({money(costs.most_price, model)})"
-    about, most = f"about {count(costs.output_tokens, 'token')} out", f"at most {number(costs.most_tokens)}"
+        return f"at most {count(costs.most_tokens, 'output token')} ({money(costs.most_price, model)})"
+    about, most = f"about {count(costs.output_tokens, 'output token')}", f"at most {number(costs.most_tokens)}"
     if costs.price is None:
         return f"{about}, {most}, {money(None, model)}"
     most_price = money(costs.most_price, model) if costs.most_price else "and what tools return"

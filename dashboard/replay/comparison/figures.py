@@ -70,7 +70,7 @@ FIGURES: tuple[Kind, ...] = (
     Kind("tool repairs", lambda m: m.turn.tool_repairs),
     Kind("envelope retries", lambda m: m.turn.envelope_retries),
     Kind("tokens in", lambda m: m.turn.input_tokens, estimated=lambda m: m.turn.tokens_estimated),
-    Kind("tokens out", lambda m: m.turn.output_tokens, estimated=lambda m: m.turn.tokens_estimated),
+    Kind("output tokens", lambda m: m.turn.output_tokens, estimated=lambda m: m.turn.tokens_estimated),
     Kind(
         "price",
         _cost,

@@ -4,8 +4,8 @@ import http.client
 
 import pytest
 
-from dashboard import asgi
 from dashboard.platform.cross_origin import origins_read
+from dashboard.runtime import asgi_application as asgi
 from tests.dashboard.website import website
 
 pytestmark = pytest.mark.django_db(transaction=True)

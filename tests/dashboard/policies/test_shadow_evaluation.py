@@ -109,7 +109,7 @@ def test_tokens_that_nobody_counted_are_told_as_an_estimate(play: Play, shadow: 
     tally = tally_of(shadow)
     assert tally.about == 1
     html = page(browser, reverse("policies:show", args=[policy.pk]))
-    assert "tokens out <b>≈ " in html
+    assert "output tokens <b>≈ " in html
     assert verdict.difference in html
 
 

@@ -81,9 +81,9 @@ def test_an_agents_form_lists_the_tools_with_what_they_do(admin_client, http_ser
     )
     agent = agent_of("sim-tools", tools=["web.greet", "calculator"])
     address = reverse("admin:agents_agent_change", args=[agent.pk])
-    assert "<code>web.greet</code> Greet somebody." in page(admin_client, address)
+    assert "<code>web.greet</code> <small>Greet somebody.</small>" in page(admin_client, address)
     McpServer.objects.all().delete()
-    assert "<code>web.greet</code> It no longer exists. Remove it." in page(admin_client, address)
+    assert "<code>web.greet</code> <small>It no longer exists. Remove it.</small>" in page(admin_client, address)
     data = {
         "name": agent.name,
         "connection": str(agent.connection_id),

@@ -103,11 +103,11 @@ class Command(BaseCommand):
         if as_json:
             self.stdout.write(_json(found.shown()))
             return
-        self.stdout.write(f"{name:>20}  {'ends':<20} {'certainty':<11} {'attempts':>8} {'tokens out':>10}  price")
+        self.stdout.write(f"{name:>20}  {'ends':<20} {'certainty':<11} {'attempts':>8} {'output tokens':>13}  price")
         for point in found.points:
             tokens = f"{point.tokens:,}{'+' if point.undecidable else ''}"
             ends = f"{point.value:>20,}  {'' if point.undecidable else point.word:<20} {point.certainty.value:<11}"
-            row = f"{ends} {point.calls:>8} {tokens:>10}  {money(point.price)}"
+            row = f"{ends} {point.calls:>8} {tokens:>13}  {money(point.price)}"
             self.stdout.write(f"{row}{_mark(found, point)}")
         self.stdout.write(found.words)
         if found.lead is not None:

@@ -70,8 +70,8 @@ def test_differences_of_turns_that_nobody_counted_say_that_they_are_estimates(pl
         assert [" about " in text for text in (*lines[1:3], f", {flip.difference}")] == [about] * 3
         for address in (f"/backtests/{backtest.pk}", "/backtests"):
             html = page(browser, address)
-            assert (f"tokens out <b>≈ {plus(backtest.tokens_delta)}" in html) is about
-            assert (f"tokens out <b>{plus(backtest.tokens_delta)}" in html) is not about
+            assert (f"output tokens <b>≈ {plus(backtest.tokens_delta)}" in html) is about
+            assert (f"output tokens <b>{plus(backtest.tokens_delta)}" in html) is not about
 
 
 def test_it_needs_no_worker_and_leaves_nothing_for_one(play: Play):

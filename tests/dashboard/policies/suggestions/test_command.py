@@ -96,7 +96,7 @@ def test_numbers_that_make_no_sense_are_refused_in_words(play: Play):
 def test_a_sweep_is_a_table_that_names_the_smallest_value_that_completes(play: Play):
     turn = play("sim-essay", overrides={"max_tokens": 150})
     lines = told(str(turn.id), "--sweep", "max_continuations=0:5").splitlines()
-    assert lines[0].split() == ["max_continuations", "ends", "certainty", "attempts", "tokens", "out", "price"]
+    assert lines[0].split() == ["max_continuations", "ends", "certainty", "attempts", "output", "tokens", "price"]
     assert len(lines) == 1 + 6 + 1 + 1
     assert lines[1 + turn.continuations].endswith("price not known  <- certain")
     assert lines[-2].startswith(f"max_continuations that completes: certain from {turn.continuations}. ")

@@ -84,7 +84,7 @@ def test_one_click_tries_the_larger_and_the_smaller_value_as_it_said_before(brow
     before = text_of(browser.get(f"/turns/{cut.id}/limit", headers=HTMX).content.decode())
     (told,) = re.findall(r"Up to two live re-runs: with max_tokens ([\d,]+)\. If", before)
     value = int(told.replace(",", ""))
-    assert f"About {2 * value:,} tokens out, at most {2 * 5 * value:,}, simulator, free" in before
+    assert f"About {2 * value:,} output tokens, at most {2 * 5 * value:,}, simulator, free" in before
     begun = find(browser, cut)
     assert f'hx-get="/turns/{cut.id}/limit?found=first"' in begun
     drive(cut.children.get())
@@ -349,7 +349,7 @@ def test_a_turn_of_another_program_says_that_it_cannot_be_re_run(browser: Client
 def test_a_retry_that_was_forbidden_is_planned_with_its_setting_and_its_price(browser: Client, play: Play):
     panel = text_of(browser.get(f"/turns/{play('sim-flaky').id}/limit", headers=HTMX).content.decode())
     assert "One live re-run with on_rate_limit_error set to retry and max_retries 3." in panel
-    assert "tokens out (simulator, free)." in panel
+    assert "output tokens (simulator, free)." in panel
 
 
 def test_a_rate_limit_that_stays_says_that_the_re_run_failed_too(browser: Client, play: Play):

@@ -39,7 +39,7 @@ def test_what_reads_the_same_is_called_the_same():
 def test_estimates_are_told_as_such():
     assert row("price", priced("0.5", estimated=True), priced("0.5")).left == "≈ $0.500"
     estimated = measured(tokens_estimated=True, output_tokens=7)
-    assert row("tokens out", estimated, measured(output_tokens=7)) == Figure("tokens out", "≈ 7", "7", "", "")
+    assert row("output tokens", estimated, measured(output_tokens=7)) == Figure("output tokens", "≈ 7", "7", "", "")
 
 
 def test_the_simulator_is_free_and_compared_with_a_known_price():
