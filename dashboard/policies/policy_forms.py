@@ -27,7 +27,6 @@ from dashboard.policies.policy_fields import (
     NOT_SAID,
     RECOVERY_WORDS,
     CriteriaField,
-    KeyedLabel,
     handling_field,
     keyed,
     limit_field,
@@ -241,10 +240,8 @@ class PolicyForm(forms.ModelForm):  # type: ignore[type-arg]
         return [f"{self._called(name)}{words}" for name, errors in wrong.items() for words in errors]
 
     def _called(self, name: str) -> str:
-        if name not in self.fields:
-            return ""
-        label = self[name].label
-        return f"{label.plain if isinstance(label, KeyedLabel) else label}: "
+        label = self[name].label if name in self.fields else ""
+        return f"{getattr(label, 'plain', label)}: " if label else ""
 
     @property
     def overtaken(self) -> str:
