@@ -102,7 +102,11 @@ def _plans(total: Sums, stack: str) -> tuple[Plan, ...]:
     words = NormalizedStopReason if stack == "model_stop_reason" else StopReason
     return (
         Plan(METRICS["turns"], _words(total, reasons, stack, [str(word) for word in words]), title="Stop reasons"),
-        Plan(METRICS["truncation_rate"], _truncation(), "Share of ended turns with a truncated answer."),
+        Plan(
+            METRICS["truncation_rate"],
+            _truncation(),
+            "Share of ended turns with a truncated answer, continued or not, without those only requested again.",
+        ),
         _single("continuations_per_turn", "cut"),
         Plan(
             METRICS["continued_p95_seconds"],

@@ -156,8 +156,7 @@ class TurnView:
     @property
     def tokens_in(self) -> str:
         """Input tokens; of an answer whose usage was not reported, nothing is known of them."""
-        unknown = self.turn.tokens_estimated and not self.turn.input_tokens
-        return "?" if unknown else f"{self.turn.input_tokens:,}"
+        return self.turn.tokens_in
 
     @property
     def drafting(self) -> bool:

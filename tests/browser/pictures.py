@@ -18,10 +18,10 @@ from urllib.parse import urlsplit
 
 from django.template.loader import render_to_string
 from playwright.sync_api import Browser, Page, expect, sync_playwright
-from tests.browser.limit_trials import LONGEST
 
 from tests.browser.conftest import ARGUMENTS, DESK, PHONE, cookies_of
 from tests.browser.journeys import LONG, api, ask, ended, played, until
+from tests.browser.limit_trials import LONGEST
 from tests.browser.test_inbox import asking
 from tests.browser.test_operating import agent
 from tests.conftest import CHROMIUM

@@ -33,7 +33,7 @@ def named_turn(text: str) -> UUID | None:
 
 
 def candidates_for(turn: Turn) -> tuple[Candidates, ...]:
-    """Its parent, its re-runs, those beside it, and others that were asked the same."""
+    """Its parent, its re-runs, those beside it, and others that were asked the same: each of them once."""
     listed = Turn.objects.defer(*UNLISTED, "output_text").exclude(id=turn.id)
     kinds = {
         "The original turn": listed.filter(children=turn.id),
@@ -41,8 +41,12 @@ def candidates_for(turn: Turn) -> tuple[Candidates, ...]:
         "Other re-runs of the same turn": listed.filter(parent_id=turn.parent_id or turn.id).exclude(parent_id=turn.id),
         "Same request": _asked_the_same(listed, turn),
     }
-    found = (Candidates(why, tuple(turns.order_by("-id")[:MOST])) for why, turns in kinds.items())
-    return tuple(candidates for candidates in found if candidates.turns)
+    found: list[Candidates] = []
+    for why, turns in kinds.items():
+        shown = [other.pk for candidates in found for other in candidates.turns]
+        if others := tuple(turns.exclude(id__in=shown).order_by("-id")[:MOST]):
+            found.append(Candidates(why, others))
+    return tuple(found)
 
 
 def _asked_the_same(listed: QuerySet[Turn], turn: Turn) -> QuerySet[Turn]:

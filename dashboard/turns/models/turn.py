@@ -139,6 +139,11 @@ class Turn(models.Model):
         return self.resource == "max_seconds" and self.error_type == ErrorType.TIMEOUT
 
     @property
+    def tokens_in(self) -> str:
+        """Input tokens, as pages show them: unknown where they were not reported."""
+        return "?" if self.tokens_estimated and not self.input_tokens else f"{self.input_tokens:,}"
+
+    @property
     def took_ms(self) -> int | None:
         """Its duration without `held_ms`, as limits count; None while it runs."""
         return None if self.duration_ms is None else max(0, self.duration_ms - self.held_ms)

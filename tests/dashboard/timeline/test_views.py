@@ -107,6 +107,12 @@ def test_tags_stand_in_the_row(browser: Client, cut: Turn):
     assert '<span class="tag">&lt;b&gt;odd&lt;/b&gt;</span>' in page(browser, "/")
 
 
+def test_input_tokens_that_were_not_reported_are_no_zero(browser: Client):
+    make_turn(output_tokens=158, input_tokens=0, tokens_estimated=True)
+    assert "≈ <b>158</b>" in (html := page(browser, "/"))
+    assert ">/ ?</span>" in html
+
+
 def test_an_empty_timeline_teaches_how_to_make_a_turn(browser: Client):
     html = page(browser, "/")
     assert "manage.py ask" in html

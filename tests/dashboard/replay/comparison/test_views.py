@@ -63,6 +63,17 @@ def test_the_others_to_choose_from_are_the_family_and_who_was_asked_the_same(bro
     assert f"left={cut.id}&amp;right={again.id}" in page(browser, f"/compare?right={cut.id}")
 
 
+def test_each_turn_to_choose_from_is_listed_once_and_a_fork_counts_attempts_of_its_own(
+    browser: Client, cut: Turn, whole: Turn
+):
+    fork = drive(turn_rerun(turn=cut, overrides={"max_tokens": 400}, from_record=2))
+    html = page(browser, f"/compare?left={whole.id}")
+    for other in (cut, fork):
+        assert html.count(f"right={other.id}") + html.count(f"left={other.id}") == 1
+    assert fork.attempts == 1
+    assert html.count("</b>\u00a0attempt of its own") == 1
+
+
 def test_a_turn_is_named_by_its_id_or_any_address_of_it(browser: Client, cut: Turn, whole: Turn):
     for text in (
         str(whole.id),
