@@ -88,7 +88,10 @@ class Turn(BaseModel):
     )
     envelope: Json = Field(description="The accepted structured answer.")
     lint: list[str] = Field(description="Signs of truncation: " + words(CODES))
-    verdict: str = Field(description="Why the turn stopped, in a sentence; not empty once the turn has ended.")
+    verdict: str = Field(
+        description="Why the turn stopped, in a sentence, by its recording alone; not empty once the turn has ended. "
+        "The limit that other turns or re-runs show is `suggestion` of `GET /turns/{turn_id}/verdict`."
+    )
     origin: Origin | None = Field(description="The origin of an imported turn; null for a turn that was recorded here.")
     ingested: Ingested | None = Field(description="The origin of an ingested turn; null for other turns.")
 

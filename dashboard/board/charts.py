@@ -100,8 +100,9 @@ def turns_address(scope: Scope, since: datetime, until: datetime, filters: str =
 def _plans(total: Sums, stack: str) -> tuple[Plan, ...]:
     reasons = MODEL_STOP if stack == "model_stop_reason" else AGENT_STOP
     words = NormalizedStopReason if stack == "model_stop_reason" else StopReason
+    stopped = _words(total, reasons, stack, [str(word) for word in words])
     return (
-        Plan(METRICS["turns"], _words(total, reasons, stack, [str(word) for word in words]), title="Stop reasons"),
+        Plan(METRICS["turns"], (*stopped, *_without(total, stopped, stack)), title="Stop reasons"),
         Plan(
             METRICS["truncation_rate"],
             _truncation(),
@@ -145,6 +146,17 @@ def _words(total: Sums, prefix: str, name: str, order: list[str]) -> tuple[Part,
         for n, word in enumerate(order)
         if total.get(prefix + word)
     )
+
+
+def _without(total: Sums, stopped: tuple[Part, ...], name: str) -> tuple[Part, ...]:
+    """The turns that have none of these words, where there are any: with them, the parts are all turns."""
+
+    def of(sums: Sums) -> float:
+        return sums.get(measures.TURNS, 0) - sum(part.of(sums) or 0 for part in stopped)
+
+    filters = "&".join(f"not_{name}={part.key}" for part in stopped)
+    label = "no stop reason" if name == "model_stop_reason" else "not stopped yet"
+    return (Part("none", label, "", of, filters, pattern=PATTERNS[len(stopped) % len(PATTERNS)]),) if of(total) else ()
 
 
 def _truncation() -> tuple[Part, ...]:

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any, Self
 from uuid import UUID
 
+from dashboard.agents.samples import is_simulated
 from dashboard.platform.provided import Provided
 from dashboard.turns.models import Turn
 
@@ -32,7 +33,7 @@ COLUMNS: Mapping[str, str] = {
 WORDS = frozenset({"ended", "limit", "raw", "failed", "model"})
 NANO = 10**9
 #: Of a turn, what its price is made of.
-PRICED_BY = ("id", "input_tokens", "output_tokens", "tokens_estimated", "base_snapshot")
+PRICED_BY = ("id", "model", "input_tokens", "output_tokens", "tokens_estimated", "base_snapshot")
 
 #: What a turn is sorted by as words. The number comes first in either direction: 0 where the words are known.
 Place = tuple[int, str]
@@ -104,8 +105,10 @@ def _values(ids: list[UUID], name: str) -> Mapping[UUID, Any]:
         return {turn: (0, words) for turn, words in end_orders(turns).items()}
     from dashboard.turns.prices.selectors import prices_of
 
-    prices = prices_of(turns.only(*PRICED_BY))
-    return {turn: (0, int(price.dollars * NANO)) if price else None for turn, price in prices.items()}
+    rows = list(turns.only(*PRICED_BY))
+    free = {turn.id: (0, 0) for turn in rows if is_simulated(turn.model)}
+    prices = prices_of(turn for turn in rows if turn.id not in free)
+    return free | {turn: (0, int(price.dollars * NANO)) if price else None for turn, price in prices.items()}
 
 
 def beside(found: list[Entry], place: SortedPlace | None, sort: str) -> list[Entry]:

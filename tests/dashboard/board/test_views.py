@@ -78,6 +78,18 @@ def test_the_board_shows_each_metric_of_the_period(browser: Client):
     assert len(found.ids) == len(set(found.ids))
 
 
+@pytest.mark.django_db
+def test_turns_without_a_stop_reason_are_a_part_of_the_chart_that_leads_to_them(browser: Client):
+    some_turns()
+    make_turn(timezone.now() - timedelta(days=1), status="running")
+    brought_up_to_date()
+    shown = chart(page(browser, "/metrics-board"), "turns")
+    assert "no stop reason" in shown
+    (link,) = set(re.findall(r'href="(/\?[^"]*not_model_stop_reason[^"]*)"', shown))
+    turns = browser.get("/api/v1/turns" + unescape(link).removeprefix("/")).json()["items"]
+    assert [turn["model_stop_reason"] for turn in turns] == [None]
+
+
 @pytest.mark.parametrize(
     ("sums", "words"),
     [

@@ -131,17 +131,18 @@ def test_a_cursor_of_another_list_is_refused():
             page("-took", cursor)
 
 
-def test_what_a_turn_cost_sorts_too_and_a_price_that_is_not_known_is_last():
+def test_what_a_turn_cost_sorts_too_the_simulator_is_free_and_a_price_that_is_not_known_is_last():
     Turn.objects.all().delete()
-    dear, cheap, unknown = (make_turn(model=model, attempts=1) for model in ("gpt-4o", "gpt-4o", "nobody's"))
-    for turn, tokens in ((dear, 9_000), (cheap, 90), (unknown, 900)):
+    models = ("gpt-4o", "gpt-4o", "nobody's", "sim-essay")
+    dear, cheap, unknown, free = (make_turn(model=model, attempts=1) for model in models)
+    for turn, tokens in ((dear, 9_000), (cheap, 90), (unknown, 900), (free, 99_000)):
         Attempt.objects.create(
             turn_id=turn.id, index=1, kind="initial", iteration=1, provider="openai", model=turn.model, max_tokens=60,
             request_sha256="", request_url="https://api.openai.com/v1/chat/completions", started_at=timezone.now(),
             usage={"input_tokens": 10, "output_tokens": tokens},
         )  # fmt: skip
-    assert page("cost", limit=9).items == [cheap, dear, unknown]
-    assert page("-cost", limit=9).items == [dear, cheap, unknown]
+    assert page("cost", limit=9).items == [free, cheap, dear, unknown]
+    assert page("-cost", limit=9).items == [dear, cheap, free, unknown]
     assert page("-cost", page("-cost", limit=1).next, limit=1).items == [cheap]
 
 
