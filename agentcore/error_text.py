@@ -22,7 +22,9 @@ def failed(snapshot: Snapshot, end: Finish) -> str:
     if end.stop_reason is StopReason.RETRY_LIMIT and not no_retry_helps(snapshot):
         ran_out += f" (max_retries is {number(snapshot.error_policy.max_retries)})"
     kept = " The partial answer is kept." if snapshot.output_text else ""
-    message = end.error_message if end.sentence is None else end.sentence.whole(_by_setting(snapshot))
+    message = (
+        end.error_message if end.sentence is None else end.sentence.whole(_by_setting(snapshot, recorded_counts=True))
+    )
     return f"{ran_out}: {_closed(message or str(end.error_code))}{kept}"
 
 
@@ -94,12 +96,14 @@ def _tidied(sentence: StopSentence) -> StopSentence:
     return replace(sentence, after=f"{sentence.after[:-2]})") if ends_twice else sentence
 
 
-def reason_of_stop(snapshot: Snapshot) -> str:
+def reason_of_stop(snapshot: Snapshot, *, recorded_counts: bool = False) -> str:
     """Why the criterion that forbade did so. Of the error policy: how often what failed, and by which setting; or why
-    no retry would have helped."""
+    no retry would have helped. `recorded_counts`: see `evaluation_text`."""
     said = _forbade(snapshot)
     hopeless = said.bound == NO_RETRY and would_retry(said.context, snapshot)
-    return evaluation_text(said.to_dict(), snapshot) if hopeless else _by_setting(snapshot)
+    if hopeless:
+        return evaluation_text(said.to_dict(), snapshot)
+    return _by_setting(snapshot, recorded_counts=recorded_counts)
 
 
 def forbidding_reason(snapshot: Snapshot) -> str:
@@ -107,13 +111,13 @@ def forbidding_reason(snapshot: Snapshot) -> str:
     return snapshot.outcome.forbidding_reason() if snapshot.outcome else ""
 
 
-def _by_setting(snapshot: Snapshot) -> str:
+def _by_setting(snapshot: Snapshot, *, recorded_counts: bool = False) -> str:
     """The same, where the error policy is the cause even of an error that no retry would have healed: verdicts name its
     setting, and other words would be a new VERSION."""
     said = _forbade(snapshot)
     unresolved = snapshot.failure is not None and snapshot.failure.unresolved
     if said.criterion != "ErrorPolicyCriterion" or unresolved:
-        return evaluation_text(said.to_dict(), snapshot)
+        return evaluation_text(said.to_dict(), snapshot, recorded_counts=recorded_counts)
     key = f"on_{said.context['errorType']}_error"
     stops = getattr(snapshot.error_policy, key, None) is ErrorHandlingDecision.STOP
     setting = f"{key} set to stop" if stops else f"max_retries set to {number(said.context['maxRetries'])}"

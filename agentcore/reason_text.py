@@ -29,13 +29,18 @@ Json = Mapping[str, Any]  #: an evaluation, as `ContinuationEvaluation.to_dict` 
 _FORBID, _STOP, _ALLOW = "forbid", "stop", "allow"
 
 
-def evaluation_text(said: Json, snapshot: Snapshot | None, error: ProviderError | None = None) -> str:
+def evaluation_text(
+    said: Json, snapshot: Snapshot | None, error: ProviderError | None = None, *, recorded_counts: bool = False
+) -> str:
     """The reason of an evaluation. `snapshot`: the turn after it, None where it is not known; `error`: the error it was
-    asked about, where that is not the snapshot's."""
+    asked about, where that is not the snapshot's; `recorded_counts`: whether counts stand as they are recorded, without
+    a comma: a verdict that groups them would be a new VERSION."""
     failure = snapshot.failure if snapshot else None
     asked = error or (failure.provider if failure else None)
     made = _MADE.get(said["criterion"])
     text = made(said, snapshot, asked) if made else None
+    if text is None and snapshot is not None and not recorded_counts and said["criterion"] in _COUNTS:
+        text = _COUNTS[said["criterion"]](said["context"], snapshot)
     return str(said["reason"]) if text is None else text
 
 
@@ -69,17 +74,14 @@ def _truncation(said: Json, snapshot: Snapshot | None, _error: ProviderError | N
         return None
     if bound == "repetition":
         return _idle(snapshot)
-    if bound in _SPENT:
-        return _spent(snapshot, bound)
     return _observed(snapshot) if bound in APART else None
 
 
-_SPENT = frozenset({"budget_exhausted", "output_cap"})  #: bounds whose reasons count tokens or characters
-
-
-def _spent(snapshot: Snapshot, bound: str) -> str | None:
+def _spent(context: Json, snapshot: Snapshot) -> str | None:
     """How much of the total is used that a further call counts against."""
-    spent, limits = snapshot.spent, snapshot.limits
+    spent, limits, bound = snapshot.spent, snapshot.limits, context.get("bound")
+    if bound not in ("budget_exhausted", "output_cap"):
+        return None
     if bound == "output_cap":
         if snapshot.cut_at_cap:
             return f"the text was cut at {number(limits.max_total_output_chars)} characters"
@@ -93,9 +95,9 @@ def _spent(snapshot: Snapshot, bound: str) -> str | None:
     return f"{snapshot.about}{number(spent.total_tokens)} of {number(total_tokens)} tokens used"
 
 
-def _tokens(said: Json, snapshot: Snapshot | None, _error: ProviderError | None) -> str | None:
-    used, limit = said["context"].get("used"), said["context"].get("limit")
-    if snapshot is None or used is None:
+def _tokens(context: Json, snapshot: Snapshot) -> str | None:
+    used, limit = context.get("used"), context.get("limit")
+    if used is None:
         return None
     counted = f"{snapshot.about}{number(used)}"
     return f"{counted} tokens in and out; no limit" if limit is None else f"{counted} of {number(limit)} tokens"
@@ -193,8 +195,12 @@ _MADE: Mapping[str, Callable[[Json, Snapshot | None, ProviderError | None], str 
     "TruncationCriterion": _truncation,
     "EnvelopeCriterion": _envelope,
     "StepsLimit": _steps,
-    "TokenUsageLimit": _tokens,
     "FinishReasonCheck": _final,
     "ErrorPolicyCriterion": _errors,
     "ToolCallPresenceCheck": _calls,
+}
+#: Reasons that count tokens or characters.
+_COUNTS: Mapping[str, Callable[[Json, Snapshot], str | None]] = {
+    "TruncationCriterion": _spent,
+    "TokenUsageLimit": _tokens,
 }

@@ -148,7 +148,7 @@ def _forbidden(snapshot: Snapshot, end: Finish) -> Verdict:
     if by not in LIMIT_OF:
         told = end.error_message or _happened(end, forbidding_reason(snapshot))
         return Verdict("Stopped", f" by {by}: {told}")
-    told = end.error_message or _happened(end, reason_of_stop(snapshot))
+    told = end.error_message or _happened(end, reason_of_stop(snapshot, recorded_counts=True))
     return Verdict("Stopped", f" at {LIMIT_OF[by]}: {told}", *would_continue(snapshot, Raise(LIMIT_OF[by])))
 
 

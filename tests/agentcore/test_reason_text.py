@@ -13,6 +13,7 @@ from agentcore.errors import ErrorType
 from agentcore.reason_text import evaluation_text
 from agentcore.replay import fold, verify
 from agentcore.resource import no_retry_helps, resource_of
+from agentcore.verdict import verdict
 from agentcore.why.derivation import derive
 from agentcore.why.transition_case import cases_of
 from agentcore.why.transition_text import transition_text
@@ -186,3 +187,9 @@ def test_an_interrupted_turn_says_that_its_answer_is_kept():
 def test_a_judgement_of_which_only_the_sentence_is_known_is_shown_by_it():
     said = {"criterion": "TruncationCriterion", "decision": "forbid", "reason": "2 cut answers running", "context": {}}
     assert evaluation_text(said, None) == "2 cut answers running"
+
+
+def test_a_verdict_keeps_the_counts_as_they_are_recorded_which_verify_compares():
+    story = play(called(call(), tokens=2_000), max_total_tokens=1_500)
+    assert notice_text(story.snapshot).startswith("This answer is incomplete: 2,010 of 1,500 tokens;")
+    assert "2010 of 1500 tokens; these tool calls did not run: calculator." in verdict(story.snapshot)
