@@ -69,7 +69,7 @@ FIGURES: tuple[Kind, ...] = (
     Kind("continuations", lambda m: m.turn.continuations),
     Kind("tool repairs", lambda m: m.turn.tool_repairs),
     Kind("envelope retries", lambda m: m.turn.envelope_retries),
-    Kind("tokens in", lambda m: m.turn.input_tokens, estimated=lambda m: m.turn.tokens_estimated),
+    Kind("input tokens", lambda m: m.turn.input_tokens, estimated=lambda m: m.turn.tokens_estimated),
     Kind("output tokens", lambda m: m.turn.output_tokens, estimated=lambda m: m.turn.tokens_estimated),
     Kind(
         "price",

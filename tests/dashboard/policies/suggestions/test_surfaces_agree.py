@@ -123,7 +123,7 @@ def test_a_what_if_at_the_value_says_the_same_or_what_else_tells_it(browser: Cli
     imagined = replayed(browser, turn, mode="what_if", overrides=said["overrides"])
     (calls,) = re.findall(r"<dt>Calls</dt><dd>(\d+)", html)
     assert imagined["attempts"] == int(calls)
-    assert imagined["output_tokens"] == 0 or "<dt>Tokens in</dt><dd>≈ 0<" not in html, "what was read is not known"
+    assert imagined["output_tokens"] == 0 or "<dt>Input tokens</dt><dd>≈ 0<" not in html, "what was read is not known"
     assert not re.search(r"knows the first 0 tokens|Call 1 \(\w+, iteration 1\) was never made", html)
     if said["limit"] != "max_retries":
         point = {"begin": said["value"], "end": said["value"], "limit": said["limit"]}
