@@ -11,12 +11,12 @@ from typing import Any
 
 from agentcore.argument_validation import strict, unchecked
 from agentcore.criteria.envelope_retries import EnvelopeCriterion
-from agentcore.criteria.evaluation import ContinuationDecision, ContinuationEvaluation
 from agentcore.criteria.incomplete_answers import NO_RETRY, TruncationCriterion, names_bounds
 from agentcore.error_policy import ErrorContext, ErrorHandlingDecision, ErrorPolicy
-from agentcore.machine.snapshot import Snapshot
-from agentcore.machine.states import State
+from agentcore.evaluation import ContinuationDecision, ContinuationEvaluation
 from agentcore.reasons import NormalizedStopReason, StopReason
+from agentcore.snapshot import Snapshot
+from agentcore.states import State
 from agentcore.values import replace, settle
 
 FORBID, ALLOW = ContinuationDecision.FORBID, ContinuationDecision.ALLOW

@@ -4,10 +4,10 @@ from agentcore.continuation_merge import join
 from agentcore.envelope import EnvelopeFault, EnvelopeReading, read_envelope
 from agentcore.machine.accounting import joining
 from agentcore.machine.classify import word_of
-from agentcore.machine.snapshot import Snapshot
 from agentcore.messages import ChatResponse
 from agentcore.policy import EnvelopeRules, Policy, RecoveryPath
 from agentcore.reasons import NormalizedStopReason
+from agentcore.snapshot import Snapshot
 from agentcore.values import replace
 
 _NEVER_CLEAN = (

@@ -10,11 +10,11 @@ from typing import Any
 from agentcore.criteria.builtin import built_in
 from agentcore.errors import CoreError
 from agentcore.events import Setup, Started
-from agentcore.machine.snapshot import Snapshot
 from agentcore.policy import Policy, Validator
 from agentcore.replay.recorded_judgement import NotHere
 from agentcore.replay.recording import Record
 from agentcore.schema import jsonschema_rs_validator
+from agentcore.snapshot import Snapshot
 from agentcore.values import replace
 
 _GIVE = "give it with recording_from_json(…, like=…)"

@@ -4,11 +4,11 @@ from collections.abc import Mapping, Sequence
 
 from agentcore.continuation_merge import seam
 from agentcore.machine.accounting import joining
-from agentcore.machine.answer import Segment
-from agentcore.machine.snapshot import Snapshot
 from agentcore.reasons import NormalizedStopReason
 from agentcore.replay.answer_tape import Tape, tape_of
 from agentcore.replay.recorded_calls import Heard
+from agentcore.snapshot import Snapshot
+from agentcore.snapshot_parts import Segment
 from agentcore.values import replace
 
 _BLOCKED = NormalizedStopReason.SAFETY_BLOCKED

@@ -12,11 +12,11 @@ from agentcore import serial
 from agentcore.argument_validation import door, required, shown
 from agentcore.errors import RecordingError
 from agentcore.json_values import foreign
-from agentcore.machine.snapshot import Snapshot
 from agentcore.policy import Policy
 from agentcore.replay.certainty import Assumption, Certainty
 from agentcore.replay.external_judges import completed, outside_in, outside_of
 from agentcore.replay.recording import Provenance, Record, Recording
+from agentcore.snapshot import Snapshot
 from agentcore.type_check import misfits
 from agentcore.version import VERSION
 

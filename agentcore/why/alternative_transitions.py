@@ -3,8 +3,8 @@
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from agentcore.machine.states import TRANSITIONS, State, Trigger
 from agentcore.replay.record_spans import Span
+from agentcore.states import TRANSITIONS, State, Trigger
 from agentcore.why.guards import GUARDS
 from agentcore.why.transition_case import Case, cases_of
 

@@ -9,11 +9,11 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from agentcore.machine.states import State
 from agentcore.reason_text import evaluation_text
 from agentcore.replay.record_spans import Span, fold
 from agentcore.replay.recording import Recording
 from agentcore.resource import no_retry_helps, resource_in
+from agentcore.states import State
 from agentcore.why.evidence import clauses_of, evaluations_of, inputs_of, model_input, unjudged_inputs
 from agentcore.why.max_tokens_claim import claim_of
 from agentcore.why.transition_case import Case, case_of

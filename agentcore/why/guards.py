@@ -7,7 +7,7 @@ condition held, whether or not an earlier one was taken instead; None where the 
 from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
-from agentcore.machine.states import State, Trigger
+from agentcore.states import State, Trigger
 from agentcore.why import evaluate_error_guards, evaluate_stop_guards, pending_guards
 from agentcore.why.guard_status import Stand
 from agentcore.why.transition_case import Case

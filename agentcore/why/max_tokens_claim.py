@@ -3,10 +3,10 @@
 from collections.abc import Iterator
 
 from agentcore.events import ModelResponded
-from agentcore.machine.spent import Spent
 from agentcore.number_format import count, number
 from agentcore.replay.certainty import Certainty
 from agentcore.replay.record_spans import Span
+from agentcore.snapshot_parts import Spent
 from agentcore.sufficient_max_tokens import END_AT_MOST, enough_for_one_call, writes_on
 from agentcore.why.tree import Fact, Kind, Node
 

@@ -6,12 +6,12 @@ from typing import Any
 
 from agentcore.errors import ProviderError
 from agentcore.events import ModelFailed, ModelResponded
-from agentcore.machine.call import Call
 from agentcore.machine.classify import response_error
-from agentcore.machine.snapshot import Snapshot
-from agentcore.machine.states import DECIDING, State, Trigger
 from agentcore.messages import ChatResponse
 from agentcore.replay.record_spans import Span
+from agentcore.snapshot import Snapshot
+from agentcore.snapshot_parts import Call
+from agentcore.states import DECIDING, State, Trigger
 from agentcore.values import replace
 
 Json = Mapping[str, Any]  #: as it is stored

@@ -7,8 +7,8 @@ from typing import Any
 
 from django.core.exceptions import ValidationError
 
-from agentcore.machine.states import TERMINAL, State
 from agentcore.replay import Assumption, Certainty, Recording, first_divergence
+from agentcore.states import TERMINAL, State
 from agentcore.values import replace
 from dashboard.live.services import OVERRIDES
 from dashboard.replay.divergence_text import parting_words, reach_words

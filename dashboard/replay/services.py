@@ -7,11 +7,11 @@ from typing import Any
 
 from django.core.exceptions import ValidationError
 
-from agentcore.machine.snapshot import Snapshot
-from agentcore.machine.states import CALLS, State
 from agentcore.policy import Policy
 from agentcore.replay import Certainty, Experience, Recording, Verification, fold, what_if
 from agentcore.replay import WhatIf as Imagined
+from agentcore.snapshot import Snapshot
+from agentcore.states import CALLS, State
 from agentcore.verdict import verdict_of
 from dashboard.agents.criteria import criteria_faults
 from dashboard.agents.policies import overridden

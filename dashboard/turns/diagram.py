@@ -3,7 +3,7 @@ who decides at the right, beside its partner. Drawn from the transition table (s
 
 from dataclasses import dataclass
 
-from agentcore.machine.states import TRANSITIONS, State
+from agentcore.states import TRANSITIONS, State
 from dashboard.turns.diagram_layout import BOX_HEIGHT, BOX_WIDTH, HEIGHT, LEFT, PLACES, WIDTH, lines
 from dashboard.turns.moments import Moment
 

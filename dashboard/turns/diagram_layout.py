@@ -7,7 +7,7 @@ a lane, like trains into a station. Lengths are SVG units.
 from collections.abc import Mapping
 from functools import cache
 
-from agentcore.machine.states import CALLS, TRANSITIONS, State
+from agentcore.states import CALLS, TRANSITIONS, State
 
 BOX_WIDTH, BOX_HEIGHT, PITCH = 112, 30, 45
 TOP, MARGIN_LEFT, GUTTER, MARGIN_RIGHT = 8, 28, 74, 36

@@ -11,11 +11,11 @@ from uuid import UUID
 from agentcore import serial
 from agentcore.errors import DecodeError
 from agentcore.machine.advance import Step, advance
-from agentcore.machine.snapshot import Snapshot
 from agentcore.messages import ChatResponse
 from agentcore.policy import Policy
 from agentcore.providers import UnknownProviderError, get_provider
 from agentcore.replay import Record, Recording, as_judged
+from agentcore.snapshot import Snapshot
 from dashboard.agents.policies import stored_policy
 from dashboard.turns import models, nodes
 from dashboard.turns.projection import failed_by, project

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
-from agentcore.machine.states import State
+from agentcore.states import State
 from agentcore.why import Road
 from dashboard.turns.glossary import CRITERIA
 from dashboard.turns.meters import Meter

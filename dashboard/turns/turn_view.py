@@ -4,10 +4,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from agentcore.error_text import error_text, notice_text
-from agentcore.machine.snapshot import Snapshot
-from agentcore.machine.states import CALLS, DECIDING, Trigger
 from agentcore.reasons import TurnStatus
 from agentcore.replay import Recording, beginning, fold
+from agentcore.snapshot import Snapshot
+from agentcore.states import CALLS, DECIDING, Trigger
 from agentcore.why import Derivation, derive
 from dashboard.turns import history
 from dashboard.turns.diagram import Diagram, diagram_of

@@ -2,9 +2,9 @@
 
 from dataclasses import dataclass
 
-from agentcore.machine.snapshot import Snapshot
-from agentcore.remedy_text import RE_RUN
+from agentcore.remedies import RE_RUN
 from agentcore.resource import out_of_time
+from agentcore.snapshot import Snapshot
 from agentcore.truncation_text import EATEN
 from agentcore.verdict import verdict_of
 from dashboard.turns.reason_looks import reason_label

@@ -8,20 +8,19 @@ from collections.abc import Mapping
 from typing import Any
 
 from agentcore.commands import Observation, StopSentence
+from agentcore.continuation_outcome import ContinuationOutcome
 from agentcore.criteria.envelope_retries import envelope_bound
-from agentcore.criteria.outcome import ContinuationOutcome
 from agentcore.envelope import EnvelopeFault, EnvelopeReading, corrective_fragment
 from agentcore.machine import finish
-from agentcore.machine.answer import Answer, Segment
-from agentcore.machine.call import Call
 from agentcore.machine.classify import word_of
 from agentcore.machine.judgement import Judgement, evaluate
-from agentcore.machine.snapshot import Snapshot
-from agentcore.machine.states import State, Trigger
 from agentcore.machine.structured_answer import read_answer
 from agentcore.messages import ChatResponse
 from agentcore.policy import Policy, RecoveryPath
 from agentcore.reasons import AttemptKind, NormalizedStopReason, StopReason, TurnStatus
+from agentcore.snapshot import Snapshot
+from agentcore.snapshot_parts import Answer, Call, Segment
+from agentcore.states import State, Trigger
 from agentcore.values import replace
 
 _CODES = {

@@ -13,10 +13,10 @@ from django.core.exceptions import ValidationError
 
 from agentcore import serial
 from agentcore.events import OperatorActed
-from agentcore.machine.snapshot import Snapshot
 from agentcore.policy import Policy
 from agentcore.reasons import TurnStatus
 from agentcore.replay import Certainty, Recording, WhatIf, beginning, fold, fork
+from agentcore.snapshot import Snapshot
 from agentcore.values import replace
 from dashboard.agents.criteria import criteria_faults
 from dashboard.agents.observe_policy import was_watched

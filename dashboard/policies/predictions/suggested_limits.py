@@ -6,10 +6,10 @@ from typing import Any
 
 from agentcore.error_policy import ErrorHandlingDecision
 from agentcore.events import Event, ModelFailed, ModelResponded
-from agentcore.machine.snapshot import Snapshot
 from agentcore.reasons import TurnStatus
 from agentcore.replay import Certainty, fold
 from agentcore.resource import no_retry_helps
+from agentcore.snapshot import Snapshot
 from dashboard.policies.predictions.endings import Ending
 from dashboard.policies.predictions.models import Prediction
 from dashboard.policies.suggestions.relatives import flat, settings_changed

@@ -7,9 +7,9 @@ from typing import Any
 
 from django.core.exceptions import ValidationError
 
-from agentcore.machine.snapshot import Snapshot
 from agentcore.messages import TokenUsage
 from agentcore.replay import Certainty, Recording, fold
+from agentcore.snapshot import Snapshot
 from agentcore.sufficient_max_tokens import enough_for_one_call
 from agentcore.values import replace
 from dashboard.policies.backtests.answer_lengths import ENOUGH

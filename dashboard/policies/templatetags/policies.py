@@ -12,8 +12,8 @@ from urllib.parse import urlencode
 from django import template
 from django.urls import reverse
 
-from agentcore.machine.snapshot import Snapshot
 from agentcore.remedies import limits_spent
+from agentcore.snapshot import Snapshot
 from agentcore.why import Derivation, Kind, Node
 from dashboard.agents.models import Agent
 from dashboard.agents.policy_resolution import KEEP_RAW_DAYS

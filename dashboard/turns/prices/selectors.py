@@ -13,10 +13,10 @@ import structlog
 
 from agentcore.errors import CoreError
 from agentcore.events import Event, ModelResponded
-from agentcore.machine.snapshot import Snapshot
-from agentcore.machine.spent import Spent
 from agentcore.messages import TokenUsage
 from agentcore.replay import Recording
+from agentcore.snapshot import Snapshot
+from agentcore.snapshot_parts import Spent
 from dashboard.turns.attempt_reader import first_attempt
 from dashboard.turns.history import base_snapshot_of
 from dashboard.turns.models import Attempt, Turn

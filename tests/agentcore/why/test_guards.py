@@ -2,8 +2,8 @@
 
 import pytest
 
-from agentcore.machine.states import DECIDING, TRANSITIONS
 from agentcore.replay import fold
+from agentcore.states import DECIDING, TRANSITIONS
 from agentcore.why.guards import GUARDS
 from agentcore.why.transition_case import Case, cases_of
 from tests.agentcore.machine.stories import STORIES

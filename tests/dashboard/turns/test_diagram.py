@@ -3,8 +3,8 @@ from itertools import combinations
 
 import pytest
 
-from agentcore.machine.states import TRANSITIONS, State
 from agentcore.replay import fold
+from agentcore.states import TRANSITIONS, State
 from dashboard.turns.diagram import diagram_of
 from dashboard.turns.diagram_layout import BOX_HEIGHT, BOX_WIDTH, HEIGHT, PITCH, PLACES, WIDTH
 from dashboard.turns.moments import moments_of
