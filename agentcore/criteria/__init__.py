@@ -10,5 +10,4 @@ builtin             the criteria of every turn: steps, tokens, time, finish reas
                     `ResponseContentCheck`, which a policy may name
 incomplete_answers  whether a cut answer is continued, and a broken tool call repaired
 envelope_retries    whether a structured answer is requested again
-content             what a text must have to be enough, for `ResponseContentCheck`
 """

@@ -2,6 +2,8 @@
 
 Each reads a `Snapshot` and nothing else, so an operator's changed limits count from the next judgement on; and says the
 same whenever it is asked. So `decide` is asked at once, and `explain`, which puts it into words, when somebody reads.
+
+`ResponseContentCheck` asks what an answer's text must have to be enough.
 """
 
 from collections.abc import Callable
@@ -240,3 +242,22 @@ def built_in(finish_reasons: tuple[NormalizedStopReason, ...], max_retry_after: 
         unchecked(ErrorPolicyCriterion)(max_retry_after=max_retry_after),
         ToolCallPresenceCheck(),
     )
+
+
+@strict()
+@dataclass(frozen=True, slots=True)
+class WantsMore:
+    """Finds a text not enough while it has less than `min_chars` characters or lacks one of `must_contain`.
+
+    Case does not count. No patterns: a text of a model's own must not decide how long a judgement takes.
+    """
+
+    min_chars: int = 0
+    must_contain: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        settle(self, must_contain=tuple)
+
+    def __call__(self, text: str) -> bool:
+        folded = text.casefold()
+        return len(text) < self.min_chars or any(wanted.casefold() not in folded for wanted in self.must_contain)

@@ -11,11 +11,10 @@ from agentcore.machine.accounting import rule_of
 from agentcore.machine.advance import settle
 from agentcore.messages import ChatResponse, TokenUsage, ToolCall
 from agentcore.reasons import NormalizedStopReason
-from agentcore.replay.answer_tape import Tape, spoken_tokens
+from agentcore.replay.answer_tape import Tape, recorded_tapes, spoken_tokens, unrepeated_tapes
 from agentcore.replay.recorded_calls import Heard, Listener, told_apart
 from agentcore.replay.recorded_judgement import as_judged
 from agentcore.replay.recorded_operators import Acts
-from agentcore.replay.recorded_tapes import recorded_tapes, unrepeated_tapes
 from agentcore.replay.recording import Recording
 from agentcore.snapshot import Snapshot
 from agentcore.snapshot_parts import Segment

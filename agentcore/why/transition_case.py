@@ -1,8 +1,11 @@
-"""One transition with its context: the state it left, the evaluations there, and what is known of the answer."""
+"""One transition with its context: the state it left, the evaluations there, and what is known of the answer.
+
+How a guard stood when it was asked.
+"""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 from agentcore.errors import ProviderError
 from agentcore.events import ModelFailed, ModelResponded
@@ -117,3 +120,12 @@ def _error(span: Span, response: ChatResponse | None) -> ProviderError | None:
     if failure is not None and failure.provider is not None and not isinstance(event, ModelResponded):
         return failure.provider
     return response_error(response) if response is not None else None
+
+
+class Stand(NamedTuple):
+    """`open`: its condition held; None where that is not recorded. `miss`: how it stood, in words; `counted`: by a
+    limit, so that a number says how near it was."""
+
+    open: bool | None
+    miss: str
+    counted: bool = False

@@ -14,8 +14,7 @@ from django.conf import settings
 from django.core.exceptions import ValidationError
 
 from agentcore.continuation_outcome import ContinuationCriteria, Criterion
-from agentcore.criteria.builtin import ResponseContentCheck, built_in
-from agentcore.criteria.content import WantsMore
+from agentcore.criteria.builtin import ResponseContentCheck, WantsMore, built_in
 from agentcore.evaluation import ContinuationDecision, ContinuationEvaluation
 from agentcore.policy import CriterionSpec, Policy
 from agentcore.reasons import StopReason

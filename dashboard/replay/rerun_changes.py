@@ -10,7 +10,7 @@ from django.core.exceptions import ValidationError
 from agentcore.events import Setup, ToolResult
 from agentcore.messages import Message, Role
 from agentcore.providers import get_provider
-from agentcore.providers.wire.continuation_messages import FIRST_CALL, HEADERS, SETTINGS
+from agentcore.providers.wire.request_messages import FIRST_CALL, HEADERS, SETTINGS
 from agentcore.providers.wire.untrusted_json import mapping
 from agentcore.snapshot import Snapshot
 from agentcore.states import State
