@@ -21,11 +21,11 @@ from dashboard.replay.experience import experience_of
 from dashboard.turns.api_serializers import what_if_json
 from dashboard.turns.certainty_text import ending_in_words, if_high, if_low, why_in_words
 from dashboard.turns.evidence import Fault
-from dashboard.turns.held_time import held_seconds
 from dashboard.turns.history import recording_of
 from dashboard.turns.models import UNFINISHED, Turn
 from dashboard.turns.projection import failed_by, project, undecided
 from dashboard.turns.seals.seal_check import turn_faults
+from dashboard.turns.time_breakdown import held_seconds
 from dashboard.turns.verification import diverging, verification_of
 
 

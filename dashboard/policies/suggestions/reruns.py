@@ -12,7 +12,7 @@ from dashboard.policies.suggestions.exhausted_limits import ExhaustedLimit
 from dashboard.policies.suggestions.relatives import relatives_of, settings_changed
 from dashboard.policies.suggestions.suggestion import Goal
 from dashboard.replay.endings import was_changed
-from dashboard.turns.attempt_reader import attempts_read
+from dashboard.turns.history import attempts_read
 from dashboard.turns.models import UNFINISHED, Attempt, Record, Turn
 from dashboard.turns.read_ahead import read_ahead
 from dashboard.turns.record_reader import acts_of

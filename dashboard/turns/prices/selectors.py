@@ -17,8 +17,7 @@ from agentcore.messages import TokenUsage
 from agentcore.replay import Recording
 from agentcore.snapshot import Snapshot
 from agentcore.snapshot_parts import Spent
-from dashboard.turns.attempt_reader import first_attempt
-from dashboard.turns.history import base_snapshot_of
+from dashboard.turns.history import base_snapshot_of, first_attempt
 from dashboard.turns.models import Attempt, Turn
 from dashboard.turns.prices.rates import Price, Rate, priced, rate_of
 from dashboard.turns.shared_values import UNREADABLE

@@ -5,8 +5,7 @@ import pytest
 
 from agentcore.replay import fold
 from agentcore.states import TRANSITIONS, State
-from dashboard.turns.diagram import diagram_of
-from dashboard.turns.diagram_layout import BOX_HEIGHT, BOX_WIDTH, HEIGHT, PITCH, PLACES, WIDTH
+from dashboard.turns.diagram import BOX_HEIGHT, BOX_WIDTH, HEIGHT, PITCH, PLACES, WIDTH, diagram_of
 from dashboard.turns.moments import moments_of
 from tests.dashboard.turns.histories import cut_twice
 from tests.together import together
