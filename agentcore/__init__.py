@@ -8,8 +8,12 @@ exactly one command results. Nothing here reads a clock, a socket, the environme
 reasons, errors, messages       the values that all other modules use
 events, commands                what goes into the machine, what comes out of it
 policy, error_policy            the limits of a turn, and how its errors are handled
-criteria                        rules for continuing a turn, and how their results are combined
-machine                         the transition table, the snapshot, one module for each deciding state, the reducer
+states                          the transition table: what may follow what
+snapshot                        all a turn knows between two events; `snapshot_parts` has the values in it
+criteria                        rules for continuing a turn
+evaluation                      one criterion's answer, with its reason
+continuation_outcome            the answers of all criteria, and how they are combined
+machine                         the reducer, with one module for each deciding state
 providers                       codecs: encode a `ChatRequest` for a vendor's API, decode its bytes to a `ChatResponse`
 replay                          verify a recording, evaluate a what-if of it, fork it
 continuation_merge, overlaps    joining the parts of a truncated answer, without repeated text
@@ -18,7 +22,7 @@ lint                            signs that an answer was truncated although its 
 resource                        the limit that ran out
 verdict                         the sentence that says why a turn ended; `truncation_text` and `error_text` have its
                                 phrases
-remedies                        the limits that would have to be raised; `remedy_text` words them
+remedies                        the limits that would have to be raised, and the words for them
 sufficient_max_tokens           when a verdict may name a value for `max_tokens`
 why                             the evidence of the verdict as a tree, down to the provider's own stop reason; and
                                 the other possible transitions at each step
@@ -29,12 +33,7 @@ type_check, json_values         whether a value matches its annotations, or cons
 
 from agentcore.commands import CallModel, Command, Finish, Hold, Observation, RunTools, Wait
 from agentcore.continuation_merge import Merge, merge_continuation
-from agentcore.criteria import (
-    ContinuationCriteria,
-    ContinuationDecision,
-    ContinuationEvaluation,
-    ContinuationOutcome,
-)
+from agentcore.continuation_outcome import ContinuationCriteria, ContinuationOutcome
 from agentcore.error_policy import ErrorContext, ErrorHandlingDecision, ErrorPolicy
 from agentcore.errors import (
     CoreError,
@@ -45,6 +44,7 @@ from agentcore.errors import (
     RecordingError,
     WrongInput,
 )
+from agentcore.evaluation import ContinuationDecision, ContinuationEvaluation
 from agentcore.events import (
     Approvals,
     Breakpoint,
@@ -65,8 +65,6 @@ from agentcore.events import (
 )
 from agentcore.machine.advance import Step, Transition, advance
 from agentcore.machine.error_context import AgentErrorContextResolver
-from agentcore.machine.snapshot import Snapshot
-from agentcore.machine.states import State, Trigger
 from agentcore.messages import ChatRequest, ChatResponse, Message, Role, TokenUsage, ToolCall, ToolSpec
 from agentcore.policy import Limits, Policy
 from agentcore.reasons import AttemptKind, NormalizedStopReason, StopReason, TurnStatus
@@ -84,6 +82,8 @@ from agentcore.replay import (
     what_if,
 )
 from agentcore.schema import jsonschema_rs_validator
+from agentcore.snapshot import Snapshot
+from agentcore.states import State, Trigger
 from agentcore.verdict import verdict
 from agentcore.version import VERSION
 

@@ -1,16 +1,44 @@
-"""The verdict of a completed turn: in how many calls it completed, and which cap would have made it one."""
+"""The parts of a verdict; and the verdict of a completed turn: in how many calls it completed, and which cap would have
+made it one."""
+
+from dataclasses import dataclass
 
 from agentcore.commands import Finish
-from agentcore.machine.snapshot import Snapshot
 from agentcore.number_format import count, number
 from agentcore.reasons import NormalizedStopReason
+from agentcore.remedies import RE_RUN
+from agentcore.snapshot import Snapshot
 from agentcore.sufficient_max_tokens import enough_for_one_call
 from agentcore.truncation_text import where
 from agentcore.values import replace
-from agentcore.verdict_parts import Verdict
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """`lead` and `rest` say what happened, in one text; `lead` is what pages colour, and may be empty. `helps` says
+    what would have helped, as far as the recording tells; empty where nothing is to be said."""
+
+    lead: str
+    rest: str
+    helps: str = ""
+    rerun: bool = False  #: only a live re-run shows more; the whole text says so at its end
+
+    @property
+    def happened(self) -> str:
+        """What happened, without what would have helped."""
+        return f"{self.lead}{self.rest}"
+
+    @property
+    def advice(self) -> str:
+        """What would have helped, and to re-run where only that shows more."""
+        return f"{self.helps} {RE_RUN if self.rerun else ''}".strip()
+
+    def __str__(self) -> str:
+        return f"{self.happened} {self.advice}".rstrip()
 
 
 def completed(snapshot: Snapshot, end: Finish) -> Verdict:
+    """What is said of a turn that completed: whole, in several calls, or with tool calls that were passed on."""
     if end.calls and snapshot.model_stop_reason == NormalizedStopReason.MAX_TOKENS:
         by = f"{where(snapshot)}," if snapshot.cut_below_cap else "by max_tokens"
         calls = count(snapshot.spent.attempts, "call")

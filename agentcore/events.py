@@ -7,9 +7,9 @@ from typing import Any
 
 from agentcore.argument_validation import strict
 from agentcore.errors import ErrorType, ProviderError
-from agentcore.machine.states import State, Trigger
 from agentcore.messages import ChatResponse, Message, ToolSpec
 from agentcore.reasons import NormalizedStopReason
+from agentcore.states import State, Trigger
 from agentcore.values import quickly_made, replace, settle
 
 

@@ -6,7 +6,7 @@ from enum import StrEnum
 from typing import Any
 
 from agentcore.argument_validation import strict
-from agentcore.criteria.outcome import Criterion
+from agentcore.continuation_outcome import Criterion
 from agentcore.error_policy import ErrorPolicy, ResolvesErrorContext
 from agentcore.reasons import NormalizedStopReason
 from agentcore.values import settle

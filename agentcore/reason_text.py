@@ -20,9 +20,9 @@ from agentcore.criteria.incomplete_answers import (
 from agentcore.envelope import EnvelopeFault
 from agentcore.error_policy import ErrorContext, ErrorHandlingDecision
 from agentcore.errors import ErrorType, ProviderError
-from agentcore.machine.snapshot import Snapshot
 from agentcore.number_format import number
 from agentcore.resource import bound_of
+from agentcore.snapshot import Snapshot
 
 Json = Mapping[str, Any]  #: an evaluation, as `ContinuationEvaluation.to_dict` writes it
 

@@ -6,11 +6,11 @@ Told by the last judgement: by the criterion that settled it, and the numbers it
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from agentcore.continuation_outcome import ContinuationOutcome
 from agentcore.criteria.incomplete_answers import APART, MAX_TOKENS, NO_RETRY
-from agentcore.criteria.outcome import ContinuationOutcome
 from agentcore.errors import ErrorType
-from agentcore.machine.snapshot import Snapshot
 from agentcore.reasons import NormalizedStopReason, StopReason
+from agentcore.snapshot import Snapshot
 
 Json = Mapping[str, Any]  #: an outcome, as `ContinuationOutcome.to_dict` writes it
 

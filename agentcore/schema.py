@@ -1,4 +1,5 @@
-"""A ready JSON Schema validator for `Policy.validate`, for programs that have the package `jsonschema-rs`.
+"""A ready JSON Schema validator for `Policy.validate`, for programs that have the package `jsonschema-rs`; and what is
+checked of a schema before it is compiled.
 
 The package is imported when the validator is made, so the core itself does not need it.
 """
@@ -12,9 +13,61 @@ from typing import Any
 from agentcore.argument_validation import CoreError, WrongInput, door
 from agentcore.json_values import is_json
 from agentcore.policy import Validator, Violation
-from agentcore.schema_cost import steps
-from agentcore.schema_size import BACKTRACKS, Sizes
-from agentcore.schema_unfolding import check_before_compiling
+from agentcore.schema_cost import AGAIN, Names, beside, steps
+from agentcore.schema_size import BACKTRACKS, Sizes, TooMuchWork, Walk, check, parts_of, walked
+
+MOST_UNFOLDED = 5_000  #: subschemas that are written out, of which each takes some 10 to 50 µs and 4 KB
+UNFOLDED = (
+    f"The subschemas beside unevaluatedProperties and unevaluatedItems may be at most {MOST_UNFOLDED:,}, each counted "
+    "as often as references lead to it, and may not lead back to themselves. Refer to fewer, or leave out unevaluated…."
+)
+
+
+def check_before_compiling(schema: Any) -> None:
+    """Raises `TooMuchWork` for a schema that would take too long, or too much memory, to compile."""
+    check(schema)
+    if any(map(_is_asking, parts_of(schema))):
+        _Unfolding(schema).check()
+
+
+def _is_asking(part: Any) -> bool:
+    return isinstance(part, Mapping) and any(word in part for word in AGAIN)
+
+
+class _Unfolding:
+    """How often compiling a schema follows its references, counted before it is compiled.
+
+    For `unevaluatedProperties` and `unevaluatedItems` a validator needs to know what the subschemas beside them judge.
+    It writes these out anew for each of them, along every path of references: 20 subschemas that refer to the next one
+    twice are a million, and compiling cannot be stopped. All else is compiled once, however often it is referred to.
+    """
+
+    def __init__(self, schema: Any) -> None:
+        self._names = Names(schema)
+        self._known: dict[int, int] = {}
+
+    def check(self) -> None:
+        taken = 0
+        for part in filter(_is_asking, parts_of(self._names.root)):
+            known = self._known.get(id(part))
+            taken = _bounded(taken + (walked(self._unfolded(part)) if known is None else known))
+
+    def _unfolded(self, schema: Mapping[str, Any]) -> Walk:
+        """How many subschemas judge the same value, itself included."""
+        self._known[id(schema)] = MOST_UNFOLDED + 1  # for who leads back to it meanwhile
+        taken = 1
+        for part in beside(schema, self._names):
+            known = self._known.get(id(part)) if isinstance(part, Mapping) else 1
+            taken = _bounded(taken + ((yield self._unfolded(part)) if known is None else known))
+        self._known[id(schema)] = taken
+        return taken
+
+
+def _bounded(taken: int) -> int:
+    if taken > MOST_UNFOLDED:
+        raise TooMuchWork(UNFOLDED)
+    return taken
+
 
 MOST_BREACHES = 20  #: that are listed of one value
 #: Steps up to which all breaches are listed: the validator makes its whole list at once, 50 µs for each breach.

@@ -15,14 +15,14 @@ from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
 
 from agentcore.argument_validation import unchecked
 from agentcore.commands import CallModel, Command, Finish, Observation
-from agentcore.criteria.evaluation import ContinuationEvaluation
-from agentcore.criteria.outcome import ContinuationOutcome
+from agentcore.continuation_outcome import ContinuationOutcome
 from agentcore.errors import RecordingError
+from agentcore.evaluation import ContinuationEvaluation
 from agentcore.events import Event, Setup
 from agentcore.machine.advance import Transition
-from agentcore.machine.snapshot import Snapshot
 from agentcore.messages import ChatRequest, ToolSpec
 from agentcore.policy import Policy
+from agentcore.snapshot import Snapshot
 from agentcore.type_check import is_calculable, misfits
 from agentcore.values import replace
 

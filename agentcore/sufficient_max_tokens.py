@@ -1,8 +1,8 @@
 """Whether one larger call would certainly have been enough: when a verdict may name a value for max_tokens."""
 
-from agentcore.machine.snapshot import Snapshot
 from agentcore.prefill import ECHO, TRIMMING, goes_on_exactly
 from agentcore.reasons import AttemptKind, NormalizedStopReason
+from agentcore.snapshot import Snapshot
 
 #: Tokens that the end of an answer takes of the cap at most, without being reported: some servers count its mark, which
 #: may have three tokens, and some report two less than they count.

@@ -1,8 +1,8 @@
 """The phrases of a verdict about a cut answer: what cut it, and how much of its cap it had used."""
 
-from agentcore.machine.snapshot import Snapshot
 from agentcore.number_format import number
 from agentcore.reasons import AttemptKind, NormalizedStopReason
+from agentcore.snapshot import Snapshot
 from agentcore.sufficient_max_tokens import continued_at_the_cap
 from agentcore.truncation_cause import used_of, where_cut
 

@@ -7,17 +7,24 @@ from collections.abc import Callable, Mapping
 
 from agentcore.argument_validation import door, required
 from agentcore.commands import Finish
-from agentcore.completed_verdict import completed
+from agentcore.completed_verdict import Verdict, completed
 from agentcore.criteria.envelope_retries import no_cap_grows
 from agentcore.criteria.incomplete_answers import completion_spent
-from agentcore.error_text import error_text, failed, forbidding_reason, reason_of_stop, stop_text, stopped_in_time
-from agentcore.machine.snapshot import Snapshot
+from agentcore.error_text import (
+    Refuser,
+    error_text,
+    failed,
+    forbidding_reason,
+    reason_of_stop,
+    refuser_of,
+    stop_text,
+    stopped_in_time,
+)
 from agentcore.number_format import count, number, times
 from agentcore.reasons import TurnStatus
-from agentcore.refusal import Refuser, refuser_of
-from agentcore.remedies import Raise
-from agentcore.remedy_text import ENDS, sentence, would_be_told, would_continue, would_have_waited
+from agentcore.remedies import ENDS, Raise, sentence, would_be_told, would_continue, would_have_waited
 from agentcore.resource import LIMIT_OF, out_of_time
+from agentcore.snapshot import Snapshot
 from agentcore.truncation_text import (
     BY_MAX_TOKENS,
     BY_REASONING,
@@ -29,7 +36,6 @@ from agentcore.truncation_text import (
     tells_where,
     where,
 )
-from agentcore.verdict_parts import Verdict
 
 
 @door

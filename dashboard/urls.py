@@ -32,7 +32,7 @@ urlpatterns = [
     path("", include("dashboard.live.conversations.urls")),
     path("", include("dashboard.timeline.runs.urls")),
     path("", include("dashboard.replay.urls")),
-    path("", include("dashboard.policies.backtests.urls")),
+    path("", include("dashboard.policies.backtest_urls")),
     path("", include("dashboard.policies.predictions.urls")),
     path("", include("dashboard.policies.suggestions.urls")),
     path("", include("dashboard.tour.urls")),

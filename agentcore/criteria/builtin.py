@@ -2,6 +2,8 @@
 
 Each reads a `Snapshot` and nothing else, so an operator's changed limits count from the next judgement on; and says the
 same whenever it is asked. So `decide` is asked at once, and `explain`, which puts it into words, when somebody reads.
+
+`ResponseContentCheck` asks what an answer's text must have to be enough.
 """
 
 from collections.abc import Callable
@@ -11,12 +13,12 @@ from typing import Any
 
 from agentcore.argument_validation import strict, unchecked
 from agentcore.criteria.envelope_retries import EnvelopeCriterion
-from agentcore.criteria.evaluation import ContinuationDecision, ContinuationEvaluation
 from agentcore.criteria.incomplete_answers import NO_RETRY, TruncationCriterion, names_bounds
 from agentcore.error_policy import ErrorContext, ErrorHandlingDecision, ErrorPolicy
-from agentcore.machine.snapshot import Snapshot
-from agentcore.machine.states import State
+from agentcore.evaluation import ContinuationDecision, ContinuationEvaluation
 from agentcore.reasons import NormalizedStopReason, StopReason
+from agentcore.snapshot import Snapshot
+from agentcore.states import State
 from agentcore.values import replace, settle
 
 FORBID, ALLOW = ContinuationDecision.FORBID, ContinuationDecision.ALLOW
@@ -240,3 +242,22 @@ def built_in(finish_reasons: tuple[NormalizedStopReason, ...], max_retry_after: 
         unchecked(ErrorPolicyCriterion)(max_retry_after=max_retry_after),
         ToolCallPresenceCheck(),
     )
+
+
+@strict()
+@dataclass(frozen=True, slots=True)
+class WantsMore:
+    """Finds a text not enough while it has less than `min_chars` characters or lacks one of `must_contain`.
+
+    Case does not count. No patterns: a text of a model's own must not decide how long a judgement takes.
+    """
+
+    min_chars: int = 0
+    must_contain: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        settle(self, must_contain=tuple)
+
+    def __call__(self, text: str) -> bool:
+        folded = text.casefold()
+        return len(text) < self.min_chars or any(wanted.casefold() not in folded for wanted in self.must_contain)

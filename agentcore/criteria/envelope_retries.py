@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from agentcore.argument_validation import strict
-from agentcore.criteria.evaluation import ContinuationDecision, ContinuationEvaluation
 from agentcore.criteria.incomplete_answers import (
     CUT_BELOW_CAP,
     INVALID_ENVELOPE,
@@ -18,9 +17,10 @@ from agentcore.criteria.incomplete_answers import (
     of_call,
 )
 from agentcore.envelope import EnvelopeFault
-from agentcore.machine.snapshot import Snapshot
-from agentcore.machine.states import State
+from agentcore.evaluation import ContinuationDecision, ContinuationEvaluation
 from agentcore.reasons import NormalizedStopReason, StopReason
+from agentcore.snapshot import Snapshot
+from agentcore.states import State
 from agentcore.values import replace
 
 FORBID, ALLOW = ContinuationDecision.FORBID, ContinuationDecision.ALLOW

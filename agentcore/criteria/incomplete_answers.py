@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from agentcore.argument_validation import strict
-from agentcore.criteria.evaluation import ContinuationDecision, ContinuationEvaluation
 from agentcore.error_policy import ErrorHandlingDecision
-from agentcore.machine.snapshot import Snapshot
-from agentcore.machine.states import State
+from agentcore.evaluation import ContinuationDecision, ContinuationEvaluation
 from agentcore.messages import CallIssue
 from agentcore.reasons import NormalizedStopReason, StopReason
+from agentcore.snapshot import Snapshot
+from agentcore.states import State
 from agentcore.truncation_cause import used_of, where_cut
 
 FORBID, ALLOW, REQUEST = ContinuationDecision.FORBID, ContinuationDecision.ALLOW, ContinuationDecision.REQUEST

@@ -4,14 +4,13 @@ Theory of operation. An event is taken in: it adds its facts to the snapshot and
 that leads. While the state is a deciding one its judge asks the criteria, changes the snapshot and names the next
 trigger; a breakpoint may hold it instead. In a waiting or terminal state the command is read off the snapshot.
 
-states                          the transition table: what may follow what; `state_diagram` draws it
-snapshot                        all a turn knows between two events
+state_diagram                   the transition table (`agentcore.states`), drawn
 event_handlers, operator_changes  how events enter; what an operator's changes
 accounting                      tokens, text and failures of an attempt, added to the snapshot
-classify, structured_answer     what an answer is; what a structured one came to
+classify                        what an answer is
 judges, judgement               one module per deciding state, and what all of them share
 error_context                   the error, as the error policy is asked about it
-breakpoints, budgets            why the machine holds on entering a deciding state; what of each limit is used
+breakpoints                     why the machine holds on entering a deciding state; what of each limit is used
 pending_tool_calls              tool calls that have not run: changed, approved of, refused
 state_commands                  the command of a state
 finish                          status, reasons and notice of a turn that ends; what operators are told on the way

@@ -4,15 +4,14 @@ from functools import cache
 from typing import Any
 
 from agentcore.continuation_merge import MIN_OVERLAP, Joining, Merge, Rule, cut, join_broken_off, seam
-from agentcore.machine.answer import Answer, Segment
 from agentcore.machine.classify import response_error
-from agentcore.machine.snapshot import Snapshot
-from agentcore.machine.spent import Spent
-from agentcore.machine.states import State
 from agentcore.messages import ChatResponse
 from agentcore.policy import Policy
 from agentcore.prefill import ECHO, TRIMMING, goes_on_exactly
 from agentcore.reasons import NormalizedStopReason
+from agentcore.snapshot import Snapshot
+from agentcore.snapshot_parts import Answer, Segment, Spent
+from agentcore.states import State
 from agentcore.usage import counts_unreported, may_hide_reasoning, reasoning_of, was_generated
 from agentcore.values import changed, copier, replace
 

@@ -10,12 +10,11 @@ from typing import Any, get_args
 
 from agentcore.argument_validation import WrongInput, door, required, shown
 from agentcore.commands import Command, Observation
-from agentcore.criteria.outcome import ContinuationOutcome
+from agentcore.continuation_outcome import ContinuationOutcome
 from agentcore.errors import IllegalEvent
 from agentcore.events import Event
 from agentcore.machine import finish
 from agentcore.machine.breakpoints import Holding, approval_here, hold_here, may_hold
-from agentcore.machine.call import Call
 from agentcore.machine.error_context import resolved
 from agentcore.machine.event_handlers import apply_event
 from agentcore.machine.judgement import Judgement, Words
@@ -28,12 +27,12 @@ from agentcore.machine.judges import (
     evaluate_stop,
     repair_pending,
 )
-from agentcore.machine.snapshot import Snapshot
-from agentcore.machine.spent import Spent
 from agentcore.machine.state_commands import command_of
-from agentcore.machine.states import CALLS, RELEASES, TERMINAL, TRANSITIONS, State, Trigger
 from agentcore.policy import Policy
 from agentcore.reasons import AttemptKind
+from agentcore.snapshot import Snapshot
+from agentcore.snapshot_parts import Call, Spent
+from agentcore.states import CALLS, RELEASES, TERMINAL, TRANSITIONS, State, Trigger
 from agentcore.values import copier, copiers, quickly_made
 
 #: One judge per deciding state.

@@ -3,12 +3,12 @@
 from agentcore import tool_call_markup
 from agentcore.errors import ErrorType, ProviderError
 from agentcore.events import ToolResult
-from agentcore.machine.snapshot import Snapshot
-from agentcore.machine.states import Trigger
 from agentcore.messages import CallIssue, ChatResponse, ToolCall, ToolSpec
 from agentcore.policy import OnTruncation, Policy, Violation
 from agentcore.reasons import CALL_WORDS, ERROR_WORDS, TIMEOUT_WORDS
 from agentcore.reasons import NormalizedStopReason as Reason
+from agentcore.snapshot import Snapshot
+from agentcore.states import Trigger
 from agentcore.values import replace
 
 # Python 3.11 takes longer to find a member in its enumeration than to call a function, and every answer asks for these.

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from agentcore.argument_validation import required
 from agentcore.error_policy import ErrorContext, ResolvesErrorContext
-from agentcore.machine.snapshot import Snapshot
+from agentcore.snapshot import Snapshot
 from agentcore.values import replace
 
 UNRESOLVED = "The error-context resolver "  #: how the words begin where one could not tell

@@ -31,15 +31,14 @@ from agentcore.machine.accounting import (
     seconds_since,
     spend_seconds,
 )
-from agentcore.machine.call import Call
-from agentcore.machine.failure import Failure
 from agentcore.machine.judges.evaluate_error import retry_call
 from agentcore.machine.operator_changes import RELEASING, operator_changes, told
-from agentcore.machine.snapshot import Snapshot
-from agentcore.machine.states import CALLS, RELEASES, RETRIES, TERMINAL, State, Trigger
 from agentcore.messages import ChatResponse, Message, Role
 from agentcore.policy import Policy, is_watched
 from agentcore.reasons import AttemptKind, NormalizedStopReason, StopReason, TurnStatus
+from agentcore.snapshot import Snapshot
+from agentcore.snapshot_parts import Call, Failure
+from agentcore.states import CALLS, RELEASES, RETRIES, TERMINAL, State, Trigger
 from agentcore.values import replace
 
 # Python 3.11 takes long to find a member in its enumeration, and every turn asks for these.

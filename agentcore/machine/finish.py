@@ -3,10 +3,10 @@
 from typing import Any
 
 from agentcore.commands import Finish, Observation, StopSentence
-from agentcore.criteria.outcome import ContinuationOutcome, decided
-from agentcore.machine.snapshot import Snapshot
-from agentcore.machine.states import State
+from agentcore.continuation_outcome import ContinuationOutcome, decided
 from agentcore.reasons import NormalizedStopReason, StopReason, TurnStatus
+from agentcore.snapshot import Snapshot
+from agentcore.states import State
 from agentcore.values import replace
 
 #: How the notice of a partial answer begins; what is missing, and why, follows.

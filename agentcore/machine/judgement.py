@@ -6,14 +6,21 @@ from typing import Any, NamedTuple
 
 from agentcore.argument_validation import unchecked
 from agentcore.commands import Observation
+from agentcore.continuation_outcome import (
+    ContinuationCriteria,
+    ContinuationOutcome,
+    Decided,
+    goes_on,
+    resolve,
+    unforbidden,
+)
 from agentcore.criteria.builtin import built_in
-from agentcore.criteria.evaluation import ContinuationDecision, ContinuationEvaluation
-from agentcore.criteria.outcome import ContinuationCriteria, ContinuationOutcome, Decided, goes_on, resolve, unforbidden
-from agentcore.machine.snapshot import Snapshot
-from agentcore.machine.states import Trigger
+from agentcore.evaluation import ContinuationDecision, ContinuationEvaluation
 from agentcore.messages import Message
 from agentcore.policy import Policy
 from agentcore.reasons import NormalizedStopReason
+from agentcore.snapshot import Snapshot
+from agentcore.states import Trigger
 from agentcore.values import changed, replace
 
 _NAMES = tuple(type(criterion).__name__ for criterion in built_in((), 0.0))

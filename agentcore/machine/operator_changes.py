@@ -8,12 +8,12 @@ from agentcore.error_policy import ErrorPolicy
 from agentcore.errors import IllegalEvent, WrongInput
 from agentcore.events import OperatorActed, OperatorAction, Setup
 from agentcore.machine.breakpoints import still_low
-from agentcore.machine.call import Call
 from agentcore.machine.pending_tool_calls import refusals, tools_to_approve, with_changed_call
-from agentcore.machine.snapshot import Snapshot
-from agentcore.machine.states import DECIDING, State
 from agentcore.messages import NO_CAP, ChatResponse, Message, TokenUsage
 from agentcore.policy import Limits, Policy
+from agentcore.snapshot import Snapshot
+from agentcore.snapshot_parts import Call
+from agentcore.states import DECIDING, State
 from agentcore.type_check import is_calculable
 from agentcore.values import replace
 

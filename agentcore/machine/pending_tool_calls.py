@@ -7,11 +7,11 @@ from typing import Any
 from agentcore.errors import ErrorType, IllegalEvent
 from agentcore.events import ChangedCall, ToolResult
 from agentcore.machine import classify
-from agentcore.machine.snapshot import Snapshot
-from agentcore.machine.states import State, Trigger
 from agentcore.messages import ChatResponse, ToolCall
 from agentcore.policy import Policy
 from agentcore.reasons import NormalizedStopReason
+from agentcore.snapshot import Snapshot
+from agentcore.states import State, Trigger
 from agentcore.values import replace
 
 _CUT = (NormalizedStopReason.MAX_TOKENS, NormalizedStopReason.UNKNOWN)

@@ -4,9 +4,9 @@ from typing import Any
 
 from agentcore.argument_validation import unchecked
 from agentcore.commands import CallModel, Command, Hold, RunTools, Wait
-from agentcore.machine.snapshot import Snapshot
-from agentcore.machine.states import CALLS, State
 from agentcore.messages import ChatRequest, Continuation, ToolCall
+from agentcore.snapshot import Snapshot
+from agentcore.states import CALLS, State
 
 
 def command_of(snapshot: Snapshot) -> Command:

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from agentcore.machine.states import CALLS, DECIDING, RELEASES, TERMINAL, TRANSITIONS, WAITING, State, Trigger
+from agentcore.states import CALLS, DECIDING, RELEASES, TERMINAL, TRANSITIONS, WAITING, State, Trigger
 
 _START = "[*]"
 
@@ -42,7 +42,7 @@ def page() -> str:
         "an operator's action) moves the machine through deciding states to the next waiting or terminal state. "
         "No other transition is possible. A transition is named after its reason, such as `retry_limit`.\n\n"
         f"{listed}\n\n"
-        "This page is generated from the transition table in `agentcore/machine/states.py`; a test fails while it is "
+        "This page is generated from the transition table in `agentcore/states.py`; a test fails while it is "
         "not current. To generate it again: "
         "`python -m agentcore.machine.state_diagram > docs/reference/state-machine.md`.\n\n"
         f"```mermaid\n{mermaid()}```\n\n"

@@ -1,14 +1,13 @@
 """Operations on a recording: verify it, run a what-if on it, fork it at a record.
 
-recording           a history as a value; `recording_json` is its JSON, `external_judges` what no JSON holds
+recording           a history as a value; `recording_json` is its JSON, and says what no JSON holds
 verify              the same events must give the same transitions, evaluations and commands; where two runs part
 certainty           how sure a what-if is, and what it assumes
 what_if             the recording answers the commands of a machine under another policy; `work_budget` bounds it
 recorded_run        the recorded run once more, for what records do not hold; kept for the next what-if
 recorded_calls      its calls and tool results, by occurrence; `request_comparison` compares what they ask for
 recorded_operators  what operators did in it, by occurrence
-answer_tape         its text, iteration by iteration, and what each stretch of it cost
-recorded_tapes      the tapes of all its calls
+answer_tape         its text, iteration by iteration, and what each stretch of it cost; the tapes of all its calls
 recorded_answers    what it answers to one call (`pending_call`): a failure, the same request, or what `tape_reader`
                     reads off the tape, as `tape_answers` puts it
 assumptions         the assumptions of a run, at the low or at the high end of their ranges

@@ -2,6 +2,8 @@
 
 A call of a what-if reads as many tokens of it as its cap allows. Places are counted in tokens of text, which a provider
 reports; where a token stands in the text is proportional to characters, and so is an estimate.
+
+The tapes of a recorded run: what each iteration's calls said, one after another, without what they repeated.
 """
 
 from collections.abc import Mapping, Sequence
@@ -9,12 +11,15 @@ from dataclasses import dataclass
 from math import inf
 from typing import NamedTuple
 
-from agentcore.continuation_merge import cut
+from agentcore.continuation_merge import cut, seam
+from agentcore.machine.accounting import joining
 from agentcore.machine.classify import response_error
 from agentcore.messages import CallIssue, ChatResponse, ToolCall
 from agentcore.reasons import NormalizedStopReason
 from agentcore.replay.recorded_calls import Heard
 from agentcore.replay.request_comparison import worded
+from agentcore.snapshot import Snapshot
+from agentcore.snapshot_parts import Segment
 from agentcore.usage import withheld, written_in
 from agentcore.values import quickly_made, replace
 
@@ -224,3 +229,56 @@ def closed(heard: Heard) -> bool:
     if response is None or not heard.answered or response.broken_tool_calls:
         return False
     return response.stop_reason not in _OPEN and response_error(response) is None
+
+
+_BLOCKED = NormalizedStopReason.SAFETY_BLOCKED
+
+
+def recorded_tapes(
+    calls: Mapping[int, Sequence[Heard]],
+    segments: Mapping[int, Segment],
+    base: Snapshot,
+    *,
+    exact: bool,
+    rate: tuple[float, float],
+) -> dict[int, Tape]:
+    """One for each iteration. `segments`: what each attempt added to the answers. `exact`: continuations repeat
+    nothing. `rate`: tokens of a character, least and most."""
+    dropped = {attempt: part.dropped for attempt, part in segments.items()}
+    dropped |= {one.attempt: _again(one) for part in calls.values() for one in part if _kept_back(one)}
+    begun = {base.iteration: base.answer.text}
+    return {i: tape_of(one, dropped, begun.get(i, ""), exact=exact, rate=rate) for i, one in calls.items()}
+
+
+def unrepeated_tapes(
+    calls: Mapping[int, Sequence[Heard]],
+    segments: Mapping[int, Segment],
+    base: Snapshot,
+    *,
+    exact: bool,
+    rate: tuple[float, float],
+) -> dict[int, Tape]:
+    """Those of the iterations in which something may be a repeat, as if all of that were one; empty where nothing is
+    in doubt. Takes what `recorded_tapes` takes."""
+    doubtful = {attempt: part for attempt, part in segments.items() if part.ambiguous}
+    if not doubtful:
+        return {}
+    without = {attempt: replace(part, dropped=part.dropped + part.ambiguous) for attempt, part in doubtful.items()}
+    concerned = {i: part for i, part in calls.items() if any(one.attempt in doubtful for one in part)}
+    return recorded_tapes(concerned, {**segments, **without}, base, exact=exact, rate=rate)
+
+
+def _kept_back(heard: Heard) -> bool:
+    """Whether the turn's answer lacks what this call said, for a filter blocked it at the end; cut before its end it
+    would have stood there."""
+    response = heard.response
+    return response is not None and response.stop_reason is _BLOCKED and heard.answered
+
+
+def _again(heard: Heard) -> int:
+    """How many characters of what it said stood in the answer before."""
+    response, before = heard.response, heard.before
+    assert response is not None, "something was heard"
+    if before.call is None or before.call.hint is None:
+        return 0
+    return seam(before.answer.text, response.text, joining(before, response=response))[0]

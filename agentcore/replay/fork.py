@@ -2,14 +2,13 @@
 
 from agentcore.argument_validation import required
 from agentcore.errors import RecordingError
-from agentcore.machine.call import Call
-from agentcore.machine.snapshot import Snapshot
-from agentcore.machine.spent import Spent
-from agentcore.machine.states import CALLS, TERMINAL, State
 from agentcore.policy import Policy, is_watched
 from agentcore.reasons import AttemptKind
 from agentcore.replay.recorded_judgement import step_again
 from agentcore.replay.recording import Recording
+from agentcore.snapshot import Snapshot
+from agentcore.snapshot_parts import Call, Spent
+from agentcore.states import CALLS, TERMINAL, State
 from agentcore.values import replace
 
 #: What counts the attempts of a kind beside `attempts`.

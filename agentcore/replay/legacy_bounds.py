@@ -11,11 +11,11 @@ from typing import Any
 
 from agentcore.commands import RunTools
 from agentcore.envelope import EnvelopeFault
-from agentcore.machine.states import State, Trigger
 from agentcore.policy import Policy, Validator, Violation
 from agentcore.schema_cost import TooMuchWork, steps
 from agentcore.schema_size import parts_of
 from agentcore.serial import type_name
+from agentcore.states import State, Trigger
 from agentcore.values import replace
 
 #: The bounds of core versions before 13: objects and arrays of a schema, and pairs that are looked at.

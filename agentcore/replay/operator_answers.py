@@ -5,14 +5,14 @@ an assumption that they do the same. What they wrote for one text, as another co
 not put into another.
 """
 
-from agentcore.machine.snapshot import Snapshot
 from agentcore.machine.state_commands import calls_to_run, same_command
-from agentcore.machine.states import CALLS, State
 from agentcore.replay.assumptions import NEARLY, Assuming
 from agentcore.replay.certainty import Assumed, Certainty, Why
 from agentcore.replay.pending_call import Answer, unknown
 from agentcore.replay.recorded_operators import Acted, again
 from agentcore.replay.request_comparison import alike, asks_of, worded
+from agentcore.snapshot import Snapshot
+from agentcore.states import CALLS, State
 
 _TEXT = "the turn differs from the recording there"
 _IN_TIME = "the call or wait may be over before the action"

@@ -5,7 +5,6 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from agentcore.events import Event, Setup, without_uncapped
-from agentcore.machine.snapshot import Snapshot
 from agentcore.replay.answer_tape import spoken_tokens
 from agentcore.replay.assumptions import NEARLY, Assuming
 from agentcore.replay.certainty import CUT_AS_TOLD, LEAST_CALLS, UNTOLD, Assumed, Certainty, Why, weakest
@@ -13,6 +12,7 @@ from agentcore.replay.failed_calls import failing
 from agentcore.replay.recorded_calls import Heard
 from agentcore.replay.recorded_run import Past
 from agentcore.replay.request_comparison import Asks, alike
+from agentcore.snapshot import Snapshot
 from agentcore.sufficient_max_tokens import END_AT_MOST
 from agentcore.usage import shown_in
 from agentcore.values import replace

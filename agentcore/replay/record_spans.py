@@ -5,9 +5,9 @@ from dataclasses import dataclass
 
 from agentcore.argument_validation import required
 from agentcore.errors import CoreError
-from agentcore.machine.snapshot import Snapshot
 from agentcore.replay.recorded_judgement import step_again
 from agentcore.replay.recording import Record, Recording
+from agentcore.snapshot import Snapshot
 
 
 @dataclass(frozen=True, slots=True)

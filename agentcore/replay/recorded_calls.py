@@ -19,12 +19,12 @@ from agentcore.events import (
 )
 from agentcore.lint import claims_an_end, ended_at_cap
 from agentcore.machine.accounting import seconds_since
-from agentcore.machine.snapshot import Snapshot
-from agentcore.machine.states import CALLS
 from agentcore.messages import ChatResponse, ToolCall
 from agentcore.reasons import NormalizedStopReason
 from agentcore.replay.recorded_operators import Acted, Occasion, is_act, occasion_of
 from agentcore.replay.request_comparison import Asks, asks_of
+from agentcore.snapshot import Snapshot
+from agentcore.states import CALLS
 from agentcore.usage import counts_unreported, may_hide_reasoning, reasoning_of, reported, slack
 from agentcore.values import quickly_made, replace
 

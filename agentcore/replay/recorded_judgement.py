@@ -10,17 +10,17 @@ from dataclasses import dataclass
 from typing import Any
 
 from agentcore.criteria.builtin import ErrorPolicyCriterion
-from agentcore.criteria.evaluation import ContinuationDecision, ContinuationEvaluation
 from agentcore.error_policy import ErrorContext
 from agentcore.errors import CoreError, ErrorType, RecordingError
+from agentcore.evaluation import ContinuationDecision, ContinuationEvaluation
 from agentcore.machine.advance import Step, advance
 from agentcore.machine.error_context import Unresolved
-from agentcore.machine.snapshot import Snapshot
 from agentcore.policy import Policy
 from agentcore.reasons import StopReason
 from agentcore.replay.legacy_bounds import as_bounded
 from agentcore.replay.legacy_sentences import unresolved_in
 from agentcore.replay.recording import Record, Recording
+from agentcore.snapshot import Snapshot
 from agentcore.values import replace
 
 _NONE: Mapping[str, Any] = {}

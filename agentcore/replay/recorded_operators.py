@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 from typing import NamedTuple, TypeGuard
 
 from agentcore.events import CancelRequested, Event, OperatorActed, OperatorAction
-from agentcore.machine.snapshot import Snapshot
-from agentcore.machine.states import State
+from agentcore.snapshot import Snapshot
+from agentcore.states import State
 from agentcore.values import replace
 
 Act = OperatorActed | CancelRequested

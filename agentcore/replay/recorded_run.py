@@ -9,17 +9,16 @@ from agentcore.events import Event, ToolResult
 from agentcore.lint import asks_for_stops, lint
 from agentcore.machine.accounting import rule_of
 from agentcore.machine.advance import settle
-from agentcore.machine.answer import Segment
-from agentcore.machine.snapshot import Snapshot
-from agentcore.machine.states import State
 from agentcore.messages import ChatResponse, TokenUsage, ToolCall
 from agentcore.reasons import NormalizedStopReason
-from agentcore.replay.answer_tape import Tape, spoken_tokens
+from agentcore.replay.answer_tape import Tape, recorded_tapes, spoken_tokens, unrepeated_tapes
 from agentcore.replay.recorded_calls import Heard, Listener, told_apart
 from agentcore.replay.recorded_judgement import as_judged
 from agentcore.replay.recorded_operators import Acts
-from agentcore.replay.recorded_tapes import recorded_tapes, unrepeated_tapes
 from agentcore.replay.recording import Recording
+from agentcore.snapshot import Snapshot
+from agentcore.snapshot_parts import Segment
+from agentcore.states import State
 from agentcore.sufficient_max_tokens import writes_on
 from agentcore.usage import likely_output, unneeded
 

@@ -9,9 +9,9 @@ from agentcore import serial
 from agentcore.argument_validation import WrongInput, required, shown, strict
 from agentcore.events import Event
 from agentcore.machine.advance import Step
-from agentcore.machine.snapshot import Snapshot
 from agentcore.policy import Policy
 from agentcore.replay.certainty import Assumption, Certainty, Why
+from agentcore.snapshot import Snapshot
 from agentcore.values import quickly_made, settle
 
 _EVENTS = get_args(Event)

@@ -3,8 +3,8 @@
 from typing import Any
 
 from agentcore.events import without_uncapped
-from agentcore.machine.snapshot import Snapshot
 from agentcore.messages import Message
+from agentcore.snapshot import Snapshot
 
 #: What a call asks for, without its cap: prompt, conversation and what is to be continued.
 Asks = tuple[Any, ...]

@@ -4,7 +4,6 @@ from collections.abc import Sequence
 
 from agentcore.continuation_merge import cut
 from agentcore.events import ModelResponded
-from agentcore.machine.states import State
 from agentcore.replay.answer_tape import Part, Tape, spoken_tokens, tape_of
 from agentcore.replay.assumptions import HIGH, IN_ONE_GO, LOW, NEARLY, WORDING
 from agentcore.replay.certainty import Assumed, Why
@@ -13,6 +12,7 @@ from agentcore.replay.pending_call import Answer, unknown, unsized
 from agentcore.replay.recorded_calls import Heard
 from agentcore.replay.request_comparison import Asks, alike, asks_of
 from agentcore.replay.tape_answers import Reading, Saying
+from agentcore.states import State
 from agentcore.usage import reported
 
 

@@ -21,9 +21,7 @@ from agentcore.events import (
     WokeUp,
 )
 from agentcore.machine.advance import advance, settle
-from agentcore.machine.snapshot import Snapshot
 from agentcore.machine.state_commands import calls_to_run, same_command
-from agentcore.machine.states import CALLS, TERMINAL, State
 from agentcore.policy import Policy
 from agentcore.replay.assumptions import HIGH, LOW, NEARLY, Assuming, NeedsEnds
 from agentcore.replay.certainty import Assumed, Assumption, Certainty, Experience, Why, weakest
@@ -36,6 +34,8 @@ from agentcore.replay.recorded_operators import Acting
 from agentcore.replay.recorded_run import Past
 from agentcore.replay.recording import Provenance, Record, Recording, WhatIf
 from agentcore.replay.work_budget import Work
+from agentcore.snapshot import Snapshot
+from agentcore.states import CALLS, TERMINAL, State
 from agentcore.values import replace
 
 NO_EXPERIENCE = Experience()  #: nothing is known of the model's stored calls

@@ -2,12 +2,11 @@
 
 transition_case          one transition with its context: what was evaluated, and with which numbers
 limit_usage              the numbers of an evaluation: how much of each limit was used, and how much more was needed
-guards                   the condition of every possible transition, as text, and how close it was; by deciding state:
+alternative_transitions  the other possible transitions: the condition of each, as text, and how close it was; by
+                         deciding state:
 evaluate_stop_guards     after an answer
 evaluate_error_guards    after an error
 pending_guards           before another call
-alternative_transitions  the other possible transitions
-max_tokens_claim         the value that a verdict names, and its evidence
 derivation               from the end back to the provider's own stop reason; `evidence` makes its nodes
 tree                     the node the derivation is made of, and a tree as lines
 

@@ -1,12 +1,146 @@
-"""The other possible transitions of each step, each with its guard and how near it was."""
+"""The other possible transitions of each step, each with its guard and how near it was.
 
-from collections.abc import Iterable, Iterator
+The guard of every move out of a deciding state: its condition in words, and how it stood when it was asked.
+
+One row for each (state, trigger) of the transition table; a test holds it to that. A guard is *open* where its own
+condition held, whether or not an earlier one was taken instead; None where the record does not show it.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from typing import NamedTuple
 
-from agentcore.machine.states import TRANSITIONS, State, Trigger
 from agentcore.replay.record_spans import Span
-from agentcore.why.guards import GUARDS
-from agentcore.why.transition_case import Case, cases_of
+from agentcore.states import TRANSITIONS, State, Trigger
+from agentcore.why import evaluate_error_guards, evaluate_stop_guards, pending_guards
+from agentcore.why.transition_case import Case, Stand, cases_of
+
+
+class Guard(NamedTuple):
+    """The condition of one move."""
+
+    words: str  #: after “when”
+    look: Callable[[Case], Stand]
+
+
+def _held(case: Case) -> Stand:
+    """Whether somebody waited for the turn here."""
+    if case.snapshot is None:
+        return Stand(None, "")
+    marks = len(case.snapshot.breakpoints)
+    if not marks:
+        return Stand(case.held, "no hold was requested here")
+    return Stand(case.held, f"{'its breakpoint' if marks == 1 else f'none of its {marks} breakpoints'} does not match")
+
+
+_BREAKPOINT = Guard("a breakpoint, an approval or an operator holds the turn here", _held)
+
+#: By the state that decides, in the order in which it judges.
+GUARDS: Mapping[State, Mapping[Trigger, Guard]] = {
+    State.EVALUATE_STOP: {
+        Trigger.RESPONSE_ERROR: Guard(
+            "the answer carries an error, or its stream broke off", evaluate_stop_guards.error
+        ),
+        Trigger.ENVELOPE: Guard(
+            ("a structured answer is required, and no tool is called"), evaluate_stop_guards.envelope
+        ),
+        Trigger.SAFETY_BLOCKED: Guard(
+            "the model's reason is safety_blocked", evaluate_stop_guards.reason_is("safety_blocked")
+        ),
+        Trigger.CONTEXT_WINDOW_EXCEEDED: Guard(
+            "the model's reason is context_window_exceeded", evaluate_stop_guards.reason_is("context_window_exceeded")
+        ),
+        Trigger.CANCELLED: Guard("the model's reason is cancelled", evaluate_stop_guards.reason_is("cancelled")),
+        Trigger.BROKEN_TOOL_CALL: Guard("a tool call in the answer is incomplete", evaluate_stop_guards.broken),
+        Trigger.UNKNOWN_FATAL: Guard(
+            "its stop reason is unknown, and it contains nothing usable", evaluate_stop_guards.unknown
+        ),
+        Trigger.MAX_TOKENS: Guard(
+            ("it was cut by max_tokens, without a complete tool call to run"), evaluate_stop_guards.cut
+        ),
+        Trigger.PAUSED: Guard("the provider paused it", evaluate_stop_guards.reason_is("paused")),
+        Trigger.FORBIDDEN: Guard(
+            "a criterion forbids its tool calls, or its text was cut", evaluate_stop_guards.forbidden
+        ),
+        Trigger.TOOL_CALL: Guard("it calls tools, all complete", evaluate_stop_guards.calls),
+        Trigger.CONTINUE_REQUESTED: Guard(
+            "a criterion requests another iteration after a natural end", evaluate_stop_guards.requested
+        ),
+        Trigger.END_TURN: Guard(
+            ("the model ended its answer, and nothing else is left to do"), evaluate_stop_guards.ended
+        ),
+        Trigger.BREAKPOINT: _BREAKPOINT,
+    },
+    State.CONTINUE_PENDING: {
+        Trigger.RETRY_LIMIT: Guard("max_continuations is used up", pending_guards.spent("max_continuations")),
+        Trigger.BUDGET_EXHAUSTED: Guard("the token total is used up", pending_guards.budget),
+        Trigger.OUTPUT_CAP: Guard("max_total_output_chars is used up", pending_guards.spent("max_total_output_chars")),
+        Trigger.REPETITION: Guard("two truncated answers in a row added nothing new", pending_guards.repetition),
+        Trigger.FORBIDDEN: Guard("another criterion forbids", pending_guards.forbidden),
+        Trigger.UNDER_LIMITS: Guard("no limit is used up, and no criterion forbids", pending_guards.room),
+        Trigger.BREAKPOINT: _BREAKPOINT,
+    },
+    State.REPAIR_PENDING: {
+        Trigger.RETRY_LIMIT: Guard(
+            "max_tool_repair_attempts is used up", pending_guards.spent("max_tool_repair_attempts")
+        ),
+        Trigger.BUDGET_EXHAUSTED: Guard("max_total_tokens is used up", pending_guards.spent("max_total_tokens")),
+        Trigger.FORBIDDEN: Guard("another criterion forbids", pending_guards.forbidden),
+        Trigger.UNDER_LIMITS: Guard("a repair is left, and no criterion forbids", pending_guards.room),
+        Trigger.BREAKPOINT: _BREAKPOINT,
+    },
+    State.EVALUATE_ENVELOPE: {
+        Trigger.COMPLETE: Guard("it ended by itself and matches its schema", pending_guards.fault_is(None)),
+        Trigger.REFUSED: Guard("the provider refused", pending_guards.fault_is("refusal")),
+        Trigger.EXHAUSTED: Guard("no envelope retry is left, or a retry could not help", pending_guards.exhausted),
+        Trigger.FORBIDDEN: Guard("another criterion forbids", pending_guards.forbidden),
+        Trigger.TRUNCATED: Guard("it was cut, and an envelope retry is left", pending_guards.again("truncation")),
+        Trigger.SCHEMA_VIOLATION: Guard(
+            "it does not match the schema, and an envelope retry is left",
+            pending_guards.again("schema-violation", "parse-error"),
+        ),
+        Trigger.BREAKPOINT: _BREAKPOINT,
+    },
+    State.EVALUATE_ERROR: {
+        Trigger.CONTEXT_WINDOW_EXCEEDED: Guard(
+            "the error says that the context is full", evaluate_error_guards.really("context_window_exceeded")
+        ),
+        Trigger.SAFETY_BLOCKED: Guard("the error is a refusal", evaluate_error_guards.really("safety_blocked")),
+        Trigger.ENVELOPE: Guard(
+            "the error says that a structured answer was cut", evaluate_error_guards.cut(structured=True)
+        ),
+        Trigger.TRUNCATED_BY_ERROR: Guard(
+            "the error says that the answer was cut", evaluate_error_guards.cut(structured=False)
+        ),
+        Trigger.STOP: Guard(
+            "something forbids, and there is no part of an answer", evaluate_error_guards.stops(with_text=False)
+        ),
+        Trigger.STOP_WITH_TEXT: Guard(
+            "something forbids, and there is part of an answer", evaluate_error_guards.stops(with_text=True)
+        ),
+        Trigger.IGNORE: Guard(
+            "the error policy ignores it, and there is no part of an answer",
+            evaluate_error_guards.ignores(with_text=False),
+        ),
+        Trigger.IGNORE_WITH_TEXT: Guard(
+            "the error policy ignores it, and there is part of an answer", evaluate_error_guards.ignores(with_text=True)
+        ),
+        Trigger.RETRY: Guard("the error policy retries it, and nothing forbids", evaluate_error_guards.retries),
+        Trigger.BREAKPOINT: _BREAKPOINT,
+    },
+    State.EVALUATE_CONTINUATION: {
+        Trigger.FORBIDDEN: Guard("a criterion forbids", pending_guards.forbidden),
+        Trigger.STOP: Guard("nothing forbids continuing, and nothing requests it", pending_guards.idle),
+        Trigger.CONTINUE: Guard("a criterion requests to continue, and none forbids it", pending_guards.room),
+        Trigger.BREAKPOINT: _BREAKPOINT,
+    },
+    State.ABORT_PARTIAL: {
+        Trigger.RETURN_PARTIAL_WITH_NOTICE: Guard(
+            "nothing holds the turn, so the partial answer is returned", pending_guards.returned
+        ),
+        Trigger.BREAKPOINT: _BREAKPOINT,
+    },
+}
 
 
 @dataclass(frozen=True, slots=True)

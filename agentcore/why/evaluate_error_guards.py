@@ -5,9 +5,8 @@ from collections.abc import Callable
 from agentcore.error_policy import ErrorHandlingDecision
 from agentcore.reason_text import evaluation_text
 from agentcore.reasons import NormalizedStopReason
-from agentcore.why.guard_status import Stand
 from agentcore.why.limit_usage import amounts_of, missing
-from agentcore.why.transition_case import Case
+from agentcore.why.transition_case import Case, Stand
 
 Look = Callable[[Case], Stand]
 #: The stop reasons that an error can really be, and which then decide before the policy.

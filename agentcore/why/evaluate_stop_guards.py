@@ -3,12 +3,11 @@
 from collections.abc import Callable
 
 from agentcore.machine.classify import response_error, word_of
-from agentcore.machine.states import Trigger
 from agentcore.messages import ChatResponse
 from agentcore.reasons import CALL_WORDS, NormalizedStopReason
-from agentcore.why.guard_status import Stand
+from agentcore.states import Trigger
 from agentcore.why.limit_usage import missing, nearest
-from agentcore.why.transition_case import Case
+from agentcore.why.transition_case import Case, Stand
 
 Reason = NormalizedStopReason
 Look = Callable[[Case], Stand]

@@ -6,9 +6,6 @@ from collections.abc import Iterator
 from agentcore.criteria.envelope_retries import envelope_bound
 from agentcore.errors import ProviderError
 from agentcore.events import CancelRequested, Interrupted, ModelFailed, ModelResponded, OperatorActed
-from agentcore.machine.call import Call
-from agentcore.machine.snapshot import Snapshot
-from agentcore.machine.states import Trigger
 from agentcore.messages import ChatResponse
 from agentcore.number_format import number
 from agentcore.policy import SPEC_KEYS
@@ -16,6 +13,9 @@ from agentcore.reasons import NormalizedStopReason
 from agentcore.replay.record_spans import Span
 from agentcore.replay.recording import Recording
 from agentcore.resource import LIMIT_OF
+from agentcore.snapshot import Snapshot
+from agentcore.snapshot_parts import Call
+from agentcore.states import Trigger
 from agentcore.truncation_cause import below_cap, beside_word, eaten, used_of
 from agentcore.values import replace
 from agentcore.why.limit_usage import Amount, amounts_of, limits_behind

@@ -7,9 +7,9 @@ from typing import Any
 
 from agentcore.criteria.incomplete_answers import APART, CUT_BELOW_CAP, MAX_TOKENS, names_bounds
 from agentcore.error_policy import ErrorHandlingDecision
-from agentcore.machine.states import State
 from agentcore.number_format import count, number
 from agentcore.resource import IDLE, LIMIT_OF, REPEATED, bound_of, idle_in_words, no_retry_helps
+from agentcore.states import State
 from agentcore.why.transition_case import Case, Json
 
 _CALLED: Mapping[str, str] = {"ErrorPolicyCriterion": "the error policy"}

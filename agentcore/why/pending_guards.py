@@ -2,12 +2,11 @@
 
 from collections.abc import Callable
 
-from agentcore.machine.states import State, Trigger
 from agentcore.reason_text import evaluation_text
 from agentcore.resource import IDLE, LIMIT_OF
-from agentcore.why.guard_status import Stand
+from agentcore.states import State, Trigger
 from agentcore.why.limit_usage import amounts_of, missing, nearest
-from agentcore.why.transition_case import Case
+from agentcore.why.transition_case import Case, Stand
 
 Look = Callable[[Case], Stand]
 #: Whose Forbid is named by a trigger of its own.

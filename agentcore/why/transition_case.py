@@ -1,17 +1,20 @@
-"""One transition with its context: the state it left, the evaluations there, and what is known of the answer."""
+"""One transition with its context: the state it left, the evaluations there, and what is known of the answer.
+
+How a guard stood when it was asked.
+"""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 from agentcore.errors import ProviderError
 from agentcore.events import ModelFailed, ModelResponded
-from agentcore.machine.call import Call
 from agentcore.machine.classify import response_error
-from agentcore.machine.snapshot import Snapshot
-from agentcore.machine.states import DECIDING, State, Trigger
 from agentcore.messages import ChatResponse
 from agentcore.replay.record_spans import Span
+from agentcore.snapshot import Snapshot
+from agentcore.snapshot_parts import Call
+from agentcore.states import DECIDING, State, Trigger
 from agentcore.values import replace
 
 Json = Mapping[str, Any]  #: as it is stored
@@ -117,3 +120,12 @@ def _error(span: Span, response: ChatResponse | None) -> ProviderError | None:
     if failure is not None and failure.provider is not None and not isinstance(event, ModelResponded):
         return failure.provider
     return response_error(response) if response is not None else None
+
+
+class Stand(NamedTuple):
+    """`open`: its condition held; None where that is not recorded. `miss`: how it stood, in words; `counted`: by a
+    limit, so that a number says how near it was."""
+
+    open: bool | None
+    miss: str
+    counted: bool = False

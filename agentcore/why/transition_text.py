@@ -4,9 +4,9 @@ evaluation."""
 from collections.abc import Callable, Mapping
 
 from agentcore.error_text import notice_text
-from agentcore.machine.snapshot import Snapshot
-from agentcore.machine.states import State, Trigger
 from agentcore.reason_text import evaluation_text
+from agentcore.snapshot import Snapshot
+from agentcore.states import State, Trigger
 from agentcore.truncation_cause import below_cap, beside_word
 from agentcore.why.transition_case import Case
 

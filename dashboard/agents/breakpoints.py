@@ -5,8 +5,8 @@ from typing import Any
 
 from django.core.exceptions import ValidationError
 
-from agentcore.machine.states import DECIDING, TRANSITIONS, State
 from agentcore.reasons import NormalizedStopReason
+from agentcore.states import DECIDING, TRANSITIONS, State
 from dashboard.agents.policy_validation import listed
 
 #: Moves into deciding states. A release enters its state without holding again.

@@ -13,13 +13,13 @@ from typing import Any
 from django.conf import settings
 from django.core.exceptions import ValidationError
 
-from agentcore.criteria import ContinuationCriteria, ContinuationDecision, ContinuationEvaluation, Criterion
-from agentcore.criteria.builtin import ResponseContentCheck, built_in
-from agentcore.criteria.content import WantsMore
-from agentcore.machine.snapshot import Snapshot
+from agentcore.continuation_outcome import ContinuationCriteria, Criterion
+from agentcore.criteria.builtin import ResponseContentCheck, WantsMore, built_in
+from agentcore.evaluation import ContinuationDecision, ContinuationEvaluation
 from agentcore.policy import CriterionSpec, Policy
 from agentcore.reasons import StopReason
 from agentcore.serial import to_json
+from agentcore.snapshot import Snapshot
 from dashboard.agents.policy_validation import listed
 
 MAX_CRITERIA = 20

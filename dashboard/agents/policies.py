@@ -3,12 +3,15 @@
 from collections.abc import Mapping
 from typing import Any
 
+from django.core.exceptions import ValidationError
+
 from agentcore.error_policy import PRESETS, ErrorHandlingDecision, ErrorPolicy
 from agentcore.policy import REVISION, CriterionSpec, EnvelopeRules, Limits, OnTruncation, Policy, RecoveryPath
 from agentcore.reasons import NormalizedStopReason
 from agentcore.serial import policy_from_json
 from agentcore.values import replace
-from dashboard.agents.criteria import criteria_faults, criterion_of
+from dashboard.agents import policy_validation
+from dashboard.agents.criteria import criteria_clean, criteria_faults, criterion_of
 from dashboard.agents.json_repairer import repaired
 from dashboard.agents.models import PolicyVersion
 from dashboard.agents.policy_validation import error_policy_warning
@@ -96,3 +99,28 @@ def _able(policy: Policy) -> Policy:
     """The policy with what its words name and the core does not have: validator, repairer, criteria."""
     criteria = tuple(criterion_of(spec) for spec in policy.criterion_specs)
     return replace(policy, validate=violations, repair=repaired, criteria=criteria)
+
+
+def policy_said(**given: Any) -> dict[str, Any]:
+    """What the version stores, by field; all that is wrong with it is said at once."""
+    clean: dict[str, Any] = {}
+    errors: dict[str, ValidationError] = {}
+    for field, value in given.items():
+        try:
+            clean[field] = POLICY_CLEANERS[field](value)
+        except ValidationError as error:
+            errors[field] = error
+    if errors:
+        raise ValidationError(errors)
+    return clean
+
+
+POLICY_CLEANERS = {
+    "limits": policy_validation.limits_clean,
+    "error_policy": policy_validation.error_policy_clean,
+    "envelope": policy_validation.envelope_clean,
+    "tool_calls_on_truncation": policy_validation.truncation_said_clean,
+    "finish_reasons": policy_validation.finish_reasons_clean,
+    "criteria": criteria_clean,
+    "retention": policy_validation.retention_clean,
+}

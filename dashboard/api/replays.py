@@ -12,6 +12,7 @@ from ninja import Body, Router, Status
 from dashboard.accounts.models import User
 from dashboard.accounts.roles import REPLAY
 from dashboard.agents.models import Policy
+from dashboard.agents.policies import POLICY_CLEANERS
 from dashboard.agents.selectors import policy_get, project_current
 from dashboard.api import replay_request_schemas, replay_response_schemas, request_schemas
 from dashboard.api.callers import caller, require
@@ -21,7 +22,6 @@ from dashboard.policies.backtests import services as backtests
 from dashboard.policies.backtests.selectors import backtest_get as get_backtest
 from dashboard.policies.backtests.selectors import backtest_list as list_backtests
 from dashboard.policies.backtests.selectors import backtest_shown, backtest_summary
-from dashboard.policies.policy_creation import POLICY_CLEANERS
 from dashboard.policies.suggestions.sweep_suggestions import suggested_sweep
 from dashboard.replay import rerun_service, services
 from dashboard.replay.rerun_changes import RerunChanges, result_text

@@ -6,13 +6,13 @@ from functools import partial
 
 from agentcore.events import Event, ModelResponded, Setup, Started
 from agentcore.machine.advance import advance
-from agentcore.machine.snapshot import Snapshot
-from agentcore.machine.states import TRANSITIONS, State
 from agentcore.messages import ChatResponse, Message, Role, TokenUsage
 from agentcore.policy import Policy
 from agentcore.providers import get_provider
 from agentcore.reasons import NormalizedStopReason
 from agentcore.replay import Record, Recording, recording_from_json, recording_to_json, verify, what_if
+from agentcore.snapshot import Snapshot
+from agentcore.states import TRANSITIONS, State
 from dashboard.bench.measurements import Rate, interpreter, rate
 
 _WORDS = "The quick brown fox jumps over the lazy dog while the agent waits for its tokens to run dry. "

@@ -8,11 +8,11 @@ from agentcore import serial
 from agentcore.commands import CallModel
 from agentcore.events import Event, ModelResponded, Setup, Started
 from agentcore.machine.advance import Step, advance
-from agentcore.machine.snapshot import Snapshot
 from agentcore.messages import ChatResponse, Message, Role, TokenUsage
 from agentcore.policy import Policy
 from agentcore.providers import get_provider
 from agentcore.reasons import NormalizedStopReason
+from agentcore.snapshot import Snapshot
 from dashboard.agents.models import Connection, Project
 from dashboard.bench.turn_mix import MODELS, NAMES, Mix
 from dashboard.live.model_call import prepared_call

@@ -18,12 +18,12 @@ from agentcore.error_policy import ErrorPolicy
 from agentcore.errors import ErrorType, ProviderError
 from agentcore.events import Event, ModelFailed, ModelResponded, Setup, Started, ToolResult, ToolsReturned, WokeUp
 from agentcore.machine.advance import Step, advance
-from agentcore.machine.snapshot import Snapshot
 from agentcore.messages import ChatResponse, Message, Role, TokenUsage, ToolCall, ToolSpec
 from agentcore.policy import Limits, Policy
 from agentcore.providers import get_provider
 from agentcore.reasons import NormalizedStopReason
 from agentcore.replay import Record as ReplayRecord
+from agentcore.snapshot import Snapshot
 from dashboard.agents.models import Connection, Project
 from dashboard.live.model_call import prepared_call
 from dashboard.platform.ids import new_id

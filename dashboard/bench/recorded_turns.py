@@ -12,10 +12,10 @@ from django.db import connection
 from agentcore import VERSION, serial
 from agentcore.events import Event, ModelResponded, Setup, Started
 from agentcore.machine.advance import advance
-from agentcore.machine.snapshot import Snapshot
 from agentcore.messages import Message, Role
 from agentcore.policy import Policy
 from agentcore.replay import Record, Recording
+from agentcore.snapshot import Snapshot
 from dashboard.agents.models import Project
 from dashboard.bench import generated_histories
 from dashboard.bench.bulk_load import id_at

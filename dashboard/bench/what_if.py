@@ -14,11 +14,11 @@ from django.test import RequestFactory
 from agentcore import serial
 from agentcore.events import Event, ModelResponded, Setup, Started
 from agentcore.machine.advance import advance
-from agentcore.machine.snapshot import Snapshot
 from agentcore.messages import ChatResponse, Message, Role, TokenUsage
 from agentcore.policy import Limits, Policy
 from agentcore.reasons import NormalizedStopReason
 from agentcore.replay import Record, Recording, what_if
+from agentcore.snapshot import Snapshot
 from dashboard.agents.selectors import project_default
 from dashboard.bench.measurements import percentiles
 from dashboard.replay import views

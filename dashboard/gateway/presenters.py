@@ -14,8 +14,7 @@ from dashboard.gateway.access.limits import LIMITS, Spent
 from dashboard.gateway.access.stored_keys import spent_of
 from dashboard.gateway.models import GatewayKey
 from dashboard.turns.prices.templatetags.prices import dollars_in_words, money
-from dashboard.turns.templatetags.formatting import number
-from dashboard.turns.unbroken_units import THIN
+from dashboard.turns.templatetags.formatting import THIN, number
 
 HOT = 0.8  #: of a budget: nearly spent
 SPANS = (("today", "per_day"), ("this month", "per_month"), ("in total", "in_total"))

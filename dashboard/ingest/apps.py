@@ -13,7 +13,7 @@ class IngestConfig(AppConfig):
         from dashboard.ingest.models import Ingested
         from dashboard.ingest.turn_files.models import Origin
         from dashboard.timeline.signals import turns_leave
-        from dashboard.turns.seals.origin_tables import OriginTables, origin_tables
+        from dashboard.turns.seals.row_parts import OriginTables, origin_tables
 
         turns_leave.connect(span_store.forget, dispatch_uid="ingest.spans")
         origin_tables.provide(OriginTables(Origin, Ingested))

@@ -4,7 +4,7 @@ import structlog
 from django.db import connection, transaction
 
 from agentcore.events import APPROVAL_TIME_LIMIT, Otherwise
-from agentcore.machine.snapshot import Snapshot
+from agentcore.snapshot import Snapshot
 from dashboard.live.operator_control import TurnConflict, turn_cancel, turn_control
 from dashboard.live.signals import approval_expired
 from dashboard.turns.history import position_of

@@ -7,7 +7,7 @@ from uuid import UUID
 from django.http import QueryDict
 from django.template.loader import render_to_string
 
-from agentcore.machine.snapshot import Snapshot
+from agentcore.snapshot import Snapshot
 from dashboard.live.models import Signal
 from dashboard.live.scenes import PACE, Scene
 from dashboard.live.selectors import refused_of, waiting_words

@@ -27,7 +27,7 @@ from agentcore.events import (
 from agentcore.machine.advance import Step, advance
 from agentcore.machine.pending_tool_calls import pending_calls
 from agentcore.machine.state_commands import command_of
-from agentcore.machine.states import CALLS, State
+from agentcore.states import CALLS, State
 from dashboard.agents.schema_validation.judge_overload import UNJUDGED, JudgesBusy
 from dashboard.agents.schema_validation.validator import patiently
 from dashboard.live import conversation_queue

@@ -12,7 +12,7 @@ from django.db import connection, transaction
 
 from agentcore.events import Interrupted
 from agentcore.machine.advance import advance
-from agentcore.machine.states import TERMINAL
+from agentcore.states import TERMINAL
 from dashboard.agents.schema_validation.judge_overload import JudgesBusy
 from dashboard.live.model_call import milliseconds_between
 from dashboard.live.models import OwnedTurn, Process

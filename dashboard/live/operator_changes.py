@@ -9,10 +9,10 @@ from typing import Any, TypedDict
 from django.core.exceptions import ValidationError
 
 from agentcore import serial
-from agentcore.machine.states import DECIDING
 from agentcore.messages import ChatResponse, Message, Role, ToolCall
 from agentcore.providers import PROVIDERS, get_provider
 from agentcore.reasons import NormalizedStopReason
+from agentcore.states import DECIDING
 from dashboard.agents.policies import error_policy_of
 from dashboard.agents.policy_validation import error_policy_clean, limits_clean, listed
 from dashboard.agents.validation import max_tokens_within

@@ -15,9 +15,9 @@ from django.db.models import QuerySet
 from agentcore import serial
 from agentcore.events import APPROVAL_TIME_LIMIT
 from agentcore.machine.pending_tool_calls import pending_calls
-from agentcore.machine.snapshot import Snapshot
-from agentcore.machine.states import State
 from agentcore.reasons import TurnStatus
+from agentcore.snapshot import Snapshot
+from agentcore.states import State
 from agentcore.values import replace
 from dashboard.live import conversation_queue
 from dashboard.live.jobs import defer_drive

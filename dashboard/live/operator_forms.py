@@ -10,9 +10,9 @@ from django.utils.html import format_html
 
 from agentcore.error_policy import PRESETS
 from agentcore.machine.pending_tool_calls import pending_calls
-from agentcore.machine.snapshot import Snapshot
 from agentcore.messages import Role, ToolCall
 from agentcore.policy import LIMIT_NAMES
+from agentcore.snapshot import Snapshot
 from dashboard.agents.limit_fields import LIMIT_FIELDS, number_in_words
 from dashboard.agents.policy_validation import limit_clean
 from dashboard.live.operator_changes import ANSWERING, cap_stays, max_tokens_clean

@@ -5,11 +5,11 @@ from datetime import datetime, timedelta
 
 from agentcore.events import Breakpoint
 from agentcore.machine.pending_tool_calls import pending_calls
-from agentcore.machine.snapshot import Snapshot
-from agentcore.machine.states import DECIDING
 from agentcore.messages import ToolCall
 from agentcore.number_format import percent
 from agentcore.reasons import NormalizedStopReason
+from agentcore.snapshot import Snapshot
+from agentcore.states import DECIDING
 from dashboard.agents.breakpoints import ENTERING
 from dashboard.live.models import OwnedTurn
 from dashboard.turns.models import Turn

@@ -11,7 +11,7 @@ import structlog
 from agentcore.errors import ErrorType, ProviderError
 from agentcore.messages import ChatRequest
 from agentcore.providers.base import Provider
-from agentcore.providers.wire.continuation_messages import FROM_CALLERS, HEADERS
+from agentcore.providers.wire.request_messages import FROM_CALLERS, HEADERS
 from agentcore.providers.wire.untrusted_json import mapping
 from dashboard.agents.models import Connection
 from dashboard.live.aws_signature import MissingCredential, signed

@@ -3,7 +3,7 @@
 from typing import Any
 from uuid import UUID
 
-from agentcore.machine.states import CALLS
+from agentcore.states import CALLS
 from dashboard.live.models import CallSlot, Signal
 from dashboard.turns.api_serializers import turn_json
 from dashboard.turns.models import UNFINISHED, Turn

@@ -11,8 +11,8 @@ from django.db import connection, transaction
 from django.utils import timezone
 
 from agentcore import serial
-from agentcore.machine.snapshot import Snapshot
 from agentcore.reasons import StopReason, TurnStatus
+from agentcore.snapshot import Snapshot
 from dashboard.agents.breakpoints import breakpoints_clean, require_room
 from dashboard.live.approval_expiry import approvals_expire
 from dashboard.live.jobs import defer_drive

@@ -15,8 +15,8 @@ from django.db.models import Exists
 from agentcore.commands import RunTools
 from agentcore.errors import ErrorType
 from agentcore.events import ToolResult
-from agentcore.machine.states import State
 from agentcore.messages import ToolCall
+from agentcore.states import State
 from dashboard.platform.db_threads import retrying
 from dashboard.platform.fields import storable_text
 from dashboard.tools.mcp.names import wire_name

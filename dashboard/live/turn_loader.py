@@ -11,8 +11,7 @@ from agentcore.messages import ChatResponse
 from dashboard.agents.models import Connection
 from dashboard.live.key_order import is_streamed, recorded_order
 from dashboard.turns import models
-from dashboard.turns.attempt_reader import first_attempt
-from dashboard.turns.history import TurnPosition, partial_of, position_of
+from dashboard.turns.history import TurnPosition, first_attempt, partial_of, position_of
 from dashboard.turns.read_ahead import read_ahead
 from dashboard.turns.record_reader import records_of
 from dashboard.turns.recorder import pieces_kept

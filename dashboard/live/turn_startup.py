@@ -10,7 +10,7 @@ from agentcore import serial
 from agentcore.events import Approvals, Breakpoint, Setup
 from agentcore.messages import Message, Role
 from agentcore.providers import get_provider
-from agentcore.providers.wire.continuation_messages import AFTER_MARKS, SPACE
+from agentcore.providers.wire.request_messages import AFTER_MARKS, SPACE
 from dashboard.accounts.models import User
 from dashboard.agents.models import Agent, Connection
 from dashboard.agents.policy_layers import effective_policy_for

@@ -8,10 +8,10 @@ import structlog
 from prometheus_client import CollectorRegistry, Counter, Histogram
 
 from agentcore.machine.advance import Step
-from agentcore.machine.snapshot import Snapshot
-from agentcore.machine.states import TERMINAL
 from agentcore.reasons import NormalizedStopReason
 from agentcore.resource import resource_of
+from agentcore.snapshot import Snapshot
+from agentcore.states import TERMINAL
 from dashboard.metrics.labels import MOST_LETTERS, child
 
 log = structlog.get_logger(__name__)

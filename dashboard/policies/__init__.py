@@ -9,15 +9,16 @@ field_settings                who set a field to what it is, when and why; `oper
 ledger, ledger_lines          the same of all that stopped turns, with what it cost
 overview, diff                policies and versions as their pages show them
 audit_log, configuration_log  who did what: to policies, to agents and connections
-policy_creation               new policies and versions; `policy_versions` activates and attaches them, and
-                              `backtest_gate` says what a backtest speaks for
+policy_creation               new policies and versions, and what a backtest is evidence for; `policy_versions`
+                              activates and attaches them
 policy_forms, admin           what a person fills in, of `policy_fields`; `saved_policy` stores it
 policy_impact                 which agents and attachments a version concerns
 policy_file, policy_import    policies as one file, out and in
 shadow_evaluation             a draft judged over live turns; `models`, `services` and `selectors` are shadows and
                               verdicts
 field_text                    fields and values in English
-views, policy_actions         pages to look at, and what may be done on them
+views, policy_actions         pages to look at, and what may be done on them; `limit_views` the smallest limit that
+                              suffices
 backtests                     a draft tried over stored turns
 suggestions                   the limit that would have let a turn finish
 predictions                   what was predicted, and whether it came true

@@ -1,4 +1,7 @@
-"""The form of a policy as a page: it keeps drafts. A draft is activated on the policy's page, in a step of its own."""
+"""The form of a policy as a page: it keeps drafts. A draft is activated on the policy's page, in a step of its own.
+
+Its panel tries what it says, saved or not, on stored turns.
+"""
 
 from typing import Any, cast
 from uuid import UUID
@@ -8,12 +11,16 @@ from django.core.exceptions import ValidationError
 from django.http import Http404, HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import redirect, render
 from django.utils import timezone
-from django.views.decorators.http import require_http_methods
+from django.views.decorators.http import require_http_methods, require_POST
 
 from dashboard.accounts.models import User
 from dashboard.accounts.roles import CHANGE_AGENT, CHANGE_POLICY, MAKE_POLICY, may
 from dashboard.agents.models import Agent, Policy
 from dashboard.agents.selectors import agent_get, policy_by_id, project_current
+from dashboard.policies.backtests.forms import OverForm
+from dashboard.policies.backtests.models import Backtest
+from dashboard.policies.backtests.presenters import backtest_view
+from dashboard.policies.backtests.services import backtest_create
 from dashboard.policies.overview import policy_status
 from dashboard.policies.policy_form_base import asked_version
 from dashboard.policies.policy_forms import PolicyForm
@@ -92,3 +99,36 @@ def _told(saved: SavedPolicy, form: PolicyForm) -> str:
     if not saved.is_new:
         return f"No change: the fields are those of {called}."
     return f"Draft {called} saved {evidence_in_words(form)}. It is inactive until you activate it."
+
+
+@require_POST
+def draft(request: HttpRequest) -> HttpResponse:
+    """Try what the form says; `?policy=` is the policy it changes, none where it makes a new one."""
+    policy = _policy(request.GET.get("policy", ""))
+    form = PolicyForm(request.POST, instance=policy)
+    over = OverForm(project_current(), policy, request.POST)
+    faults = [*form.faults_said, *(str(words) for errors in over.errors.values() for words in errors)]
+    made: Backtest | None = None
+    if not faults:
+        try:
+            made = backtest_create(
+                project=project_current(),
+                policy=form.said(),
+                filter=over.filter,
+                stands_for=policy,
+                created_by=cast("User", request.user),
+            )
+        except ValidationError as error:
+            faults = error.messages
+    shown = backtest_view(made) if made else None
+    context = {"policy": policy, "over": over, "faults": faults, "shown": shown}
+    return render(request, "backtests/_panel.html", context)
+
+
+def _policy(asked: str) -> Policy | None:
+    if not asked:
+        return None
+    try:
+        return policy_by_id(project=project_current(), policy_id=UUID(asked))
+    except (ValueError, Policy.DoesNotExist) as error:
+        raise Http404("There is no such policy.") from error

@@ -1,4 +1,5 @@
-"""New policies, and new versions of those that there are."""
+"""New policies, and new versions of those that there are; and whether a backtest is evidence for one: it ran to its
+end, with these settings, in this policy's place."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, TypedDict, Unpack
@@ -7,14 +8,54 @@ from django.core.exceptions import ValidationError
 from django.db import models, transaction
 
 from dashboard.accounts.models import User
-from dashboard.agents import policy_validation
 from dashboard.agents.change_tracking import reason
-from dashboard.agents.criteria import criteria_clean
 from dashboard.agents.models import Policy, PolicyActivation, PolicyVersion, Project
-from dashboard.agents.selectors import start_now
+from dashboard.agents.policies import POLICY_FIELDS, policy_said
+from dashboard.agents.selectors import policy_version_standing, start_now
 from dashboard.agents.services import as_list, valid_save
-from dashboard.policies.backtest_gate import evidence_fault, evidence_waits
 from dashboard.policies.backtests.models import Backtest
+
+#: How far a backtest is that has not judged all of its turns.
+NOT_DONE = {
+    "queued": "has not begun",
+    "running": "is still running, after {done:,} of {total:,} turns",
+    "cancelled": "was cancelled after {done:,} of {total:,} turns",
+    "failed": "failed after {done:,} of {total:,} turns",
+}
+WAITS = ("queued", "running")  #: of these, those that may come to speak for it
+
+
+def evidence_fault(backtest: Backtest, said: Mapping[str, Any], policy: Policy) -> str:
+    """Why the backtest does not speak for these words of the policy: `used other settings`. Empty where it does.
+
+    That it gave every turn another max_tokens is no fault: its sentence says so wherever it stands.
+    """
+    if fault := _other(backtest, said, policy):
+        return fault
+    return NOT_DONE.get(backtest.status, "").format(done=backtest.done, total=backtest.total)
+
+
+def evidence_waits(backtest: Backtest, said: Mapping[str, Any], policy: Policy) -> bool:
+    """Whether it will speak for them once it is done."""
+    return backtest.status in WAITS and not _other(backtest, said, policy)
+
+
+def _other(backtest: Backtest, said: Mapping[str, Any], policy: Policy) -> str:
+    """How it tried something else. What was tried alone speaks for the first version of a policy: that had no place
+    among the words of any turn."""
+    if not same_words(backtest.policy, said):
+        return "used other settings"
+    stood_for = backtest.stands_for
+    if stood_for is not None and stood_for != policy:
+        return f"ran in place of another policy, “{stood_for}”"
+    if stood_for is None and policy.versions.exists():
+        return f"ran alone, not in place of “{policy}”"
+    return ""
+
+
+def same_words(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
+    """Whether two clean bodies of a policy say the same; what is left out, null or empty says nothing."""
+    return {name: value for name, value in one.items() if value} == {n: value for n, value in other.items() if value}
 
 
 class PolicyFields(TypedDict, total=False):
@@ -90,26 +131,15 @@ def _policy_made(project: Project, name: str, of_name: models.QuerySet[Policy]) 
     return policy
 
 
-def policy_said(**given: Any) -> dict[str, Any]:
-    """What the version stores, by field; all that is wrong with it is said at once."""
-    clean: dict[str, Any] = {}
-    errors: dict[str, ValidationError] = {}
-    for field, value in given.items():
-        try:
-            clean[field] = POLICY_CLEANERS[field](value)
-        except ValidationError as error:
-            errors[field] = error
-    if errors:
-        raise ValidationError(errors)
-    return clean
-
-
-POLICY_CLEANERS = {
-    "limits": policy_validation.limits_clean,
-    "error_policy": policy_validation.error_policy_clean,
-    "envelope": policy_validation.envelope_clean,
-    "tool_calls_on_truncation": policy_validation.truncation_said_clean,
-    "finish_reasons": policy_validation.finish_reasons_clean,
-    "criteria": criteria_clean,
-    "retention": policy_validation.retention_clean,
-}
+def limit_keep(
+    *, project: Project, name: str, tokens: int, why: str = "", created_by: User | None = None
+) -> PolicyVersion:
+    """A draft of a policy of this name whose answers may take so many tokens in all; of one that is there the next
+    version, which says everything else as what counts of it does."""
+    if not name:
+        raise ValidationError("Give the policy a name. The name of an existing policy creates its next version.")
+    base = policy_version_standing(policy=Policy.objects.filter(project=project, name=name).first())
+    said = {field: getattr(base, field) for field in POLICY_FIELDS} if base else {}
+    limits = {**(said.get("limits") or {}), "max_total_completion_tokens": tokens}
+    about: dict[str, Any] = {"created_by": created_by, "why": why, "activate": False}
+    return policy_create(project=project, name=name, **about, **{**said, "limits": limits})

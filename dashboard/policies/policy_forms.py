@@ -17,11 +17,10 @@ from dashboard.agents.change_tracking import MAX_WHY
 from dashboard.agents.forms import belong_to_current_project, sections
 from dashboard.agents.limit_fields import LIMIT_FIELDS, RETENTION_FIELDS, SETTING_NAMES
 from dashboard.agents.models import Policy, PolicyVersion
-from dashboard.agents.policies import envelope_rules_of
+from dashboard.agents.policies import envelope_rules_of, policy_said
 from dashboard.agents.policy_validation import HANDLING_KEYS, MAX_RETRIES, PRESETS_THAT_NEVER_RETRY, RECOVERIES, listed
-from dashboard.policies.backtest_gate import evidence_fault, evidence_waits
 from dashboard.policies.backtests.models import Backtest
-from dashboard.policies.policy_creation import policy_said
+from dashboard.policies.policy_creation import evidence_fault, evidence_waits
 from dashboard.policies.policy_fields import (
     NONE,
     NOT_SAID,

@@ -14,11 +14,11 @@ from django.core.exceptions import ValidationError
 from django.utils import timezone
 
 from dashboard.agents.models import Policy, PolicyVersion, Project
-from dashboard.agents.policies import POLICY_FIELDS
+from dashboard.agents.policies import POLICY_FIELDS, policy_said
 from dashboard.agents.policy_validation import listed
 from dashboard.agents.selectors import policy_version_active
 from dashboard.policies.field_settings import said_by_version
-from dashboard.policies.policy_creation import policy_create, policy_said
+from dashboard.policies.policy_creation import policy_create
 from dashboard.policies.policy_impact import version_warnings
 from dashboard.policies.policy_versions import version_activate
 

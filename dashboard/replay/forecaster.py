@@ -29,6 +29,9 @@ class Forecaster(Protocol):
     @property
     def RERUN(self) -> Purpose: ...  # noqa: N802 (a constant of its module)
 
+    def trying(self, suggestion: Any) -> Purpose:
+        """Of a re-run that tries a suggested limit (`policies.suggestions`)."""
+
     @property
     def predicted(self) -> Callable[..., Forecast | None]:
         """Given `parent`, `child`, `wanted` and `purpose`: of a re-run from the start or from a record."""

@@ -8,12 +8,12 @@ from typing import Any
 from django.core.exceptions import ValidationError
 
 from agentcore.events import Setup, ToolResult
-from agentcore.machine.snapshot import Snapshot
-from agentcore.machine.states import State
 from agentcore.messages import Message, Role
 from agentcore.providers import get_provider
-from agentcore.providers.wire.continuation_messages import FIRST_CALL, HEADERS, SETTINGS
+from agentcore.providers.wire.request_messages import FIRST_CALL, HEADERS, SETTINGS
 from agentcore.providers.wire.untrusted_json import mapping
+from agentcore.snapshot import Snapshot
+from agentcore.states import State
 from agentcore.values import replace
 from dashboard.agents.models import Connection
 from dashboard.agents.policy_validation import listed

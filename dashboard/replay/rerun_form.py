@@ -6,8 +6,8 @@ from typing import Any
 from django import forms
 from django.core.exceptions import ValidationError
 
-from agentcore.machine.states import DECIDING, State
 from agentcore.messages import Message, ToolCall
+from agentcore.states import DECIDING, State
 from dashboard.agents.selectors import connection_list
 from dashboard.live.turn_loader import connection_of
 from dashboard.replay.rerun_changes import RerunChanges

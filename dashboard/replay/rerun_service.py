@@ -13,9 +13,9 @@ from django.core.exceptions import ValidationError
 from agentcore import serial
 from agentcore.errors import RecordingError
 from agentcore.events import Breakpoint, Setup
-from agentcore.machine.snapshot import Snapshot
 from agentcore.policy import Policy
 from agentcore.replay import Provenance, beginning, fork
+from agentcore.snapshot import Snapshot
 from agentcore.values import replace
 from dashboard.accounts.models import User
 from dashboard.agents.breakpoints import breakpoints_clean

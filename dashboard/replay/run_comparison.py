@@ -7,8 +7,8 @@ from typing import Any
 
 from django.core.exceptions import ValidationError
 
-from agentcore.machine.states import TERMINAL, State
 from agentcore.replay import Assumption, Certainty, Recording, first_divergence
+from agentcore.states import TERMINAL, State
 from agentcore.values import replace
 from dashboard.live.services import OVERRIDES
 from dashboard.replay.divergence_text import parting_words, reach_words
@@ -21,8 +21,7 @@ from dashboard.turns.prices.rates import Price
 from dashboard.turns.prices.selectors import recording_price, turn_rate
 from dashboard.turns.status_text import status_text
 from dashboard.turns.turn_view import RecordingView, recording_view
-from dashboard.turns.verdict_lead import VerdictLead, verdict_lead
-from dashboard.turns.verdicts import verdict_now
+from dashboard.turns.verdicts import VerdictLead, verdict_lead, verdict_now
 from dashboard.turns.waterfall import LENGTH, Bar
 
 

@@ -7,9 +7,9 @@ from django.core.exceptions import ValidationError
 
 from agentcore import serial
 from agentcore.events import Setup, Started, without_uncapped
-from agentcore.machine.snapshot import Snapshot
 from agentcore.messages import Message
 from agentcore.replay import Recording, fold, unforkable
+from agentcore.snapshot import Snapshot
 from agentcore.values import replace
 from dashboard.agents.models import Connection
 from dashboard.live.services import setup_of

@@ -7,11 +7,11 @@ from typing import Any
 
 from django.core.exceptions import ValidationError
 
-from agentcore.machine.snapshot import Snapshot
-from agentcore.machine.states import CALLS, State
 from agentcore.policy import Policy
 from agentcore.replay import Certainty, Experience, Recording, Verification, fold, what_if
 from agentcore.replay import WhatIf as Imagined
+from agentcore.snapshot import Snapshot
+from agentcore.states import CALLS, State
 from agentcore.verdict import verdict_of
 from dashboard.agents.criteria import criteria_faults
 from dashboard.agents.policies import overridden
@@ -21,11 +21,11 @@ from dashboard.replay.experience import experience_of
 from dashboard.turns.api_serializers import what_if_json
 from dashboard.turns.certainty_text import ending_in_words, if_high, if_low, why_in_words
 from dashboard.turns.evidence import Fault
-from dashboard.turns.held_time import held_seconds
 from dashboard.turns.history import recording_of
 from dashboard.turns.models import UNFINISHED, Turn
 from dashboard.turns.projection import failed_by, project, undecided
 from dashboard.turns.seals.seal_check import turn_faults
+from dashboard.turns.time_breakdown import held_seconds
 from dashboard.turns.verification import diverging, verification_of
 
 

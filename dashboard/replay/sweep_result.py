@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from agentcore.policy import LIMIT_NAMES
-from agentcore.remedy_text import RE_RUN
+from agentcore.remedies import RE_RUN
 from agentcore.replay import Certainty, Why
 from agentcore.sufficient_max_tokens import END_AT_MOST
 from dashboard.agents.limit_fields import amount, unit_of

@@ -5,10 +5,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import lru_cache
 
-from dashboard.turns.held_time import held_ms_of
 from dashboard.turns.models import Turn
 from dashboard.turns.prices.selectors import prices_of
 from dashboard.turns.search_words import words_query
+from dashboard.turns.time_breakdown import held_ms_of
 from dashboard.turns.timeline_page import SHOWN
 
 BEFORE = 20  #: characters before the first word: a column of a narrow window shows 35 of a snippet

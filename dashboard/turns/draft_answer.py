@@ -4,9 +4,9 @@ from dataclasses import dataclass
 
 from agentcore.continuation_merge import join
 from agentcore.machine.accounting import joining
-from agentcore.machine.snapshot import Snapshot
-from agentcore.machine.states import State
 from agentcore.reasons import NormalizedStopReason
+from agentcore.snapshot import Snapshot
+from agentcore.states import State
 from dashboard.turns import history
 from dashboard.turns.models import Turn
 from dashboard.turns.transcript import TINTS

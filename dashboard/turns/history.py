@@ -1,8 +1,11 @@
-"""Reads of a turn's history, as values of the core: the recording, where it stands, what was sent and what came."""
+"""Reads of a turn's history, as values of the core: the recording, where it stands, what was sent and what came.
+
+Reads the attempts of one turn, from what was read ahead for a list where it was.
+"""
 
 import hashlib
 import json
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -11,14 +14,16 @@ from uuid import UUID
 from agentcore import serial
 from agentcore.errors import DecodeError
 from agentcore.machine.advance import Step, advance
-from agentcore.machine.snapshot import Snapshot
 from agentcore.messages import ChatResponse
 from agentcore.policy import Policy
 from agentcore.providers import UnknownProviderError, get_provider
 from agentcore.replay import Record, Recording, as_judged
+from agentcore.snapshot import Snapshot
 from dashboard.agents.policies import stored_policy
 from dashboard.turns import models, nodes
+from dashboard.turns.models import Attempt
 from dashboard.turns.projection import failed_by, project
+from dashboard.turns.read_ahead import read_ahead
 from dashboard.turns.record_reader import record_at, records_of
 from dashboard.turns.request_frames import MESSAGE_KEYS, joined
 
@@ -212,3 +217,33 @@ def partial_of(turn: models.Turn, attempt: models.Attempt) -> ChatResponse | Non
         return decoder.close()
     except (DecodeError, UnknownProviderError):
         return None
+
+
+#: Large columns that nobody asks of the attempts of many turns.
+UNREAD = ("raw", "raw_text", "response_headers")
+
+
+def attempts_read(turn_id: UUID, *columns: str) -> list[Attempt]:
+    """All attempts of a turn, in order. `columns`: what is asked of them."""
+    known = read_ahead().attempts.get(turn_id)
+    if known is not None:
+        return known
+    return list(Attempt.objects.filter(turn_id=turn_id).order_by("index").only("turn_id", "index", *columns))
+
+
+def first_attempt(turn_id: UUID, *columns: str) -> Attempt | None:
+    """The first call of a turn; None before it is made. `columns`: what is asked of it."""
+    known = read_ahead().attempts.get(turn_id)
+    if known is not None:
+        return known[0] if known else None
+    return Attempt.objects.filter(turn_id=turn_id).order_by("index").only("turn_id", "index", *columns).first()
+
+
+def attempts_of_all(turns: Collection[UUID]) -> dict[UUID, list[Attempt]]:
+    """Those of each of these turns, in order, by one statement."""
+    found: dict[UUID, list[Attempt]] = {turn_id: [] for turn_id in turns}
+    for attempt in (
+        Attempt.objects.filter(turn_id__in=found).order_by("turn_id", "index").defer(*UNREAD) if found else ()
+    ):
+        found[attempt.turn_id].append(attempt)
+    return found

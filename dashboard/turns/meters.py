@@ -2,8 +2,8 @@
 
 from dataclasses import dataclass
 
-from agentcore.machine.budgets import Budget, budgets_of
-from agentcore.machine.snapshot import Snapshot
+from agentcore.machine.breakpoints import Budget, budgets_of
+from agentcore.snapshot import Snapshot
 from dashboard.agents.observe_policy import ENDLESS_CHARS
 
 ENDLESS = ENDLESS_CHARS  #: from here on a limit stands for none: that of a call that is only watched

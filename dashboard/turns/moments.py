@@ -6,9 +6,9 @@ from typing import Any
 
 from agentcore.commands import Finish
 from agentcore.criteria.builtin import ErrorPolicyCriterion
-from agentcore.machine.snapshot import Snapshot
 from agentcore.reason_text import evaluation_text
 from agentcore.replay import Assumption, Certainty, Provenance, Span
+from agentcore.snapshot import Snapshot
 from agentcore.why import Road, roads_of
 from agentcore.why.transition_case import Case, case_of
 from agentcore.why.transition_text import transition_text

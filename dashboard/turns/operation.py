@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from uuid import UUID
 
-from agentcore.machine.snapshot import Snapshot
+from agentcore.snapshot import Snapshot
 from dashboard.platform.provided import Provided
 from dashboard.turns.models import Turn
 

@@ -6,12 +6,12 @@ from typing import Any
 
 from agentcore import VERSION
 from agentcore.lint import CODES
-from agentcore.machine.snapshot import Snapshot
-from agentcore.machine.spent import Spent
-from agentcore.machine.states import State
 from agentcore.reasons import StopReason, TurnStatus
-from agentcore.remedy_text import RE_RUN
+from agentcore.remedies import RE_RUN
 from agentcore.resource import resource_of
+from agentcore.snapshot import Snapshot
+from agentcore.snapshot_parts import Spent
+from agentcore.states import State
 from agentcore.verdict import verdict
 from dashboard.platform.fields import storable_text
 from dashboard.turns.sent_caps import sent_cap

@@ -13,8 +13,8 @@ from uuid import UUID
 from agentcore import VERSION, serial
 from agentcore.events import Event
 from agentcore.machine.advance import Step
-from agentcore.machine.states import State
 from agentcore.replay import Record
+from agentcore.states import State
 from agentcore.values import quickly_made
 from dashboard.turns.history import sha256_of
 from dashboard.turns.known_answers import stored

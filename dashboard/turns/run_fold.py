@@ -11,7 +11,7 @@ from dashboard.platform.replica import read_connection
 from dashboard.turns.filters import TimelineFilters
 from dashboard.turns.id_range import IdRange, after
 from dashboard.turns.models import UNFINISHED, Turn
-from dashboard.turns.run_sums import RunSums
+from dashboard.turns.models.turn import RunSums
 from dashboard.turns.turn_query import find
 
 MOST_AT_ONCE = 5_000  #: turns that are looked at in one go, where runs are long

@@ -8,7 +8,7 @@ from uuid import UUID
 
 from django.db.models import Q, QuerySet
 
-from agentcore.machine.states import State
+from agentcore.states import State
 from dashboard.agents.models import Project
 from dashboard.agents.selectors import project_current
 from dashboard.platform.ids import first_id_at

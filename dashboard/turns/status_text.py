@@ -2,9 +2,9 @@
 
 from collections.abc import Callable, Mapping
 
-from agentcore.machine.snapshot import Snapshot
-from agentcore.machine.states import State
 from agentcore.number_format import duration, number
+from agentcore.snapshot import Snapshot
+from agentcore.states import State
 from dashboard.turns.models import Turn
 from dashboard.turns.sent_caps import NO_CAP_SET
 

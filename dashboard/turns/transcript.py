@@ -18,12 +18,12 @@ from agentcore.events import (
     ToolResult,
     ToolsReturned,
 )
-from agentcore.machine.answer import Answer, Segment
-from agentcore.machine.snapshot import Snapshot
-from agentcore.machine.states import Trigger
 from agentcore.messages import Message, Role, ToolCall
 from agentcore.reasons import NormalizedStopReason
 from agentcore.replay import Span
+from agentcore.snapshot import Snapshot
+from agentcore.snapshot_parts import Answer, Segment
+from agentcore.states import Trigger
 from dashboard.turns.operator_text import sentence_of
 
 TINTS = 4

@@ -4,10 +4,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from agentcore.error_text import error_text, notice_text
-from agentcore.machine.snapshot import Snapshot
-from agentcore.machine.states import CALLS, DECIDING, Trigger
 from agentcore.reasons import TurnStatus
 from agentcore.replay import Recording, beginning, fold
+from agentcore.snapshot import Snapshot
+from agentcore.states import CALLS, DECIDING, Trigger
 from agentcore.why import Derivation, derive
 from dashboard.turns import history
 from dashboard.turns.diagram import Diagram, diagram_of
@@ -19,13 +19,11 @@ from dashboard.turns.operation import operation
 from dashboard.turns.selectors import attempts_of
 from dashboard.turns.sent_caps import cap_of_turn
 from dashboard.turns.status_text import status_text
-from dashboard.turns.step_view import StepView, step_view
-from dashboard.turns.steps_json import steps_json
+from dashboard.turns.step_view import StepView, step_view, steps_json
 from dashboard.turns.time_breakdown import HELD, time_spans_of
 from dashboard.turns.transcript import TINTS, Transcript, transcript_of
 from dashboard.turns.transcript_window import TranscriptWindow, whole, window_of
-from dashboard.turns.verdict_lead import VerdictLead, verdict_lead
-from dashboard.turns.verdicts import verdict_now
+from dashboard.turns.verdicts import VerdictLead, verdict_lead, verdict_now
 from dashboard.turns.verification import cores, proof_of
 from dashboard.turns.waterfall import NO_WAITS, Rail, bars_of, dots_path, rail_of
 

@@ -21,7 +21,7 @@ from agentcore.replay import Divergence, Recording, Verification, verify
 from agentcore.replay import Record as CoreRecord
 from dashboard.agents.criteria import criteria_faults
 from dashboard.platform.fields import as_stored
-from dashboard.turns.derived_rows import derived_faults
+from dashboard.turns.derived_rows import StoredTurn, derived_faults
 from dashboard.turns.evidence import Fault, StoredAnswer, faults_of, other_beginning, otherwise, unproven
 from dashboard.turns.history import rebuilt_columns, recording_of
 from dashboard.turns.models import Piece, Record, Turn
@@ -29,7 +29,6 @@ from dashboard.turns.record_reader import stamps_of
 from dashboard.turns.request_evidence import CLOCKS_DIFFER, RecordStamp, call_faults, calls_of, requests_unproven
 from dashboard.turns.sent_caps import cap_agrees, sent_cap
 from dashboard.turns.shared_values import UNREADABLE
-from dashboard.turns.stored_turn import StoredTurn
 
 log = structlog.get_logger(__name__)
 

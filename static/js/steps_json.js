@@ -1,4 +1,4 @@
-/* The steps of the turn, from the page's data (dashboard/turns/steps_json.py): what recurs stands once and is named by its
+/* The steps of the turn, from the page's data (dashboard/turns/step_view.py): what recurs stands once and is named by its
    place. `texts` adds what follows from the rest, as dashboard/turns/step_view.py does. */
 const WAY = ["trigger", "target", "guard", "miss", "stood", "shape"];
 const ROWS = {

@@ -55,8 +55,13 @@ from agentcore import (
     what_if,
 )
 from agentcore.argument_validation import unchecked
-from agentcore.criteria.builtin import ErrorPolicyCriterion, FinishReasonCheck, ResponseContentCheck, StepsLimit
-from agentcore.criteria.content import WantsMore
+from agentcore.criteria.builtin import (
+    ErrorPolicyCriterion,
+    FinishReasonCheck,
+    ResponseContentCheck,
+    StepsLimit,
+    WantsMore,
+)
 from agentcore.policy import CriterionSpec, EnvelopeRules
 from agentcore.providers import PROVIDERS, get_provider
 from agentcore.replay import Observed, fold, fork

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from agentcore.criteria.evaluation import ContinuationDecision
 from agentcore.error_policy import ErrorPolicy
 from agentcore.error_text import notice_text
 from agentcore.errors import ErrorType
+from agentcore.evaluation import ContinuationDecision
 from agentcore.reason_text import evaluation_text
 from agentcore.replay import fold, verify
 from agentcore.resource import no_retry_helps, resource_of

@@ -7,10 +7,10 @@ import pytest
 
 from agentcore.error_policy import ErrorPolicy
 from agentcore.errors import ErrorType
-from agentcore.machine.snapshot import Snapshot
-from agentcore.machine.states import State
 from agentcore.reasons import NormalizedStopReason
 from agentcore.resource import RESOURCES, no_retry_helps, resource_in, resource_of
+from agentcore.snapshot import Snapshot
+from agentcore.states import State
 from agentcore.values import replace
 from tests.agentcore.machine.stories import SCHEMA, STORIES
 from tests.agentcore.playbook import (

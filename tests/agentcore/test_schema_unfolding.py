@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from agentcore import jsonschema_rs_validator
+from agentcore.schema import MOST_UNFOLDED, check_before_compiling
 from agentcore.schema_size import TooMuchWork
-from agentcore.schema_unfolding import MOST_UNFOLDED, check_before_compiling
 
 LEVELS = 12  #: of which compiling takes up to 10 s where it is not refused
 BESIDE: dict[str, Callable[[Any], dict[str, Any]]] = {

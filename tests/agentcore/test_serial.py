@@ -44,7 +44,6 @@ from agentcore.events import (
     ToolsReturned,
     WokeUp,
 )
-from agentcore.machine.states import State, Trigger
 from agentcore.messages import CallIssue, ReasonSighting
 from agentcore.policy import CriterionSpec, EnvelopeRules, OnTruncation, RecoveryPath
 from agentcore.serial import (
@@ -56,6 +55,7 @@ from agentcore.serial import (
     to_json,
     type_name,
 )
+from agentcore.states import State, Trigger
 from tests.agentcore.machine.stories import STORIES
 from tests.agentcore.playbook import Playbook, call, called, started, truncated
 from tests.together import together

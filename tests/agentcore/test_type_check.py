@@ -7,9 +7,9 @@ import pytest
 
 from agentcore.argument_validation import unchecked
 from agentcore.events import ModelResponded, Started
-from agentcore.machine.snapshot import Snapshot
 from agentcore.messages import ChatResponse, TokenUsage
 from agentcore.policy import Limits, Policy
+from agentcore.snapshot import Snapshot
 from agentcore.type_check import misfits
 from agentcore.values import replace
 from tests.dashboard.turns.histories import answered, cut_twice, started, with_a_tool

@@ -11,15 +11,14 @@ from agentcore.error_policy import ErrorHandlingDecision, ErrorPolicy
 from agentcore.errors import ErrorType, ProviderError
 from agentcore.events import ModelResponded, Setup, Started, ToolResult, ToolsReturned
 from agentcore.machine.advance import advance
-from agentcore.machine.call import Call
-from agentcore.machine.snapshot import Snapshot
-from agentcore.machine.spent import Spent
-from agentcore.machine.states import State
 from agentcore.messages import CallIssue, ChatRequest, ChatResponse, Message, Role, ToolCall, ToolSpec
 from agentcore.policy import OnTruncation, Policy
 from agentcore.providers import PROVIDERS
 from agentcore.reasons import AttemptKind, NormalizedStopReason
 from agentcore.replay import Record, Recording, verify
+from agentcore.snapshot import Snapshot
+from agentcore.snapshot_parts import Call, Spent
+from agentcore.states import State
 from agentcore.values import copier, quickly_made, replace
 
 

@@ -4,12 +4,11 @@ import pytest
 
 from agentcore.commands import Finish
 from agentcore.events import Setup
-from agentcore.machine.answer import Answer, Segment
-from agentcore.machine.snapshot import Snapshot
-from agentcore.machine.spent import Spent
 from agentcore.messages import ChatResponse, TokenUsage
 from agentcore.policy import Limits
 from agentcore.reasons import AttemptKind, StopReason, TurnStatus
+from agentcore.snapshot import Snapshot
+from agentcore.snapshot_parts import Answer, Segment, Spent
 from agentcore.values import replace
 from agentcore.verdict import verdict
 from tests.agentcore.playbook import Playbook, started

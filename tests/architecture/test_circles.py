@@ -1,4 +1,4 @@
-"""No module leads back to itself by imports, not even by one inside a function; nor does a package of the dashboard."""
+"""No module leads back to itself by imports, not even by one inside a function; nor does a package."""
 
 from graphlib import TopologicalSorter
 
@@ -6,9 +6,6 @@ import grimp
 import pytest
 
 from tests.architecture.circles import ROOTS, circles, circles_of, import_graph
-
-#: Packages in which a sub-package and what is beside it still lead to each other. None may be added.
-LEFT = {"agentcore", "dashboard.policies"}
 
 
 def test_no_imports_of_modules_go_in_a_circle():
@@ -18,12 +15,8 @@ def test_no_imports_of_modules_go_in_a_circle():
     TopologicalSorter(imports).prepare()  # raises CycleError, which names the modules
 
 
-def test_no_packages_of_the_dashboard_form_a_circle():
-    assert circles(import_graph()).get("dashboard", []) == []
-
-
-def test_packages_within_packages_form_no_circle_but_those_that_are_left():
-    assert circles(import_graph()).keys() == LEFT
+def test_what_is_in_one_package_forms_no_circle():
+    assert circles(import_graph()) == {}
 
 
 @pytest.mark.parametrize(

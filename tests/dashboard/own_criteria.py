@@ -3,9 +3,9 @@
 from pathlib import Path
 from typing import Any
 
-from agentcore.criteria import ContinuationDecision, ContinuationEvaluation
-from agentcore.machine.snapshot import Snapshot
+from agentcore.evaluation import ContinuationDecision, ContinuationEvaluation
 from agentcore.reasons import StopReason
+from agentcore.snapshot import Snapshot
 
 __all__ = ["OneMore", "Path", "Patience", "Silent", "Unstorable", "Veto", "not_a_class"]
 

@@ -18,19 +18,16 @@ MODULES = (
     "agentcore.argument_validation",
     "agentcore.policy",
     "agentcore.error_policy",
-    "agentcore.criteria.evaluation",
-    "agentcore.criteria.outcome",
+    "agentcore.evaluation",
+    "agentcore.continuation_outcome",
     "agentcore.criteria.builtin",
     "agentcore.criteria.envelope_retries",
     "agentcore.criteria.incomplete_answers",
     "agentcore.events",
     "agentcore.commands",
-    "agentcore.machine.states",
-    "agentcore.machine.snapshot",
-    "agentcore.machine.answer",
-    "agentcore.machine.call",
-    "agentcore.machine.failure",
-    "agentcore.machine.spent",
+    "agentcore.states",
+    "agentcore.snapshot",
+    "agentcore.snapshot_parts",
     "agentcore.machine.error_context",
     "agentcore.machine.advance",
     "agentcore.continuation_merge",
@@ -44,7 +41,7 @@ MODULES = (
     "agentcore.lint",
     "agentcore.incomplete_text",
     "agentcore.verdict",
-    "agentcore.verdict_parts",
+    "agentcore.completed_verdict",
     "agentcore.resource",
     "agentcore.why",
     "agentcore.why.derivation",
@@ -118,7 +115,7 @@ class Module:
 @cache
 def protocol_methods() -> frozenset[str]:
     """What codecs and criteria must have; said once, where the protocol is."""
-    protocols = ("agentcore.providers.base", "agentcore.criteria.outcome")
+    protocols = ("agentcore.providers.base", "agentcore.continuation_outcome")
     named = [named for module in protocols for named in module_of(module).names if "Protocol" in named.signature]
     return frozenset(method.name for protocol in named for method in protocol.methods if method.words)
 

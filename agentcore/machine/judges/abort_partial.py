@@ -1,11 +1,11 @@
 """abort_partial: the turn completes with what it has and the notice that was decided on the way here."""
 
-from agentcore.criteria.evaluation import ContinuationDecision
-from agentcore.criteria.outcome import ContinuationOutcome
+from agentcore.continuation_outcome import ContinuationOutcome
+from agentcore.evaluation import ContinuationDecision
 from agentcore.machine.judgement import Judgement
-from agentcore.machine.snapshot import Snapshot
-from agentcore.machine.states import Trigger
 from agentcore.policy import Policy
+from agentcore.snapshot import Snapshot
+from agentcore.states import Trigger
 
 
 def judge(snapshot: Snapshot, policy: Policy) -> Judgement:  # noqa: ARG001 - all judges take a policy

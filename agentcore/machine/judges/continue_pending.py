@@ -2,19 +2,18 @@
 
 from functools import lru_cache, partial
 
+from agentcore.continuation_outcome import ContinuationOutcome
 from agentcore.criteria.builtin import TokenUsageLimit
 from agentcore.criteria.incomplete_answers import APART, TruncationCriterion
-from agentcore.criteria.outcome import ContinuationOutcome
 from agentcore.machine import finish
 from agentcore.machine.accounting import give_back
-from agentcore.machine.call import Call
 from agentcore.machine.judgement import Judgement, echoing, evaluate_now
-from agentcore.machine.snapshot import Snapshot
-from agentcore.machine.spent import Spent
-from agentcore.machine.states import State, Trigger
 from agentcore.messages import Message, Role
 from agentcore.policy import Policy
 from agentcore.reasons import AttemptKind, NormalizedStopReason
+from agentcore.snapshot import Snapshot
+from agentcore.snapshot_parts import Call, Spent
+from agentcore.states import State, Trigger
 from agentcore.values import copier
 
 #: spec: stop-reason-state-machine, "Recovery prompt contract".

@@ -1,11 +1,11 @@
 """evaluate_continuation: whether the results of the tools are told to the model."""
 
-from agentcore.criteria.outcome import ContinuationOutcome
+from agentcore.continuation_outcome import ContinuationOutcome
 from agentcore.machine import finish
 from agentcore.machine.judgement import Judgement, evaluate_now, next_iteration
-from agentcore.machine.snapshot import Snapshot
-from agentcore.machine.states import Trigger
 from agentcore.policy import Policy
+from agentcore.snapshot import Snapshot
+from agentcore.states import Trigger
 
 
 def judge(snapshot: Snapshot, policy: Policy) -> Judgement:

@@ -3,19 +3,19 @@
 from collections.abc import Mapping
 
 from agentcore.commands import StopSentence
+from agentcore.continuation_outcome import ContinuationOutcome
 from agentcore.criteria.incomplete_answers import TruncationCriterion, asks_within_total
-from agentcore.criteria.outcome import ContinuationOutcome
 from agentcore.error_policy import ErrorHandlingDecision
 from agentcore.errors import ProviderError
 from agentcore.machine import finish
-from agentcore.machine.call import Call
 from agentcore.machine.judgement import Judgement, evaluate
 from agentcore.machine.judges.continue_pending import HINT
-from agentcore.machine.snapshot import Snapshot
-from agentcore.machine.states import State, Trigger
 from agentcore.messages import ChatResponse
 from agentcore.policy import Policy
 from agentcore.reasons import AttemptKind, NormalizedStopReason, StopReason
+from agentcore.snapshot import Snapshot
+from agentcore.snapshot_parts import Call
+from agentcore.states import State, Trigger
 from agentcore.values import replace
 
 BACKOFF_BASE = 1.0  #: seconds before the first retry, before jitter

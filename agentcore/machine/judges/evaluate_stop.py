@@ -4,20 +4,19 @@ from collections.abc import Callable, Mapping
 from functools import partial
 
 from agentcore.commands import Observation
+from agentcore.continuation_outcome import ContinuationOutcome, resolve
 from agentcore.criteria.builtin import StepsLimit
-from agentcore.criteria.evaluation import ContinuationDecision, ContinuationEvaluation
-from agentcore.criteria.outcome import ContinuationOutcome, resolve
+from agentcore.evaluation import ContinuationDecision, ContinuationEvaluation
 from agentcore.events import ToolResult
 from agentcore.machine import classify, finish
 from agentcore.machine.accounting import add_text, count_failure, keep_partial, text_added
-from agentcore.machine.answer import added_by
-from agentcore.machine.failure import Failure
 from agentcore.machine.judgement import Judgement, echoing, evaluate, evaluate_now, next_iteration
-from agentcore.machine.snapshot import Snapshot
-from agentcore.machine.states import Trigger
 from agentcore.messages import ChatResponse, Message, Role, ToolCall
 from agentcore.policy import Policy
 from agentcore.reasons import NormalizedStopReason, StopReason, TurnStatus
+from agentcore.snapshot import Snapshot
+from agentcore.snapshot_parts import Failure, added_by
+from agentcore.states import Trigger
 from agentcore.truncation_cause import beside_word
 from agentcore.values import changed, replace
 

@@ -1,16 +1,16 @@
 """repair_pending: whether a broken tool call is asked for again. It never runs, and is never sent back."""
 
-from agentcore.criteria.outcome import ContinuationOutcome
+from agentcore.continuation_outcome import ContinuationOutcome
 from agentcore.machine import finish
 from agentcore.machine.accounting import give_back
-from agentcore.machine.call import Call
 from agentcore.machine.judgement import Judgement, evaluate_now
 from agentcore.machine.judges.continue_pending import HINT, apart_of, stop_trigger
-from agentcore.machine.snapshot import Snapshot
-from agentcore.machine.states import State, Trigger
 from agentcore.messages import CallIssue
 from agentcore.policy import Policy
 from agentcore.reasons import AttemptKind
+from agentcore.snapshot import Snapshot
+from agentcore.snapshot_parts import Call
+from agentcore.states import State, Trigger
 from agentcore.values import replace
 
 MALFORMED_HINT = "Your last tool call was not valid JSON. Emit one complete tool call payload only."

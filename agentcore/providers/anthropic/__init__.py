@@ -11,7 +11,7 @@ from agentcore.providers.anthropic import stop_reasons as anthropic_words
 from agentcore.providers.anthropic.answer import MessageAnswer
 from agentcore.providers.wire import named_errors
 from agentcore.providers.wire.codec import Codec
-from agentcore.providers.wire.event_decoder import EventDecoder
+from agentcore.providers.wire.stream_decoder import EventDecoder
 from agentcore.reasons import NormalizedStopReason
 
 _VERSION = "2023-06-01"

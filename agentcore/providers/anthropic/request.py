@@ -5,8 +5,7 @@ from typing import Any
 
 from agentcore.messages import ChatRequest, Message, Role, ToolCall, ToolSpec
 from agentcore.providers.anthropic.content import calls_in, is_blocks, is_content
-from agentcore.providers.wire.continuation_messages import Going, by_user_turn_trimmed, sent_extra
-from agentcore.providers.wire.message_history import History
+from agentcore.providers.wire.request_messages import Going, History, by_user_turn_trimmed, sent_extra
 
 
 def encode_request(request: ChatRequest) -> dict[str, Any]:

@@ -5,7 +5,7 @@ from typing import Any
 
 from agentcore.messages import Delta
 from agentcore.providers.wire.content_blocks import Block, BlockCollector, BlockKind
-from agentcore.providers.wire.tool_arguments import read_arguments
+from agentcore.providers.wire.tool_calls import read_arguments
 from agentcore.providers.wire.untrusted_json import mapping, sequence, string
 
 _PROVIDERS_CALL = "server_tool_use"  # run by Bedrock itself, as Nova's grounding

@@ -6,8 +6,7 @@ from typing import Any
 
 from agentcore.messages import NO_CAP, ChatRequest, Message, Role, ToolCall, ToolSpec
 from agentcore.providers.bedrock.content import calls_in, is_content
-from agentcore.providers.wire.continuation_messages import Going, by_user_turn_trimmed, sent_extra
-from agentcore.providers.wire.message_history import History
+from agentcore.providers.wire.request_messages import Going, History, by_user_turn_trimmed, sent_extra
 from agentcore.providers.wire.untrusted_json import mapping
 
 

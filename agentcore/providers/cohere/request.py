@@ -5,8 +5,7 @@ from dataclasses import replace
 from typing import Any
 
 from agentcore.messages import NO_CAP, ChatRequest, Message, Role, ToolCall, ToolSpec
-from agentcore.providers.wire.continuation_messages import by_user_turn, sent_extra
-from agentcore.providers.wire.message_history import History
+from agentcore.providers.wire.request_messages import History, by_user_turn, sent_extra
 from agentcore.providers.wire.tool_calls import encode_call
 
 

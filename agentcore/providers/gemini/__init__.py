@@ -6,13 +6,12 @@ from typing import Any
 from agentcore.argument_validation import optional, required
 from agentcore.errors import ProviderError
 from agentcore.messages import ChatRequest, ChatResponse
-from agentcore.providers.gemini import errors as gemini_errors
+from agentcore.providers.gemini import answer as gemini_errors
 from agentcore.providers.gemini import request as gemini_request
 from agentcore.providers.gemini import stop_reasons as gemini_words
 from agentcore.providers.gemini.answer import Answer
 from agentcore.providers.wire.codec import Codec
-from agentcore.providers.wire.event_decoder import take_body
-from agentcore.providers.wire.object_decoder import ObjectDecoder
+from agentcore.providers.wire.stream_decoder import ObjectDecoder, take_body
 from agentcore.reasons import NormalizedStopReason
 
 _ACCESS_TOKEN = "ya29."  # noqa: S105  how Google's OAuth tokens begin, which Vertex takes

@@ -1,13 +1,17 @@
-"""One answer of generateContent, gathered from its chunks or its whole body by the same rules."""
+"""One answer of generateContent, gathered from its chunks or its whole body by the same rules.
 
-from collections.abc import Mapping
+Google's errors: `{"error": {"code", "message", "status", "details"}}`, now and then alone in an array.
+"""
+
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
+from agentcore.errors import ProviderError
 from agentcore.messages import ChatResponse, Delta, TokenUsage
-from agentcore.providers.gemini.errors import find_error
 from agentcore.providers.gemini.parts import PartCollector
 from agentcore.providers.gemini.stop_reasons import name_of, normalize
+from agentcore.providers.wire import error_objects
 from agentcore.providers.wire.error_objects import error_inside
 from agentcore.providers.wire.reason_tracker import fold
 from agentcore.providers.wire.response_assembly import (
@@ -20,6 +24,34 @@ from agentcore.providers.wire.response_assembly import (
 )
 from agentcore.providers.wire.untrusted_json import count, mapping, sequence, string, word
 from agentcore.reasons import MALFORMED_CALL_WORDS, NormalizedStopReason
+
+
+def find_error(payload: Mapping[str, Any]) -> Mapping[str, Any] | None:
+    """The error of a payload in the words of the shared judgement: its status as the code, its reason as the type."""
+    error = error_objects.find_error(payload)
+    if error is None:
+        return None
+    details = [mapping(detail) for detail in sequence(error.get("details"))]
+    reason = next((string(detail.get("reason")) for detail in details if string(detail.get("reason"))), "")
+    spent = any("perday" in quota.lower() for detail in details for quota in _quotas(detail))
+    return {
+        "code": string(error.get("status")) or error.get("code"),
+        "type": "insufficient_quota" if spent else reason,
+        "status_code": error.get("code"),
+        "message": error.get("message"),
+        "details": error.get("details"),
+    }
+
+
+def decode_error(status: int, headers: Mapping[str, str], body: bytes) -> ProviderError:
+    """What a failed call means. A quota counted per day does not heal while a turn waits."""
+    return error_objects.decode_error(status, headers, body, find_error)
+
+
+def _quotas(detail: Mapping[str, Any]) -> Iterator[str]:
+    for violation in sequence(detail.get("violations")):
+        yield string(mapping(violation).get("quotaId"))
+
 
 _DIALECT_KEYS = frozenset({"candidates", "promptFeedback", "usageMetadata", "modelVersion", "responseId"})
 _CONTINUATION = "continuation"

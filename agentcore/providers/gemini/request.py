@@ -5,8 +5,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from agentcore.messages import ChatRequest, Message, Role, ToolCall, ToolSpec
-from agentcore.providers.wire.continuation_messages import Going, by_user_turn, sent_extra
-from agentcore.providers.wire.message_history import History
+from agentcore.providers.wire.request_messages import Going, History, by_user_turn, sent_extra
 from agentcore.providers.wire.untrusted_json import mapping, sequence, string
 
 _SCHEMAS = frozenset({"responseSchema", "responseJsonSchema"})  #: as a client of this API wrote them

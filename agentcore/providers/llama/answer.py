@@ -5,11 +5,10 @@ from dataclasses import replace
 from typing import Any
 
 from agentcore.messages import CallIssue, ChatResponse, Delta, ReasonSighting, ToolCall
-from agentcore.providers.llama.protocol import Reading, read
-from agentcore.providers.llama.text import ResponseText
+from agentcore.providers.llama.protocol import Reading, ResponseText, read
 from agentcore.providers.openai import answer as openai_answer
 from agentcore.providers.wire.stop_reasons import normalize
-from agentcore.providers.wire.tool_arguments import write_json
+from agentcore.providers.wire.tool_calls import write_json
 from agentcore.providers.wire.untrusted_json import string
 from agentcore.reasons import NormalizedStopReason as Reason
 

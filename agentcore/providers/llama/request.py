@@ -8,8 +8,8 @@ from agentcore.messages import ChatRequest, Continuation, Message, Role
 from agentcore.prefill import prefills
 from agentcore.providers.llama.protocol import instruction
 from agentcore.providers.openai import request as openai_request
-from agentcore.providers.wire.message_history import History
-from agentcore.providers.wire.tool_arguments import write_json
+from agentcore.providers.wire.request_messages import History
+from agentcore.providers.wire.tool_calls import write_json
 
 _CALL_SCHEMA = {
     "type": "object",

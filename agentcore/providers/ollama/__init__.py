@@ -7,7 +7,7 @@ from agentcore.messages import ChatRequest
 from agentcore.providers.ollama import request as ollama_request
 from agentcore.providers.ollama.answer import Answer
 from agentcore.providers.wire.codec import Codec
-from agentcore.providers.wire.object_decoder import ObjectDecoder
+from agentcore.providers.wire.stream_decoder import ObjectDecoder
 
 
 class Ollama(Codec):

@@ -7,7 +7,7 @@ from agentcore.messages import ChatRequest
 from agentcore.providers.openai import request as openai_request
 from agentcore.providers.openai.answer import Answer
 from agentcore.providers.wire.codec import Codec
-from agentcore.providers.wire.event_decoder import EventDecoder
+from agentcore.providers.wire.stream_decoder import EventDecoder
 from agentcore.providers.wire.text_events import TextEvents
 
 

@@ -4,8 +4,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from agentcore.messages import ChatRequest, Message, Role, ToolSpec
-from agentcore.providers.wire.continuation_messages import by_hint_message, sent_extra
-from agentcore.providers.wire.message_history import History
+from agentcore.providers.wire.request_messages import History, by_hint_message, sent_extra
 from agentcore.providers.wire.tool_calls import encode_call, with_ids
 
 _CAPS = ("max_tokens", "max_completion_tokens")  # a body with both is a 400

@@ -5,8 +5,7 @@ from typing import Any
 
 from agentcore.messages import NO_CAP, ChatRequest, Message, Role, ToolCall, ToolSpec
 from agentcore.providers.openai_responses.items import OTHER_CLIENT_CALLS, Item, call_id, client_calls
-from agentcore.providers.wire.continuation_messages import by_hint_message, sent_extra
-from agentcore.providers.wire.message_history import History
+from agentcore.providers.wire.request_messages import History, by_hint_message, sent_extra
 from agentcore.providers.wire.tool_calls import encode_call
 from agentcore.providers.wire.untrusted_json import mapping
 

@@ -12,7 +12,7 @@ from agentcore.argument_validation import optional
 from agentcore.errors import ProviderError
 from agentcore.messages import ChatRequest, ChatResponse
 from agentcore.providers.wire import error_objects, stop_reasons
-from agentcore.providers.wire.event_decoder import EventAnswer, EventDecoder, take_body
+from agentcore.providers.wire.stream_decoder import EventAnswer, EventDecoder, take_body
 from agentcore.reasons import NormalizedStopReason
 
 

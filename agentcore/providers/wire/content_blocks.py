@@ -6,7 +6,7 @@ from enum import StrEnum
 from typing import Any
 
 from agentcore.messages import CallIssue, ToolCall
-from agentcore.providers.wire.tool_arguments import read_arguments, write_json
+from agentcore.providers.wire.tool_calls import read_arguments, write_json
 from agentcore.providers.wire.untrusted_json import string
 
 

@@ -8,8 +8,7 @@ from typing import Any
 from agentcore.argument_validation import required
 from agentcore.errors import ErrorType, ProviderError
 from agentcore.providers.wire.framing import EventReader
-from agentcore.providers.wire.json_text import read_json
-from agentcore.providers.wire.untrusted_json import mapping
+from agentcore.providers.wire.untrusted_json import mapping, read_json
 
 #: How much of a provider's message is kept, in characters.
 LONGEST_MESSAGE = 2000

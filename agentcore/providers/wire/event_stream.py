@@ -11,8 +11,7 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from agentcore.errors import CHECK_BASE_URL, DecodeError
-from agentcore.providers.wire.json_text import read_json
-from agentcore.providers.wire.untrusted_json import mapping
+from agentcore.providers.wire.untrusted_json import mapping, read_json
 
 _PRELUDE = struct.Struct(">III")
 _CRC = struct.Struct(">I")

@@ -11,7 +11,7 @@ from typing import Any, Protocol
 import jiter
 
 from agentcore.messages import Delta
-from agentcore.providers.wire.json_text import read_json
+from agentcore.providers.wire.untrusted_json import read_json
 
 _LITERAL = re.compile(rb'\s*"((?:[^"\\]++|\\.)*+)"')
 _REST = re.compile(rb'(?:[^"\\]++|\\.)*+')  #: of a string, after its opening quote

@@ -4,9 +4,9 @@ from typing import Any, Never
 
 import jsonschema_rs
 
+from agentcore.schema import check_before_compiling
 from agentcore.schema_cost import steps
 from agentcore.schema_size import TooMuchWork
-from agentcore.schema_unfolding import check_before_compiling
 
 _SIMPLE: tuple[Any, ...] = (0, {}, [])
 

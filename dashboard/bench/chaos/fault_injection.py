@@ -12,7 +12,7 @@ from uuid import UUID
 
 from django.db import connection
 
-from agentcore.machine.states import CALLS, State
+from agentcore.states import CALLS, State
 from dashboard.bench.chaos.fleet import Fleet, Member
 from dashboard.bench.chaos.scratch import Scratch
 from dashboard.runtime.worker import GONE_SECONDS

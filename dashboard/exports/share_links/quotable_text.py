@@ -18,10 +18,10 @@ from agentcore.events import (
     Started,
     ToolsReturned,
 )
-from agentcore.machine.snapshot import Snapshot
 from agentcore.messages import ChatResponse, Message
 from agentcore.replay import Recording, fold
 from agentcore.replay.legacy_sentences import violations_in
+from agentcore.snapshot import Snapshot
 from dashboard.agents.criteria import POLICY_CRITERIA, RESERVED
 from dashboard.platform.fields import storable_text
 from dashboard.tools.selectors import tools_offered

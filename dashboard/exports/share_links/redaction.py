@@ -11,8 +11,8 @@ from dataclasses import dataclass, field, fields, is_dataclass
 from enum import Enum
 from typing import Any, TypeVar
 
-from agentcore.machine.snapshot import Snapshot
 from agentcore.replay import Recording
+from agentcore.snapshot import Snapshot
 from dashboard.exports.share_links.quotable_text import quotable
 from dashboard.turns.models import Attempt, Turn
 

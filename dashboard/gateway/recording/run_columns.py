@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from uuid import UUID
 
-from agentcore.machine.snapshot import Snapshot
 from agentcore.providers.wire.tool_calls import encode_call
+from agentcore.snapshot import Snapshot
 from dashboard.gateway.wire.finish_reasons import FUNCTION_CALL, FinishedAnswer, finished_answer
 from dashboard.turns.row_mapping import Columns
 from dashboard.turns.run_keys import Conversation, Keys, answer_of

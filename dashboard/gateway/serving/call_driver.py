@@ -14,9 +14,9 @@ from typing import Any, Protocol
 from agentcore.commands import CallModel, Command, Finish, Hold, RunTools, Wait
 from agentcore.events import CancelRequested, Event, Interrupted, ModelResponded, OperatorActed, WokeUp
 from agentcore.machine.advance import Step, advance
-from agentcore.machine.snapshot import Snapshot
 from agentcore.messages import ChatResponse, Delta, TokenUsage
 from agentcore.reasons import NormalizedStopReason
+from agentcore.snapshot import Snapshot
 from agentcore.values import replace
 from dashboard.agents.observe_policy import WATCHER
 from dashboard.agents.schema_validation.judge_overload import UNJUDGED, JudgesBusy

@@ -8,8 +8,8 @@ handed on as they are too, except for those that are not the client's: a key of 
 import re
 from collections.abc import Iterable
 
-from agentcore.machine.snapshot import Snapshot
 from agentcore.messages import Delta
+from agentcore.snapshot import Snapshot
 from dashboard.gateway.serving.response_writer import EVENTS, JSON, Headers, ResponseWriter
 from dashboard.gateway.wire.caller_dialect import CallerDialect
 from dashboard.live.response_reader import REDIRECTS, CallResult, ResponseReader

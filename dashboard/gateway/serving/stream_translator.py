@@ -9,9 +9,9 @@ repair, a policy with criteria of its own), text is told once it is judged, or a
 from collections.abc import Iterator
 
 from agentcore.machine.accounting import joining
-from agentcore.machine.snapshot import Snapshot
-from agentcore.machine.states import State
 from agentcore.messages import Delta
+from agentcore.snapshot import Snapshot
+from agentcore.states import State
 from dashboard.gateway.serving.response_writer import ResponseWriter
 from dashboard.gateway.serving.turn_setup import PreparedCall
 from dashboard.gateway.wire.answer_values import EndedTurn, Stream, items_of

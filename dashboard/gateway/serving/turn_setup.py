@@ -8,7 +8,7 @@ from uuid import UUID
 
 from agentcore.events import Setup, Started
 from agentcore.json_mode import ANY_OBJECT, json_asked
-from agentcore.providers.wire.continuation_messages import HEADERS
+from agentcore.providers.wire.request_messages import HEADERS
 from agentcore.values import quickly_made, replace
 from dashboard.gateway.access.callers import Caller
 from dashboard.gateway.recording.recorder_messages import NewTurn

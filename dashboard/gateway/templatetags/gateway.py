@@ -8,7 +8,7 @@ from agentcore import number_format
 from agentcore.number_format import milliseconds
 from dashboard.gateway.overview import call_of
 from dashboard.turns.models import Turn
-from dashboard.turns.unbroken_units import THIN
+from dashboard.turns.templatetags.formatting import THIN
 
 register = template.Library()
 

@@ -21,11 +21,11 @@ from typing import Any
 
 from agentcore.commands import Finish
 from agentcore.errors import ProviderError
-from agentcore.machine.snapshot import Snapshot
 from agentcore.messages import ChatResponse, ToolCall
 from agentcore.policy import RecoveryPath
 from agentcore.reasons import NormalizedStopReason as Reason
 from agentcore.reasons import TurnStatus
+from agentcore.snapshot import Snapshot
 from agentcore.values import quickly_made, replace
 from agentcore.verdict import verdict
 from dashboard.gateway.wire.faults import INVALID, Fault

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Set
 from typing import Any
 
 from agentcore.messages import ToolSpec
-from agentcore.providers.wire.continuation_messages import FIRST_CALL, SETTINGS
+from agentcore.providers.wire.request_messages import FIRST_CALL, SETTINGS
 from dashboard.gateway.wire.offered_tools import OfferedTools
 from dashboard.gateway.wire.parsed_request import ParsedRequest
 

@@ -20,11 +20,11 @@ from agentcore.events import (
 )
 from agentcore.machine.advance import Step as Moved
 from agentcore.machine.advance import advance
-from agentcore.machine.snapshot import Snapshot
 from agentcore.messages import Message, Role, ToolCall, ToolSpec
 from agentcore.policy import Policy
 from agentcore.providers import get_provider
 from agentcore.reasons import NormalizedStopReason
+from agentcore.snapshot import Snapshot
 from agentcore.usage import likely_output, reported
 from agentcore.values import replace
 from dashboard.ingest.assembly.call_links import CallLink

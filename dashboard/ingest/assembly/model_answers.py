@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 
 from agentcore.messages import CallIssue, ChatResponse, ReasonSighting, ToolCall
 from agentcore.providers.wire.stop_reasons import normalize
-from agentcore.providers.wire.tool_arguments import read_arguments
+from agentcore.providers.wire.tool_calls import read_arguments
 from agentcore.reasons import MALFORMED_CALL_WORDS, NormalizedStopReason
 from dashboard.ingest.conventions.observations import AskedCall, ModelCall, StopReasonSighting
 from dashboard.ingest.conventions.tables import dialect_of

@@ -10,7 +10,7 @@ from django.core.exceptions import ValidationError
 from django.utils import timezone
 
 from agentcore import VERSION as CORE_VERSION
-from agentcore.machine.states import State
+from agentcore.states import State
 from dashboard.ingest.turn_files.file_reader import MAX_BYTES, digest_of
 from dashboard.ingest.turn_files.file_schema import FORMAT, VERSION
 from dashboard.ingest.turn_files.file_signature import signed

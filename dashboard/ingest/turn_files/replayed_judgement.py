@@ -10,10 +10,10 @@ from django.db.models import IntegerField
 
 from agentcore import serial
 from agentcore.errors import CoreError, RecordingError
-from agentcore.machine.snapshot import Snapshot
 from agentcore.policy import Policy
 from agentcore.reasons import StopReason, TurnStatus
 from agentcore.replay import Record, Recording, Verification, step_again
+from agentcore.snapshot import Snapshot
 from agentcore.type_check import misfits
 from dashboard.agents.policies import stored_policy
 from dashboard.ingest.turn_files import file_schema

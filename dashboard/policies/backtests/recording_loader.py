@@ -16,9 +16,9 @@ from pydantic_core import from_json
 
 from agentcore import serial
 from agentcore.errors import RecordingError
-from agentcore.machine.snapshot import Snapshot
 from agentcore.policy import Policy
 from agentcore.replay import Record, Recording
+from agentcore.snapshot import Snapshot
 from dashboard.agents.policies import stored_policy
 from dashboard.platform.fields import MARK, exact_json
 from dashboard.platform.replica import read_connection

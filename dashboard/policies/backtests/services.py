@@ -8,11 +8,9 @@ from django.db import transaction
 from django.utils import timezone
 
 from dashboard.accounts.models import User
-from dashboard.agents.models import Policy, PolicyVersion, Project
-from dashboard.agents.policies import POLICY_FIELDS
-from dashboard.agents.selectors import policy_version_standing
+from dashboard.agents.models import Policy, Project
+from dashboard.agents.policies import policy_said
 from dashboard.policies.backtests.models import Backtest
-from dashboard.policies.policy_creation import policy_create, policy_said
 
 MOST_TOKENS = 10_000_000
 UNFINISHED = (Backtest.Status.QUEUED, Backtest.Status.RUNNING)
@@ -57,17 +55,3 @@ def backtest_cancel(*, backtest: Backtest) -> bool:
     """End it after the batch it is at; what was found so far stays. False where it is over already."""
     running = Backtest.objects.filter(id=backtest.id, status__in=UNFINISHED)
     return bool(running.update(status=Backtest.Status.CANCELLED, finished_at=timezone.now()))
-
-
-def limit_keep(
-    *, project: Project, name: str, tokens: int, why: str = "", created_by: User | None = None
-) -> PolicyVersion:
-    """A draft of a policy of this name whose answers may take so many tokens in all; of one that is there the next
-    version, which says everything else as what counts of it does."""
-    if not name:
-        raise ValidationError("Give the policy a name. The name of an existing policy creates its next version.")
-    base = policy_version_standing(policy=Policy.objects.filter(project=project, name=name).first())
-    said = {field: getattr(base, field) for field in POLICY_FIELDS} if base else {}
-    limits = {**(said.get("limits") or {}), "max_total_completion_tokens": tokens}
-    about: dict[str, Any] = {"created_by": created_by, "why": why, "activate": False}
-    return policy_create(project=project, name=name, **about, **{**said, "limits": limits})

@@ -6,13 +6,13 @@ from dataclasses import dataclass, field, replace
 import structlog
 from django.core.exceptions import ValidationError
 
-from agentcore.machine.snapshot import Snapshot
-from agentcore.machine.spent import Spent
-from agentcore.machine.states import CALLS
 from agentcore.policy import Policy
 from agentcore.reasons import NormalizedStopReason, TurnStatus
 from agentcore.replay import Experience, Recording, WhatIf, Why, what_if
 from agentcore.replay.recorded_run import Past
+from agentcore.snapshot import Snapshot
+from agentcore.snapshot_parts import Spent
+from agentcore.states import CALLS
 from dashboard.agents.criteria import criteria_faults
 from dashboard.agents.models import PolicyVersion
 from dashboard.agents.observe_policy import by_itself, was_watched

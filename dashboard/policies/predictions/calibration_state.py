@@ -23,8 +23,8 @@ from dashboard.policies.predictions.failure_check import UNHELD, may_be_checked,
 from dashboard.policies.predictions.forecast import Kind, Purpose
 from dashboard.policies.predictions.models import Calibration, Prediction
 from dashboard.policies.predictions.trials import Plan, Trial
-from dashboard.policies.predictions.usage_bounds import UsageBound, usage_bound
 from dashboard.replay.rerun_service import turn_rerun
+from dashboard.replay.usage_bounds import UsageBound, usage_bound
 from dashboard.turns.models import UNFINISHED, Turn
 from dashboard.turns.prices.selectors import prices_of
 

@@ -13,20 +13,22 @@ from django.core.exceptions import ValidationError
 
 from agentcore import serial
 from agentcore.events import OperatorActed
-from agentcore.machine.snapshot import Snapshot
 from agentcore.policy import Policy
 from agentcore.reasons import TurnStatus
 from agentcore.replay import Certainty, Recording, WhatIf, beginning, fold, fork
+from agentcore.snapshot import Snapshot
 from agentcore.values import replace
 from dashboard.agents.criteria import criteria_faults
 from dashboard.agents.observe_policy import was_watched
 from dashboard.agents.policies import stored_policy
 from dashboard.policies.backtests.turn_judgement import KEPT
-from dashboard.policies.predictions.endings import Ending, claims_text, was_changed, was_taken_over
+from dashboard.policies.models import ShadowVerdict
 from dashboard.policies.predictions.models import Calibration, Prediction
 from dashboard.policies.predictions.suggested_limits import suggested
+from dashboard.policies.shadow_evaluation import policy_in_shadow
 from dashboard.policies.suggestions.relatives import asked_apart, begin_alike
 from dashboard.policies.suggestions.suggestion import Suggestion
+from dashboard.replay.endings import Ending, claims_text, was_changed, was_taken_over
 from dashboard.replay.services import what_if_of
 from dashboard.turns.history import begun_as, recording_of
 from dashboard.turns.models import Turn
@@ -52,10 +54,16 @@ class Purpose:
 
 
 RERUN = Purpose()
+
 CHANGED = (
     "This turn cannot be re-run unchanged: its connection or its agent has changed since, so another answer would "
     "prove nothing."
 )
+
+
+def trying(suggestion: Suggestion) -> Purpose:
+    """The purpose of a re-run that tries this suggestion."""
+    return Purpose(suggestion=suggestion)
 
 
 def predicted(*, parent: Turn, child: Turn, wanted: Mapping[str, Any], purpose: Purpose = RERUN) -> Prediction | None:
@@ -219,9 +227,6 @@ def _same_beginning(began: Snapshot, child: Turn) -> bool:
 
 def _was_shadowed(parent: Turn, child: Turn, purpose: Purpose) -> bool:
     """Whether a shadow has tried just this policy on the recorded turn, so that its verdict now comes true or not."""
-    from dashboard.policies.models import ShadowVerdict
-    from dashboard.policies.shadow_evaluation import policy_in_shadow
-
     if purpose.kind is not Kind.RERUN or child.forked_at:
         return False
     own, ran = stored_policy(parent.policy), serial.to_json(stored_policy(child.policy))

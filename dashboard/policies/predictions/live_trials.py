@@ -23,7 +23,7 @@ from dashboard.policies.predictions import calibration_state
 from dashboard.policies.predictions.calibration_state import Budget, Used
 from dashboard.policies.predictions.models import Calibration, Prediction
 from dashboard.policies.predictions.trials import Plan, Trial, left_out_for
-from dashboard.policies.predictions.usage_bounds import UsageBound, usage_bound
+from dashboard.replay.usage_bounds import UsageBound, usage_bound
 from dashboard.turns.models import UNFINISHED, Turn
 
 ONCE = 5  #: turns that one click tries

@@ -13,10 +13,10 @@ from agentcore.reasons import TurnStatus
 from agentcore.replay import Certainty
 from dashboard.inbox.models import Notice
 from dashboard.inbox.services import notice_put
-from dashboard.policies.predictions.endings import Ending, was_changed, was_taken_over, was_unanswered
 from dashboard.policies.predictions.models import Prediction
 from dashboard.policies.predictions.suggested_limits import CLAIMING, claim_failed, judge_suggested
 from dashboard.policies.suggestions.suggestion import Goal
+from dashboard.replay.endings import Ending, was_changed, was_taken_over, was_unanswered
 from dashboard.turns.models import UNFINISHED, Turn
 from dashboard.turns.record_reader import records_of
 

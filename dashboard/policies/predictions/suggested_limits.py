@@ -6,17 +6,17 @@ from typing import Any
 
 from agentcore.error_policy import ErrorHandlingDecision
 from agentcore.events import Event, ModelFailed, ModelResponded
-from agentcore.machine.snapshot import Snapshot
 from agentcore.reasons import TurnStatus
 from agentcore.replay import Certainty, fold
 from agentcore.resource import no_retry_helps
-from dashboard.policies.predictions.endings import Ending
+from agentcore.snapshot import Snapshot
 from dashboard.policies.predictions.models import Prediction
 from dashboard.policies.suggestions.relatives import flat, settings_changed
 from dashboard.policies.suggestions.selectors import suggestions_for, tried_in_vain
 from dashboard.policies.suggestions.suggestion import Goal, Suggestion
 from dashboard.policies.suggestions.suggestion_log import told_lately
 from dashboard.policies.suggestions.suggestion_text import figures, promise_word
+from dashboard.replay.endings import Ending
 from dashboard.turns.history import recording_of
 from dashboard.turns.models import Turn
 

@@ -14,15 +14,15 @@ from agentcore.replay import Certainty, Recording, WhatIf
 from dashboard.agents.observe_policy import was_watched
 from dashboard.agents.policies import stored_policy
 from dashboard.live.turn_loader import connection_of
-from dashboard.policies.predictions.endings import was_changed, was_taken_over
 from dashboard.policies.predictions.forecast import TOLD
 from dashboard.policies.predictions.models import Prediction
-from dashboard.policies.predictions.usage_bounds import UsageBound, usage_bound
 from dashboard.policies.suggestions.selectors import suggestion_for
 from dashboard.policies.suggestions.suggestion_log import tell
+from dashboard.replay.endings import was_changed, was_taken_over
 from dashboard.replay.rerun_changes import said_at
 from dashboard.replay.selectors import began_with
 from dashboard.replay.services import what_if_under
+from dashboard.replay.usage_bounds import UsageBound, usage_bound
 from dashboard.turns.history import recording_of
 from dashboard.turns.models import Turn
 

@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from agentcore.error_policy import ErrorHandlingDecision
-from agentcore.machine.snapshot import Snapshot
 from agentcore.messages import CallIssue
 from agentcore.reasons import NormalizedStopReason, TurnStatus
 from agentcore.remedies import remedy_of
 from agentcore.resource import no_retry_helps, out_of_time, resource_of
+from agentcore.snapshot import Snapshot
 from agentcore.values import replace
 from dashboard.policies.suggestions.suggestion import Goal, Number
 from dashboard.turns.models import UNFINISHED, Turn

@@ -8,9 +8,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from agentcore.machine.snapshot import Snapshot
 from agentcore.reasons import TurnStatus
 from agentcore.resource import resource_of
+from agentcore.snapshot import Snapshot
 from agentcore.values import replace
 from dashboard.live.turn_loader import connection_of
 from dashboard.policies.suggestions.cap_refusals import refusal_of

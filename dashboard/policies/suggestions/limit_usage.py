@@ -18,11 +18,11 @@ from dashboard.policies.backtests.batched_queries import rows_of_each
 from dashboard.policies.backtests.survival import Length
 from dashboard.policies.backtests.turn_families import one_per_family
 from dashboard.turns.filters import TimelineFilters
-from dashboard.turns.held_time import held_ms_of
 from dashboard.turns.models import UNFINISHED, Attempt, Turn
 from dashboard.turns.provider_words import stored
 from dashboard.turns.read_ahead import read_ahead
 from dashboard.turns.selectors import turns_matching
+from dashboard.turns.time_breakdown import held_ms_of
 
 LATELY = 5.0
 MOST_REMEMBERED = 200

@@ -20,7 +20,7 @@ from dashboard.policies.suggestions.relatives import GENERATIONS, UNREAD, newest
 from dashboard.policies.suggestions.selectors import cases_of, proving_rerun
 from dashboard.policies.suggestions.suggestion import Goal, Suggestion
 from dashboard.policies.suggestions.suggestion_cache import remembered, suggestion_now
-from dashboard.turns.attempt_reader import attempts_of_all
+from dashboard.turns.history import attempts_of_all
 from dashboard.turns.models import Turn
 from dashboard.turns.nodes import read_all
 from dashboard.turns.read_ahead import ReadAhead, reading_ahead

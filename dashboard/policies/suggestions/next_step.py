@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from agentcore.criteria.builtin import ErrorPolicyCriterion
-from agentcore.machine.snapshot import Snapshot
 from agentcore.number_format import seconds
 from agentcore.reasons import TurnStatus
+from agentcore.snapshot import Snapshot
 from agentcore.verdict import verdict_of
 from dashboard.agents.models import Connection
 from dashboard.live.turn_loader import connection_of, may_be_rerun

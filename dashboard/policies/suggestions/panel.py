@@ -4,11 +4,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from agentcore.machine.snapshot import Snapshot
 from agentcore.number_format import number
 from agentcore.policy import LIMIT_NAMES
 from agentcore.reasons import TurnStatus
 from agentcore.replay import Certainty, fold
+from agentcore.snapshot import Snapshot
 from dashboard.agents.models import Connection
 from dashboard.live.turn_loader import connection_of, may_be_rerun
 from dashboard.policies.backtests.models import Backtest

@@ -8,11 +8,11 @@ from uuid import UUID
 
 from agentcore import serial
 from agentcore.reasons import NormalizedStopReason, TurnStatus
-from dashboard.policies.predictions.endings import was_changed
 from dashboard.policies.suggestions.exhausted_limits import ExhaustedLimit
 from dashboard.policies.suggestions.relatives import relatives_of, settings_changed
 from dashboard.policies.suggestions.suggestion import Goal
-from dashboard.turns.attempt_reader import attempts_read
+from dashboard.replay.endings import was_changed
+from dashboard.turns.history import attempts_read
 from dashboard.turns.models import UNFINISHED, Attempt, Record, Turn
 from dashboard.turns.read_ahead import read_ahead
 from dashboard.turns.record_reader import acts_of

@@ -7,15 +7,14 @@ from typing import Any
 
 from django.core.exceptions import ValidationError
 
-from agentcore.machine.snapshot import Snapshot
 from agentcore.messages import TokenUsage
 from agentcore.replay import Certainty, Recording, fold
+from agentcore.snapshot import Snapshot
 from agentcore.sufficient_max_tokens import enough_for_one_call
 from agentcore.values import replace
 from dashboard.policies.backtests.answer_lengths import ENOUGH
 from dashboard.policies.backtests.length_drift import newest_alike
 from dashboard.policies.backtests.survival import LEAST_ENDED, estimate
-from dashboard.policies.predictions.usage_bounds import usage_bound
 from dashboard.policies.suggestions.exhausted_limits import CONTINUING, ExhaustedLimit, used_of
 from dashboard.policies.suggestions.limit_trials import TriedLimit, limit_trials
 from dashboard.policies.suggestions.limit_usage import UsageOf, alike, usage_of
@@ -24,6 +23,7 @@ from dashboard.policies.suggestions.suggestion import Basis, Costs, Goal, Number
 from dashboard.replay.services import turn_experience
 from dashboard.replay.sweep_result import surer
 from dashboard.replay.sweep_service import SWEPT, TooMuchWork, completes_within, run_of
+from dashboard.replay.usage_bounds import usage_bound
 from dashboard.turns.history import recording_of
 from dashboard.turns.models import UNFINISHED, Turn
 from dashboard.turns.prices.rates import priced

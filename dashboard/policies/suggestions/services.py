@@ -12,16 +12,15 @@ from agentcore.policy import DEFAULT_COMPLETION_CALLS, Limits
 from dashboard.accounts.models import User
 from dashboard.agents.change_tracking import on_behalf
 from dashboard.agents.models import Agent, Policy, PolicyVersion
-from dashboard.agents.policies import POLICY_FIELDS
+from dashboard.agents.policies import POLICY_FIELDS, policy_said
 from dashboard.agents.policy_layers import effective_policy_for
 from dashboard.agents.selectors import policy_version_standing
 from dashboard.live.services import overrides_clean
 from dashboard.policies.backtests.models import Backtest
 from dashboard.policies.backtests.services import backtest_create
-from dashboard.policies.policy_creation import policy_said
 from dashboard.policies.policy_versions import version_keep
-from dashboard.policies.predictions.forecast import Purpose
 from dashboard.policies.suggestions.suggestion import Number, Suggestion
+from dashboard.replay.forecaster import forecaster
 from dashboard.replay.rerun_service import GONE, turn_rerun
 from dashboard.turns.filters import TimelineFilters
 from dashboard.turns.models import Turn
@@ -43,7 +42,7 @@ def limit_find(*, turn: Turn, suggestion: Suggestion, created_by: User | None = 
     where it may be the value to use, and not merely one to begin with."""
     if suggestion.known:
         backtest_of_value(turn=turn, suggestion=suggestion, value=suggestion.value, created_by=created_by)
-    about: dict[str, Any] = {"created_by": created_by, "purpose": Purpose(suggestion=suggestion)}
+    about: dict[str, Any] = {"created_by": created_by, "purpose": forecaster.value.trying(suggestion)}
     return turn_rerun(turn=turn, overrides=suggestion.overrides, **about)
 
 

@@ -16,9 +16,9 @@ from dashboard.policies.suggestions.suggestion_text import because, certainty_wo
 from dashboard.replay.suggested_value import SuggestedValue
 from dashboard.replay.sweep_result import Sweep
 from dashboard.replay.sweep_service import turn_sweep
-from dashboard.turns.held_time import held_ms_of
 from dashboard.turns.models import UNFINISHED, Turn
 from dashboard.turns.prices.selectors import price_of
+from dashboard.turns.time_breakdown import held_ms_of
 
 
 def suggestions_of_sweep(turn: Turn) -> tuple[Suggestion, ...]:

@@ -4,23 +4,29 @@
 
 `{% raw_removed turn %}`: that one of them had the raw answers removed.
 `{% why_of_turn turn derivation %}`: the derivation of its end, with whose word each clause was.
+`{% backtest_of_form form policy %}`: the panel of a policy's form, where it is tried on stored turns.
 """
 
 from typing import Any
 from urllib.parse import urlencode
 
 from django import template
+from django.template.context import Context
 from django.urls import reverse
 
-from agentcore.machine.snapshot import Snapshot
 from agentcore.remedies import limits_spent
+from agentcore.snapshot import Snapshot
 from agentcore.why import Derivation, Kind, Node
-from dashboard.agents.models import Agent
+from dashboard.agents.models import Agent, Policy
 from dashboard.agents.policy_resolution import KEEP_RAW_DAYS
+from dashboard.agents.selectors import project_current
 from dashboard.policies.audit_log import shadow_in_words
+from dashboard.policies.backtests.forms import OverForm
+from dashboard.policies.backtests.presenters import backtest_view
 from dashboard.policies.field_sources import sources_of, sources_to_come
 from dashboard.policies.field_text import LEVEL_WORDS
 from dashboard.policies.overview import VersionStatus
+from dashboard.policies.policy_forms import PolicyForm
 from dashboard.policies.stop_explanation import Why, why_of
 from dashboard.policies.stop_setting import stop_setting_of
 from dashboard.turns.models import Turn
@@ -131,3 +137,16 @@ def policy_fate(fate: VersionStatus) -> dict[str, Any]:
     hue, shape, words = FATES[fate.word]
     at = f"{fate.at:%-d %b %Y, %H:%M} UTC" if fate.at else "a later moment"
     return {"hue": hue, "shape": shape, "words": words.format(at=at)}
+
+
+@register.inclusion_tag("backtests/_panel.html", takes_context=True)
+def backtest_of_form(context: Context, form: PolicyForm, policy: Policy | None) -> dict[str, Any]:
+    """The panel in the form of a policy; with what ran before, where the form comes back to be corrected."""
+    over = OverForm(project_current(), policy, form.data if form.is_bound else None)
+    return {
+        "policy": policy,
+        "over": over,
+        "faults": form.errors.get("backtest", ()),
+        "shown": backtest_view(form.ran) if form.ran else None,
+        "perms": context["perms"],
+    }

@@ -6,10 +6,10 @@ from dashboard.replay.comparison.figures import Figure, Measured, figures_of
 from dashboard.replay.comparison.path_comparison import PathDiff, path_diff
 from dashboard.replay.comparison.request_fields import Field, fields_of
 from dashboard.replay.comparison.word_comparison import WordDiff, word_diff
-from dashboard.turns.held_time import held_ms_of
 from dashboard.turns.models import UNFINISHED, Turn
 from dashboard.turns.prices.selectors import prices_of
 from dashboard.turns.selectors import attempts_of
+from dashboard.turns.time_breakdown import held_ms_of
 from dashboard.turns.turn_view import TurnView, turn_view
 
 

@@ -11,10 +11,10 @@ from django.db.models import Q, QuerySet
 from dashboard.agents.models import Project
 from dashboard.turns.filters import TimelineFilters
 from dashboard.turns.models import Turn
+from dashboard.turns.models.turn import RunSums
 from dashboard.turns.prices.rates import Price
 from dashboard.turns.prices.selectors import prices_of
 from dashboard.turns.run_fold import sums_of
-from dashboard.turns.run_sums import RunSums
 from dashboard.turns.selectors import DEFAULT_LIMIT, UNLISTED, Page, timeline
 
 MOST_TURNS = 500  #: of one run that are told; the newest ones

@@ -1,5 +1,10 @@
-"""A turn: where it stands, a projection of its records; and what turns have in common."""
+"""A turn: where it stands, a projection of its records; and what turns have in common.
 
+What the turns of a run come to together.
+"""
+
+from dataclasses import dataclass
+from datetime import datetime
 from uuid import UUID
 
 from django.conf import settings
@@ -13,8 +18,22 @@ from dashboard.accounts.roles import TURN_PERMISSIONS
 from dashboard.platform.fields import ExactJSONField, ShownTextField
 from dashboard.platform.ids import new_id
 from dashboard.turns.indexes import FINDING, MARKED, RAW_DUE, RUNNING_ON, SEARCHING
-from dashboard.turns.run_sums import RunSums
 from dashboard.turns.shared_values import BeginningField, RulesField
+
+
+@dataclass(frozen=True, slots=True)
+class RunSums:
+    """Totals over all turns of one run."""
+
+    id: UUID
+    turns: int
+    input_tokens: int
+    output_tokens: int
+    tokens_estimated: bool
+    started_at: datetime
+    last_at: datetime
+    unfinished: bool
+
 
 UNFINISHED = (TurnStatus.QUEUED.value, TurnStatus.RUNNING.value, TurnStatus.HELD.value)
 

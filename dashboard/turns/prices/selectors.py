@@ -13,12 +13,11 @@ import structlog
 
 from agentcore.errors import CoreError
 from agentcore.events import Event, ModelResponded
-from agentcore.machine.snapshot import Snapshot
-from agentcore.machine.spent import Spent
 from agentcore.messages import TokenUsage
 from agentcore.replay import Recording
-from dashboard.turns.attempt_reader import first_attempt
-from dashboard.turns.history import base_snapshot_of
+from agentcore.snapshot import Snapshot
+from agentcore.snapshot_parts import Spent
+from dashboard.turns.history import base_snapshot_of, first_attempt
 from dashboard.turns.models import Attempt, Turn
 from dashboard.turns.prices.rates import Price, Rate, priced, rate_of
 from dashboard.turns.shared_values import UNREADABLE

@@ -21,8 +21,7 @@ from dashboard.accounts.audit.models import Entry
 from dashboard.turns.seals import keys
 from dashboard.turns.seals.models import AuditSeal
 from dashboard.turns.seals.parts import canonical
-from dashboard.turns.seals.sealing_lock import alone, without_writers
-from dashboard.turns.seals.signed_lists import MEMBER, digest_of, is_ours, members_of, sign
+from dashboard.turns.seals.signed_lists import MEMBER, alone, digest_of, is_ours, members_of, sign, without_writers
 
 log = structlog.get_logger(__name__)
 

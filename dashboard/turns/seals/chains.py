@@ -18,9 +18,8 @@ from dashboard.turns.history import client_body_of
 from dashboard.turns.models import Attempt, ClientRequest, Piece, Turn, TurnMessage
 from dashboard.turns.record_reader import records_of
 from dashboard.turns.seals.columns import ATTEMPT, ORIGIN, RECORD, TURN
-from dashboard.turns.seals.origin_tables import origin_tables
 from dashboard.turns.seals.parts import PART, SHARED, Part, part_of
-from dashboard.turns.seals.row_parts import parts_beside, values_of
+from dashboard.turns.seals.row_parts import origin_tables, parts_beside, values_of
 
 START = b"whystop.chain.1"
 Said = list[list[str]]  #: each the id, or the number, of something, and the digest of what is in it

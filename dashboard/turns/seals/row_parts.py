@@ -1,21 +1,36 @@
 """The parts of a turn's hash chain that are not its history: the rest of its row, its links, its timings.
 
 Turns that were chained by earlier releases do not have them (`parts.LATER`).
+
+The tables that tell where a turn came from. Their rows are evidence too; `ingest`, which has them, provides them.
 """
 
 import hashlib
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
 
 from django.db import connection
 from django.db.models import Model
 
+from dashboard.platform.provided import Provided
 from dashboard.turns.models import Checkpoint, Piece, ToolClaim, Turn
 from dashboard.turns.seals import columns
-from dashboard.turns.seals.origin_tables import origin_tables
 from dashboard.turns.seals.parts import ASKED, CAME_BACK, INGESTED, LINK, REST, TOLD, Part, canonical, part_of
+
+
+@dataclass(frozen=True, slots=True)
+class OriginTables:
+    """Models whose key is the turn's id. Their columns are in `columns`."""
+
+    origin: type[Any]  #: of turns that came as files: `columns.ORIGIN_ROW`
+    ingested: type[Any]  #: of turns that were made of a trace or a log: `columns.INGESTED_ROW`
+
+
+origin_tables = Provided[OriginTables]("the tables of where turns came from")
+
 
 Found = Iterator[tuple[UUID, Part]]
 

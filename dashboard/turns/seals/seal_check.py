@@ -1,13 +1,24 @@
-"""Verifies every seal, chain and turn, and names each fault."""
+"""Verifies every seal, chain and turn, and names each fault.
 
+Finds what stored JSON texts hold beside the values that are read: a name twice, or blanks between the values.
+
+The chain has the values. A reader takes the last of two values of one name, and passes over blanks, so whoever adds
+such changes no value.
+"""
+
+import json
+import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from itertools import islice
+from typing import Any
 from uuid import UUID
 
 from django.db import InterfaceError, OperationalError, connection
-from django.db.models import Model
+from django.db.models import Model, TextField
+from django.db.models.functions import Cast
 from django.utils import timezone
 
 from agentcore.version import VERSION
@@ -15,21 +26,60 @@ from dashboard.accounts.audit.models import Entry
 from dashboard.platform.ids import made_at
 from dashboard.tools.models import TurnDocument
 from dashboard.turns import models as turns
+from dashboard.turns.derived_rows import StoredTurn, stored_turns
 from dashboard.turns.history import sha256_of
-from dashboard.turns.models import UNFINISHED, Turn
+from dashboard.turns.models import UNFINISHED, Attempt, Record, Turn
+from dashboard.turns.record_compression import PACKED, lines_of
 from dashboard.turns.seals import columns, keys, models
 from dashboard.turns.seals.audit_seals import AuditChecked, audit_check
 from dashboard.turns.seals.chain_check import chain_faults, stray_faults
 from dashboard.turns.seals.chains import parts_of
 from dashboard.turns.seals.models import Chain, Seal
-from dashboard.turns.seals.origin_tables import origin_tables
 from dashboard.turns.seals.parts import Part
+from dashboard.turns.seals.row_parts import origin_tables
 from dashboard.turns.seals.sealed_turns import Sealed
 from dashboard.turns.seals.signed_lists import is_ours
 from dashboard.turns.seals.tombstones import removed_on_purpose
-from dashboard.turns.seals.unread_json import unread_faults
-from dashboard.turns.stored_turn import StoredTurn, stored_turns
+from dashboard.turns.shared_values import UNREADABLE, exact_text
 from dashboard.turns.verification import examined
+
+_TEXTS = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"')  # possessive: else each letter takes a hundred bytes
+_BLANK = re.compile(rb"\s")
+
+
+def is_fully_read(text: bytes) -> bool:
+    """Whether a JSON text has each name once and no blanks. Raises `ValueError` where it is none."""
+    if exact_text(json.loads(text)) == text:  # as nearly all are written
+        return True
+    try:
+        json.loads(text, object_pairs_hook=_once)
+    except LookupError:
+        return False
+    return not _BLANK.search(_TEXTS.sub(b"", text))
+
+
+def _once(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) != len(pairs):
+        raise LookupError
+    return found
+
+
+def unread_faults(turn_ids: Sequence[UUID]) -> Iterator[tuple[UUID, str]]:
+    """The records and requests of these turns that hold more than is read. What is not JSON the chain finds."""
+    rows = Record.objects.filter(turn_id__in=turn_ids).exclude(packed=None).order_by("turn_id", "seq")
+    for turn_id, seq, length, content in rows.values_list("turn_id", "seq", "length", "packed").iterator():
+        with suppress(*UNREADABLE):
+            lines = [line for each, _ in lines_of(content or b"", length) for line in each]
+            if wrong := [n for n, line in enumerate(lines) if not is_fully_read(line)]:
+                yield turn_id, f"Record {seq + wrong[0] // len(PACKED)} tells more than is read of it."
+    attempts = Attempt.objects.filter(turn_id__in=turn_ids).order_by("turn_id", "index")
+    told = attempts.values_list("turn_id", "index", Cast("request", TextField()))
+    for turn_id, index, request in told.iterator():
+        with suppress(*UNREADABLE):
+            if not is_fully_read(request.encode()):
+                yield turn_id, f"The request of attempt {index} tells more than is read of it."
+
 
 BATCH = 100
 LATE = timedelta(minutes=15)  #: that the last words of a turn may take to be stored

@@ -19,8 +19,7 @@ from dashboard.turns.seals import audit_seals, keys
 from dashboard.turns.seals.chains import head_of, parts_of
 from dashboard.turns.seals.models import Chain, Seal, Tombstone
 from dashboard.turns.seals.parts import moment_part, packed
-from dashboard.turns.seals.sealing_lock import alone
-from dashboard.turns.seals.signed_lists import is_ours, sign
+from dashboard.turns.seals.signed_lists import alone, is_ours, sign
 
 log = structlog.get_logger(__name__)
 

@@ -1,8 +1,14 @@
-"""What every kind of seal is: a signed list of ids with a digest each, which holds the digest of the list before."""
+"""What every kind of seal is: a signed list of ids with a digest each, which holds the digest of the list before.
+
+One process seals at a time, and nobody writes an entry of the audit log while its seal is made.
+"""
 
 import hashlib
+import time
 from collections.abc import Collection, Iterator
 from uuid import UUID
+
+from django.db import connection
 
 from dashboard.turns.seals import keys
 from dashboard.turns.seals.models import SignedList
@@ -41,3 +47,26 @@ def members_of(seal: SignedList) -> Iterator[tuple[UUID, bytes]]:
     members = bytes(seal.members)
     for start in range(0, len(members) - len(members) % MEMBER, MEMBER):
         yield UUID(bytes=members[start : start + 16]), members[start + 16 : start + MEMBER]
+
+
+LOCK = 7_316_005
+ENTRIES = 7_316_006  #: each writer of an entry shares it (a trigger: migration 0003)
+TRIES, PAUSE_SECONDS = 20, 0.01
+
+
+def alone(lock: int = LOCK) -> bool:
+    """Until the transaction ends; false where another process has the lock."""
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT pg_try_advisory_xact_lock(%s)", [lock])
+        (got,) = cursor.fetchone()
+    return bool(got)
+
+
+def without_writers() -> bool:
+    """Whether no transaction writes an entry from here on until this one ends. Who writes is not kept in line: entries
+    take milliseconds, and what takes longer is left to the next attempt."""
+    for _ in range(TRIES):
+        if alone(ENTRIES):
+            return True
+        time.sleep(PAUSE_SECONDS)
+    return False

@@ -1,6 +1,10 @@
-"""How numbers, times and steps are written on pages."""
+"""How numbers, times and steps are written on pages.
+
+A number and its unit stay in one line. Pages alone are written so: programs get plain spaces.
+"""
 
 import json
+import re
 from datetime import datetime
 
 from django import template
@@ -15,8 +19,16 @@ from dashboard.turns.models import Turn
 from dashboard.turns.provider_words import name_of
 from dashboard.turns.sent_caps import cap_in_list, cap_in_words, demand_in_words
 from dashboard.turns.transcript import TINTS
-from dashboard.turns.unbroken_units import THIN, unbroken
 from dashboard.turns.verdicts import verdict_now
+
+THIN = "\u202f"  #: the space of all pages between a number and its unit
+_UNITS = re.compile(r"(?<=\d) (?=%|(?:ms|s|min|h|d|B|kB|MB)\b)")
+
+
+def unbroken(sentence: str) -> str:
+    """The sentence with a narrow space that does not break between each number and its percent sign or unit."""
+    return _UNITS.sub(THIN, sentence)
+
 
 register = template.Library()
 

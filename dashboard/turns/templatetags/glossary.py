@@ -14,7 +14,7 @@ from django.utils.safestring import SafeString, mark_safe
 
 from dashboard.agents.limit_fields import SETTING_NAMES
 from dashboard.turns.glossary import term_of
-from dashboard.turns.unbroken_units import unbroken
+from dashboard.turns.templatetags.formatting import unbroken
 
 register = template.Library()
 

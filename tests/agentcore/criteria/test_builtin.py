@@ -7,8 +7,8 @@ from agentcore.argument_validation import unchecked
 from agentcore.criteria.builtin import ErrorPolicyCriterion, StepsLimit
 from agentcore.error_policy import ErrorPolicy
 from agentcore.machine.advance import advance
-from agentcore.machine.snapshot import Snapshot
 from agentcore.policy import Limits
+from agentcore.snapshot import Snapshot
 from tests.agentcore.playbook import (
     Playbook,
     call,

@@ -1,6 +1,6 @@
 import pytest
 
-from agentcore.criteria.content import WantsMore
+from agentcore.criteria.builtin import WantsMore
 from tests.together import together
 
 

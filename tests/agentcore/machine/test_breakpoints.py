@@ -6,7 +6,7 @@ import pytest
 
 from agentcore import AttemptKind, ErrorPolicy, NormalizedStopReason, State, StopReason, Trigger, TurnStatus
 from agentcore.events import Breakpoint, OperatorAction
-from agentcore.machine.states import DECIDING, RELEASES
+from agentcore.states import DECIDING, RELEASES
 from tests.agentcore.playbook import (
     Playbook,
     call,

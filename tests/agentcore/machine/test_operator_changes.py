@@ -8,9 +8,9 @@ from agentcore import AttemptKind, Message, NormalizedStopReason, Role, State, S
 from agentcore.commands import CallModel
 from agentcore.errors import IllegalEvent
 from agentcore.events import Breakpoint, OperatorAction
-from agentcore.machine.states import DECIDING
 from agentcore.messages import NO_CAP
 from agentcore.replay import verify, what_if
+from agentcore.states import DECIDING
 from agentcore.sufficient_max_tokens import enough_for_one_call
 from agentcore.verdict import verdict
 from tests.agentcore.playbook import (

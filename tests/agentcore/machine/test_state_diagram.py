@@ -4,7 +4,7 @@ from pathlib import Path
 
 from agentcore import State
 from agentcore.machine import state_diagram
-from agentcore.machine.states import TRANSITIONS
+from agentcore.states import TRANSITIONS
 
 PAGE = Path(__file__).parents[3] / "docs" / "reference" / "state-machine.md"
 

@@ -5,13 +5,13 @@ import pytest
 from agentcore import ChatResponse, NormalizedStopReason, TokenUsage, verify
 from agentcore.error_policy import ErrorPolicy
 from agentcore.events import Breakpoint
-from agentcore.machine.budgets import budgets_of
-from agentcore.machine.states import State
+from agentcore.machine.breakpoints import budgets_of
 from agentcore.messages import DEMANDED, NO_CAP
 from agentcore.reasons import AttemptKind
 from agentcore.remedies import limits_spent
 from agentcore.replay import recording_from_json, recording_to_json
 from agentcore.resource import resource_of
+from agentcore.states import State
 from agentcore.verdict import verdict
 from agentcore.why import derive
 from tests.agentcore.playbook import (

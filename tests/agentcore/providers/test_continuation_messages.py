@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from agentcore.messages import ChatRequest, Continuation
 from agentcore.providers import get_provider
-from agentcore.providers.wire.continuation_messages import (
+from agentcore.providers.wire.request_messages import (
     AFTER_MARKS,
     SPACE,
     Going,

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from agentcore.errors import DecodeError, ErrorType
 from agentcore.messages import CallIssue, ChatResponse, Delta, TokenUsage
 from agentcore.providers import get_provider
-from agentcore.providers.gemini.arguments import PartialArguments
+from agentcore.providers.gemini.parts import PartialArguments
 from agentcore.reasons import NormalizedStopReason as Reason
 from tests.agentcore.time_growth import grows_linearly
 from tests.peak_memory import peak_of

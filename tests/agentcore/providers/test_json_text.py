@@ -1,7 +1,7 @@
 import pytest
 
 from agentcore.errors import DecodeError
-from agentcore.providers.wire.json_text import CutError, is_cut_json, read_cut_json, read_json, read_json_or_cut
+from agentcore.providers.wire.untrusted_json import CutError, is_cut_json, read_cut_json, read_json, read_json_or_cut
 from tests.together import together
 
 

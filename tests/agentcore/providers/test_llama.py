@@ -20,7 +20,7 @@ from agentcore.messages import (
     ToolSpec,
 )
 from agentcore.providers import get_provider
-from agentcore.providers.llama.text import ResponseText
+from agentcore.providers.llama.protocol import ResponseText
 from agentcore.reasons import NormalizedStopReason as Reason
 from tests.agentcore.time_growth import grows_linearly
 from tests.together import together

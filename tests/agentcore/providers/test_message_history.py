@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from agentcore.messages import CallIssue, ChatRequest, Message, Role, ToolCall
 from agentcore.providers import get_provider
-from agentcore.providers.wire.message_history import History
+from agentcore.providers.wire.request_messages import History
 
 LOOK, WAIT = ToolCall("c1", "look"), ToolCall("c2", "wait")
 BROKEN = ToolCall("c3", "cut", issue=CallIssue.TRUNCATED)

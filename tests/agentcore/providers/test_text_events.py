@@ -6,7 +6,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from agentcore.providers.openai.answer import Answer
-from agentcore.providers.wire.event_decoder import EventDecoder
+from agentcore.providers.wire.stream_decoder import EventDecoder
 from agentcore.providers.wire.text_events import TextEvents
 
 LITERALS = st.sampled_from(

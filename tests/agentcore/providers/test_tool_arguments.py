@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agentcore.messages import CallIssue
-from agentcore.providers.wire.tool_arguments import read_arguments
+from agentcore.providers.wire.tool_calls import read_arguments
 from tests.together import together
 
 JSON_VALUES = st.recursive(

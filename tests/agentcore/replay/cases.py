@@ -7,8 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from agentcore import ErrorPolicy
-from agentcore.criteria.builtin import ResponseContentCheck
-from agentcore.criteria.content import WantsMore
+from agentcore.criteria.builtin import ResponseContentCheck, WantsMore
 from agentcore.policy import OnTruncation
 from agentcore.reasons import NormalizedStopReason
 from agentcore.replay import Experience

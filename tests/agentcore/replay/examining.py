@@ -21,12 +21,12 @@ from agentcore import (
 from agentcore.commands import CallModel, Finish, RunTools, Wait
 from agentcore.events import Event, ModelFailed, ModelResponded, Started, ToolResult, ToolsReturned, WokeUp
 from agentcore.machine.state_commands import command_of
-from agentcore.machine.states import TERMINAL, State
 from agentcore.messages import ToolCall
 from agentcore.reasons import NormalizedStopReason
 from agentcore.replay import Assumed, Experience, fold, fork
 from agentcore.replay.fork import under
 from agentcore.replay.what_if import NO_EXPERIENCE
+from agentcore.states import TERMINAL, State
 from tests.agentcore.playbook import Playbook
 from tests.agentcore.replay.model_server import Model
 

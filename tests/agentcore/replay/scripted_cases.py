@@ -24,10 +24,10 @@ from agentcore import (
 )
 from agentcore.errors import RecordingError
 from agentcore.events import Approvals, Breakpoint, Setup, Started
-from agentcore.machine.states import State
 from agentcore.policy import OnTruncation
 from agentcore.replay import fork
 from agentcore.replay.fork import under
+from agentcore.states import State
 from tests.agentcore.playbook import requires
 from tests.agentcore.replay.scripted_driver import drive
 from tests.agentcore.replay.scripted_habits import ERRORS, KINDS, Ending, Habits

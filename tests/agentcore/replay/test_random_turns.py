@@ -22,7 +22,7 @@ from agentcore import (
     what_if,
 )
 from agentcore.commands import CallModel, Finish, Hold, RunTools, Wait
-from agentcore.criteria.outcome import resolve
+from agentcore.continuation_outcome import resolve
 from agentcore.error_policy import PRESETS
 from agentcore.events import Approvals, Breakpoint, ChangedCall, Event, OperatorAction
 from agentcore.machine.advance import settle

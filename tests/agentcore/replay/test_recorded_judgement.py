@@ -5,8 +5,8 @@ from dataclasses import replace
 import pytest
 
 from agentcore import ContinuationDecision, ContinuationEvaluation, RecordingError, StopReason, advance, verify, what_if
-from agentcore.machine.snapshot import Snapshot
 from agentcore.replay import as_judged
+from agentcore.snapshot import Snapshot
 from tests.agentcore.playbook import Playbook, call, called, ended, started, tools_returned, truncated
 
 

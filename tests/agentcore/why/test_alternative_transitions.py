@@ -4,8 +4,8 @@ import pytest
 
 from agentcore.error_policy import ErrorPolicy
 from agentcore.machine.advance import advance
-from agentcore.machine.states import TRANSITIONS, State, Trigger
 from agentcore.replay import Span, fold
+from agentcore.states import TRANSITIONS, State, Trigger
 from agentcore.values import replace
 from agentcore.why import Road, derive, roads_of, roads_taken_past
 from agentcore.why.limit_usage import missing

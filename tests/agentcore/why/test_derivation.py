@@ -5,11 +5,11 @@ import pytest
 from agentcore.error_policy import ErrorPolicy
 from agentcore.errors import ErrorType
 from agentcore.events import Breakpoint
-from agentcore.machine.states import State
 from agentcore.messages import ReasonSighting
 from agentcore.reasons import NormalizedStopReason
 from agentcore.replay import Recording, fold
 from agentcore.resource import resource_of
+from agentcore.states import State
 from agentcore.values import replace
 from agentcore.why import Derivation, Kind, derive, lines_of
 from tests.agentcore.machine.stories import STORIES

@@ -2,9 +2,9 @@
 
 import pytest
 
-from agentcore.machine.states import DECIDING, TRANSITIONS
 from agentcore.replay import fold
-from agentcore.why.guards import GUARDS
+from agentcore.states import DECIDING, TRANSITIONS
+from agentcore.why.alternative_transitions import GUARDS
 from agentcore.why.transition_case import Case, cases_of
 from tests.agentcore.machine.stories import STORIES
 from tests.together import together

@@ -1,7 +1,7 @@
 import pytest
 from django.core.exceptions import ValidationError
 
-from agentcore.machine.states import DECIDING
+from agentcore.states import DECIDING
 from dashboard.agents.breakpoints import ENTERING, breakpoints_clean
 
 

@@ -10,9 +10,9 @@ from django.core.exceptions import ValidationError
 
 from agentcore import ContinuationDecision, StopReason
 from agentcore.criteria.builtin import ResponseContentCheck
-from agentcore.machine.snapshot import Snapshot
 from agentcore.policy import CriterionSpec
 from agentcore.serial import to_json
+from agentcore.snapshot import Snapshot
 from dashboard.agents.criteria import (
     MAX_CRITERIA,
     RESERVED,

@@ -5,9 +5,16 @@ import pytest
 from agentcore.policy import CriterionSpec, EnvelopeRules, Policy, RecoveryPath
 from agentcore.reasons import NormalizedStopReason
 from agentcore.serial import to_json
-from dashboard.agents.policies import POLICY_FIELDS, draft_policy, envelope_rules_of, policy_for, stored_policy
+from dashboard.agents.policies import (
+    POLICY_CLEANERS,
+    POLICY_FIELDS,
+    draft_policy,
+    envelope_rules_of,
+    policy_for,
+    stored_policy,
+)
 from dashboard.agents.policy_validation import RECOVERIES
-from dashboard.policies.policy_creation import POLICY_CLEANERS, policy_create
+from dashboard.policies.policy_creation import policy_create
 
 SAID = {
     "limits": {"max_steps": 2},

@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from agentcore.machine.states import Trigger
 from agentcore.policy import Limits
 from agentcore.reasons import TurnStatus
+from agentcore.states import Trigger
 from dashboard.client import Draft, Record, __main__, command_line, exit_codes, narration
 from dashboard.client.narration import TurnNarration
 from dashboard.client.output import AsLines

@@ -11,11 +11,11 @@ from agentcore import serial
 from agentcore.commands import CallModel
 from agentcore.events import Event, ModelResponded, Setup, Started
 from agentcore.machine.advance import Step, advance
-from agentcore.machine.snapshot import Snapshot
 from agentcore.messages import ChatResponse, Message, Role, TokenUsage, ToolCall
 from agentcore.policy import Policy
 from agentcore.providers import get_provider
 from agentcore.reasons import NormalizedStopReason
+from agentcore.snapshot import Snapshot
 from dashboard.agents.models import Connection
 from dashboard.agents.selectors import project_default
 from dashboard.gateway.recording.recorder import Recorder

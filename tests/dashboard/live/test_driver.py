@@ -9,9 +9,9 @@ import pytest
 
 from agentcore.commands import Wait
 from agentcore.events import OperatorActed, WokeUp
-from agentcore.machine.snapshot import Snapshot
 from agentcore.policy import Policy
 from agentcore.replay import verify
+from agentcore.snapshot import Snapshot
 from dashboard.agents.models import Connection
 from dashboard.agents.selectors import project_default
 from dashboard.live import driver as driving

@@ -7,7 +7,7 @@ import pytest
 from django.db import connection as database
 from django.test import Client
 
-from agentcore.machine.states import State
+from agentcore.states import State
 from agentcore.values import replace
 from dashboard.live.driver import Driver
 from dashboard.live.operator_view import operator_view

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from django.test import Client
 
-from agentcore.machine.states import DECIDING, TRANSITIONS
+from agentcore.states import DECIDING, TRANSITIONS
 from dashboard.agents.models import Agent
 from dashboard.live.services import turn_start
 from dashboard.policies.policy_creation import policy_create

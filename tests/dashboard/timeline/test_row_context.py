@@ -15,9 +15,9 @@ from dashboard.policies.suggestions.suggestion_text import sentence
 from dashboard.replay.rerun_service import turn_rerun
 from dashboard.timeline.row_context import snippet_of
 from dashboard.turns.filters import TimelineFilters
-from dashboard.turns.held_time import held_ms_of
 from dashboard.turns.models import Turn
 from dashboard.turns.templatetags.formatting import milliseconds, roughly
+from dashboard.turns.time_breakdown import held_ms_of
 from tests.dashboard.driving import AgentOf, Play, drive
 from tests.dashboard.pages import HTMX, page, text_of
 from tests.dashboard.timeline.populations import make_turn

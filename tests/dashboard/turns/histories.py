@@ -3,11 +3,11 @@
 from agentcore.errors import ErrorType
 from agentcore.events import Event, ModelResponded, Setup, Started, ToolResult, ToolsReturned
 from agentcore.machine.advance import advance
-from agentcore.machine.snapshot import Snapshot
 from agentcore.messages import ChatResponse, Message, Role, TokenUsage, ToolCall, ToolSpec
 from agentcore.policy import Policy
 from agentcore.reasons import NormalizedStopReason
 from agentcore.replay import Record, Recording
+from agentcore.snapshot import Snapshot
 
 TOOL = ToolSpec("calculator", "Calculates.", {"type": "object"})
 

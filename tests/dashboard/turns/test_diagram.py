@@ -3,10 +3,9 @@ from itertools import combinations
 
 import pytest
 
-from agentcore.machine.states import TRANSITIONS, State
 from agentcore.replay import fold
-from dashboard.turns.diagram import diagram_of
-from dashboard.turns.diagram_layout import BOX_HEIGHT, BOX_WIDTH, HEIGHT, PITCH, PLACES, WIDTH
+from agentcore.states import TRANSITIONS, State
+from dashboard.turns.diagram import BOX_HEIGHT, BOX_WIDTH, HEIGHT, PITCH, PLACES, WIDTH, diagram_of
 from dashboard.turns.moments import moments_of
 from tests.dashboard.turns.histories import cut_twice
 from tests.together import together

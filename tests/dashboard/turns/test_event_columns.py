@@ -5,7 +5,7 @@ from random import Random
 
 import pytest
 
-from dashboard.turns.event_columns import by_columns, in_order
+from dashboard.turns.record_compression import by_columns, in_order
 from tests.together import together
 
 EVENT = b'data: {"id": "x", "delta": {"content": "%b"}, "finish": null}'

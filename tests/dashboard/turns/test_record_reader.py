@@ -19,13 +19,12 @@ from dashboard.gateway.recording.recorder_messages import AnswerChunk, TurnUpdat
 from dashboard.policies.backtests.recording_loader import batches, recordings
 from dashboard.replay.services import turn_verify
 from dashboard.turns.compression import packed, unpacked
-from dashboard.turns.derived_rows import derived_faults
+from dashboard.turns.derived_rows import StoredTurn, derived_faults
 from dashboard.turns.history import recording_of
 from dashboard.turns.models import Piece, Record, Turn
 from dashboard.turns.record_reader import acts_between, last_record, record_at, records_of, stamps_of
 from dashboard.turns.recorder import StepRows
 from dashboard.turns.row_mapping import MOST_TOGETHER, rows_of
-from dashboard.turns.stored_turn import StoredTurn
 from tests.dashboard.driving import Play
 from tests.dashboard.gateway.told_turns import ODD, Story, cut, ended
 from tests.together import together as all_cases

@@ -3,8 +3,7 @@ from dataclasses import fields
 
 from agentcore.replay import fold
 from dashboard.turns.moments import moments_of
-from dashboard.turns.step_view import StepView, step_view
-from dashboard.turns.steps_json import FIELDS, ROWS, steps_json
+from dashboard.turns.step_view import FIELDS, ROWS, StepView, step_view, steps_json
 from dashboard.turns.templatetags.formatting import as_data
 from tests.dashboard.turns.histories import answered, cut_twice, recorded, started
 

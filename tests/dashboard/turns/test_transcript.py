@@ -1,5 +1,5 @@
-from agentcore.machine.snapshot import Snapshot
 from agentcore.replay import fold
+from agentcore.snapshot import Snapshot
 from dashboard.turns.transcript import transcript_of
 from tests.dashboard.turns.histories import called, cut_twice, recorded, returned, started, with_a_tool
 

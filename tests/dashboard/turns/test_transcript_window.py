@@ -1,8 +1,8 @@
 import pytest
 
-from agentcore.machine.snapshot import Snapshot
 from agentcore.policy import Limits, Policy
 from agentcore.replay import fold
+from agentcore.snapshot import Snapshot
 from dashboard.turns.transcript import Transcript, transcript_of
 from dashboard.turns.transcript_window import AFTER, BEFORE, LONG, TranscriptWindow, whole, window_of
 from tests.dashboard.turns.histories import answered, called, cut_twice, recorded, returned, started, with_a_tool

@@ -1,8 +1,8 @@
 from agentcore.error_policy import ErrorPolicy
 from agentcore.errors import ErrorType
-from agentcore.machine.snapshot import Snapshot
+from agentcore.snapshot import Snapshot
 from dashboard.turns.reason_looks import reason_label
-from dashboard.turns.verdict_lead import verdict_lead
+from dashboard.turns.verdicts import verdict_lead
 from tests.agentcore.playbook import Playbook, cut_call, ended, error, started, truncated
 
 

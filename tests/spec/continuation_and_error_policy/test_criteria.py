@@ -5,7 +5,7 @@ from itertools import chain, combinations, permutations
 import pytest
 
 from agentcore import ContinuationCriteria, ContinuationDecision, ContinuationEvaluation, Snapshot, StopReason
-from agentcore.criteria.outcome import resolve
+from agentcore.continuation_outcome import resolve
 from tests.spec.rules import rule
 
 D = ContinuationDecision

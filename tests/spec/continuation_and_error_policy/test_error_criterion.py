@@ -7,9 +7,8 @@ import pytest
 from agentcore import ContinuationDecision, ContinuationEvaluation, ErrorPolicy, ErrorType, Policy, Snapshot, State
 from agentcore.criteria.builtin import ErrorPolicyCriterion
 from agentcore.error_policy import PRESETS as OURS
-from agentcore.machine.failure import Failure
 from agentcore.machine.judgement import evaluate
-from agentcore.machine.spent import Spent
+from agentcore.snapshot_parts import Failure, Spent
 from dashboard.agents.policies import draft_policy
 from tests.agentcore.playbook import Playbook, call, called, ended, error, started, tools_returned, truncated
 from tests.spec.continuation_and_error_policy.outcomes import evaluation, outcome

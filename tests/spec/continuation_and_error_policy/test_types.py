@@ -13,7 +13,7 @@ from agentcore import (
     Snapshot,
     StopReason,
 )
-from agentcore.criteria.outcome import resolve
+from agentcore.continuation_outcome import resolve
 from tests.agentcore.playbook import (
     Playbook,
     call,

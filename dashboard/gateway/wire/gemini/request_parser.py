@@ -6,7 +6,7 @@ Sources: the Gemini API's reference, whose names these are (providers.md §1.7).
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from agentcore.providers.wire.continuation_messages import FIRST_CALL, SETTINGS
+from agentcore.providers.wire.request_messages import FIRST_CALL, SETTINGS
 from agentcore.providers.wire.untrusted_json import mapping
 from dashboard.gateway.wire.faults import Fault
 from dashboard.gateway.wire.gemini.address import STREAM, ParsedAddress, camel

@@ -4,7 +4,7 @@ import re
 from collections.abc import MutableMapping
 from typing import Any
 
-from agentcore.providers.wire.continuation_messages import FROM_CALLERS
+from agentcore.providers.wire.request_messages import FROM_CALLERS
 from dashboard.gateway.wire.answer_values import AnswerIdentity, EndedTurn
 from dashboard.gateway.wire.caller_dialect import CallerDialect, EndMarkers, HeaderRules
 from dashboard.gateway.wire.messages.faults import fault_body, fault_event

@@ -6,7 +6,7 @@ Sources: the Messages API's reference, whose names and words for errors these ar
 from collections.abc import Mapping
 from typing import Any
 
-from agentcore.providers.wire.continuation_messages import FIRST_CALL, SETTINGS
+from agentcore.providers.wire.request_messages import FIRST_CALL, SETTINGS
 from dashboard.gateway.wire.faults import Fault
 from dashboard.gateway.wire.messages.conversation import Conversation, read_messages, system_of
 from dashboard.gateway.wire.messages.faults import expected, invalid, required

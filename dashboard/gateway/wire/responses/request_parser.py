@@ -8,7 +8,7 @@ from typing import Any
 
 from agentcore.messages import Message, Role
 from agentcore.providers.openai_responses.request import INSTRUCTIONS, encode_messages
-from agentcore.providers.wire.continuation_messages import FIRST_CALL, SETTINGS
+from agentcore.providers.wire.request_messages import FIRST_CALL, SETTINGS
 from agentcore.values import replace
 from dashboard.gateway.wire.chat.request_parser import read_model
 from dashboard.gateway.wire.faults import Fault, below, missing, unsupported, wrong_type

@@ -7,7 +7,7 @@ from typing import Any
 from agentcore.errors import CoreError
 from agentcore.messages import ChatResponse, ToolCall
 from agentcore.providers import get_provider
-from agentcore.providers.wire.tool_arguments import read_arguments
+from agentcore.providers.wire.tool_calls import read_arguments
 from dashboard.ingest.conventions.attributes import read_json
 from dashboard.ingest.conventions.content import parts
 from dashboard.ingest.conventions.content.shapes import asked_call, mapping, mappings, words

@@ -6,7 +6,7 @@ from typing import Any
 
 from agentcore.json_values import is_json
 from agentcore.messages import Message, Role, ToolCall, ToolSpec
-from agentcore.providers.wire.tool_arguments import read_arguments
+from agentcore.providers.wire.tool_calls import read_arguments
 from dashboard.ingest.conventions.attributes import read_json
 from dashboard.ingest.conventions.observations import AskedCall
 

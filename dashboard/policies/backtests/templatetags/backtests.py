@@ -1,20 +1,13 @@
-"""Differences, with their sign; the backtest that goes with a version, and the one of a policy's form."""
+"""Differences, with their sign; the backtest that goes with a version."""
 
 from collections.abc import Mapping
 from decimal import Decimal
-from typing import Any
 from uuid import UUID
 
 from django import template
-from django.template.context import Context
 
-from dashboard.agents.models import Policy
-from dashboard.agents.selectors import project_current
-from dashboard.policies.backtests.forms import OverForm
 from dashboard.policies.backtests.models import Backtest
-from dashboard.policies.backtests.presenters import backtest_view
 from dashboard.policies.backtests.result_text import in_words
-from dashboard.policies.policy_forms import PolicyForm
 from dashboard.turns.prices.templatetags.prices import dollars_in_words
 from dashboard.turns.templatetags.formatting import number, seconds
 
@@ -49,19 +42,6 @@ def asked_of(turn_id: UUID, asked: Mapping[UUID, str]) -> str:
 def said(backtest: Backtest) -> str:
     """What came of it, in one sentence."""
     return in_words(backtest)
-
-
-@register.inclusion_tag("backtests/_panel.html", takes_context=True)
-def backtest_of_form(context: Context, form: PolicyForm, policy: Policy | None) -> dict[str, Any]:
-    """The panel in the form of a policy; with what ran before, where the form comes back to be corrected."""
-    over = OverForm(project_current(), policy, form.data if form.is_bound else None)
-    return {
-        "policy": policy,
-        "over": over,
-        "faults": form.errors.get("backtest", ()),
-        "shown": backtest_view(form.ran) if form.ran else None,
-        "perms": context["perms"],
-    }
 
 
 def _signed(value: float, said: str) -> str:

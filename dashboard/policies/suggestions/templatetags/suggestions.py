@@ -11,7 +11,7 @@ from typing import Any
 from django import template
 from django.template.context import Context
 
-from agentcore.machine.snapshot import Snapshot
+from agentcore.snapshot import Snapshot
 from dashboard.policies.suggestions.exhausted_limits import may_need_a_limit
 from dashboard.policies.suggestions.next_step import leading_on
 from dashboard.policies.suggestions.panel import panel_of
@@ -22,7 +22,7 @@ from dashboard.policies.suggestions.suggestion_cache import last_suggestion, sug
 from dashboard.policies.suggestions.suggestion_log import tell
 from dashboard.policies.suggestions.suggestion_text import because, beside, certainty_word, sentence
 from dashboard.turns.models import UNFINISHED, Turn
-from dashboard.turns.unbroken_units import unbroken
+from dashboard.turns.templatetags.formatting import unbroken
 
 register = template.Library()
 register.filter(may_need_a_limit)

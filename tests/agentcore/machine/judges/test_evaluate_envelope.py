@@ -5,8 +5,8 @@ import json
 import pytest
 
 from agentcore import AttemptKind, ErrorPolicy, ErrorType, NormalizedStopReason, StopReason, Trigger, TurnStatus
-from agentcore.machine.snapshot import Snapshot
 from agentcore.serial import snapshot_from_json, to_json
+from agentcore.snapshot import Snapshot
 from tests.agentcore.playbook import (
     Playbook,
     blocked,

@@ -3,7 +3,7 @@
 import pytest
 
 from agentcore import AttemptKind, ErrorPolicy, NormalizedStopReason, StopReason, TurnStatus
-from agentcore.criteria import ContinuationDecision, ContinuationEvaluation
+from agentcore.evaluation import ContinuationDecision, ContinuationEvaluation
 from agentcore.policy import Limits, Policy
 from tests.agentcore.playbook import (
     Playbook,

@@ -24,8 +24,7 @@ from dashboard.turns.comments.services import comment_add
 from dashboard.turns.history import recording_of
 from dashboard.turns.models import Turn
 from dashboard.turns.selectors import attempts_of
-from dashboard.turns.step_view import step_view
-from dashboard.turns.steps_json import steps_json
+from dashboard.turns.step_view import step_view, steps_json
 from dashboard.turns.turn_view import TurnView, recording_view, turn_view
 from tests.dashboard.driving import AgentOf, drive
 from tests.dashboard.turns.histories import TOOL, recorded, started, with_a_tool

@@ -4,8 +4,8 @@ from collections import Counter
 
 import pytest
 
-from agentcore.machine.snapshot import Snapshot
 from agentcore.replay import Record, Recording, verify
+from agentcore.snapshot import Snapshot
 from dashboard.ingest.assembly.trace import TraceTurn, turns_of
 from dashboard.ingest.conventions.span_reader import seen
 from dashboard.ingest.services import base_policy

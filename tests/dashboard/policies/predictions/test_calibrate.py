@@ -22,7 +22,7 @@ from dashboard.policies.predictions import calibration_state
 from dashboard.policies.predictions.calibration_state import Budget, Used
 from dashboard.policies.predictions.models import Calibration, Prediction
 from dashboard.policies.predictions.trials import Values, left_out_for, plan_of
-from dashboard.policies.predictions.usage_bounds import _sent, usage_bound
+from dashboard.replay.usage_bounds import _sent, usage_bound
 from dashboard.runtime.management.commands import calibrate as command
 from dashboard.turns.history import snapshot_at
 from dashboard.turns.models import Turn

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from dashboard.turns.seals.unread_json import is_fully_read, unread_faults
+from dashboard.turns.seals.seal_check import is_fully_read, unread_faults
 from dashboard.turns.shared_values import exact_text
 from tests.dashboard.driving import Play
 from tests.peak_memory import peak_of

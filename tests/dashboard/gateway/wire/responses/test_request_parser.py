@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agentcore.messages import Role
-from agentcore.providers.wire.continuation_messages import FIRST_CALL
+from agentcore.providers.wire.request_messages import FIRST_CALL
 from dashboard.gateway.wire.faults import Fault
 from dashboard.gateway.wire.parsed_request import ParsedRequest
 from dashboard.gateway.wire.responses.request_parser import read_request

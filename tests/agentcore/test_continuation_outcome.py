@@ -13,7 +13,7 @@ from agentcore import (
     Snapshot,
     StopReason,
 )
-from agentcore.criteria.outcome import resolve
+from agentcore.continuation_outcome import resolve
 from agentcore.values import replace
 from tests.together import together
 

@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 
+from agentcore.error_text import Refuser, refuser_of
 from agentcore.messages import ChatResponse, TokenUsage
 from agentcore.providers import get_provider
 from agentcore.reasons import NormalizedStopReason
-from agentcore.refusal import Refuser, refuser_of
 from agentcore.verdict import verdict
 from tests.agentcore.playbook import Playbook, responded, started
 from tests.together import together

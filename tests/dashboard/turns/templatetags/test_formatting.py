@@ -2,8 +2,8 @@
 
 import pytest
 
+from dashboard.turns.templatetags.formatting import unbroken
 from dashboard.turns.templatetags.glossary import keys_as_names, keys_in_code
-from dashboard.turns.unbroken_units import unbroken
 
 
 @pytest.mark.parametrize("words", ["95 %", "1 s", "20 ms", "3 min", "4.1 kB"])

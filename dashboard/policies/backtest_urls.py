@@ -7,7 +7,8 @@ from django.urls import path
 from django.views.generic import RedirectView
 
 from dashboard.platform.url_patterns import either
-from dashboard.policies.backtests import draft_views, limit_views, views
+from dashboard.policies import draft_views, limit_views
+from dashboard.policies.backtests import views
 from dashboard.policies.predictions import live_views
 
 app_name = "backtests"

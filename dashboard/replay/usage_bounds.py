@@ -11,8 +11,7 @@ from agentcore.messages import TokenUsage
 from agentcore.policy import DEFAULT_COMPLETION_CALLS, Policy
 from dashboard.agents.policies import overridden, stored_policy
 from dashboard.agents.policy_validation import HANDLING_KEYS
-from dashboard.turns.attempt_reader import first_attempt
-from dashboard.turns.history import request_body_of
+from dashboard.turns.history import first_attempt, request_body_of
 from dashboard.turns.models import Turn
 from dashboard.turns.prices.selectors import turn_rate
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
 from agentcore.argument_validation import WrongInput, asks, required, shown
-from agentcore.criteria.evaluation import ContinuationDecision, ContinuationEvaluation
+from agentcore.evaluation import ContinuationDecision, ContinuationEvaluation
 from agentcore.reasons import StopReason
 from agentcore.values import draft, replace
 

@@ -4,18 +4,15 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from agentcore.commands import Finish
-from agentcore.criteria.outcome import ContinuationOutcome, Judged
+from agentcore.continuation_outcome import ContinuationOutcome, Judged
 from agentcore.envelope import EnvelopeReading
 from agentcore.error_policy import ErrorContext, ErrorPolicy
 from agentcore.events import Breakpoint, Setup, ToolResult
-from agentcore.machine.answer import Answer, added_by
-from agentcore.machine.call import Call
-from agentcore.machine.failure import Failure
-from agentcore.machine.spent import Spent
-from agentcore.machine.states import State, Trigger
 from agentcore.messages import DEMANDED, NO_CAP, CallIssue, ChatResponse, Message, ToolCall
 from agentcore.policy import DEFAULT_COMPLETION_CALLS, Limits
 from agentcore.reasons import AttemptKind, NormalizedStopReason
+from agentcore.snapshot_parts import Answer, Call, Failure, Spent, added_by
+from agentcore.states import State, Trigger
 from agentcore.truncation_cause import below_cap, eaten
 from agentcore.values import quickly_made
 

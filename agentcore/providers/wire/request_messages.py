@@ -1,10 +1,15 @@
-"""How a cut answer is asked to go on (design §3.3), in the two ways that dialects have."""
+"""The messages of a request: what it may hold of the history, and how a cut answer is asked to go on (design §3.3).
 
+Only calls that have a result are sent, each result with its call's name. A cut answer is asked to go on in one of the
+two ways that dialects have.
+"""
+
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 from unicodedata import east_asian_width
 
 from agentcore import prefill
-from agentcore.messages import ChatRequest, Continuation
+from agentcore.messages import ChatRequest, Continuation, Message, Role, ToolCall
 from agentcore.prefill import prefills, refuses_prefill
 from agentcore.providers.wire.untrusted_json import mapping
 
@@ -120,3 +125,34 @@ def by_user_turn_trimmed(request: ChatRequest) -> Going:
     if not going.assistant.strip():
         return Going(system=request.continuation.hint) if request.continuation else going
     return going if going.user else going._replace(assistant=going.assistant.rstrip())
+
+
+class History:
+    """A conversation read once, so that each message can be encoded beside the others."""
+
+    def __init__(self, messages: Sequence[Message]) -> None:
+        self._answered = {message.tool_call_id for message in messages if message.role is Role.TOOL}
+        self._calls: dict[str, ToolCall] = {}
+        self._names: dict[int, str] = {}  #: of the tools, by the identity of their results
+        for message in messages:
+            self._calls |= {call.id: call for call in message.tool_calls if call.issue is None}
+            # Some servers count their ids anew in each answer: a result is the last call's before it.
+            if message.role is Role.TOOL and self.has_call(message):
+                self._names[id(message)] = self._calls[message.tool_call_id or ""].name
+
+    def name_of(self, result: Message) -> str:
+        """The tool whose result this is; "" where its call is not in the history."""
+        call = self._calls.get(result.tool_call_id or "")
+        return self._names.get(id(result), call.name if call else "")
+
+    def has_call(self, result: Message) -> bool:
+        """Whether the history holds the whole call that this result answers."""
+        return (result.tool_call_id or "") in self._calls
+
+    def calls_of(self, message: Message) -> tuple[ToolCall, ...]:
+        """The calls of a message that may be sent: whole ones that were answered."""
+        return tuple(call for call in message.tool_calls if call.issue is None and call.id in self._answered)
+
+    def may_echo(self, message: Message) -> bool:
+        """Whether its own content can be sent as it is: no call of it is left without a result."""
+        return len(self.calls_of(message)) == len(message.tool_calls)

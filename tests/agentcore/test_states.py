@@ -3,10 +3,10 @@
 import pytest
 
 from agentcore import IllegalEvent, Snapshot, State, Trigger, advance
-from agentcore.criteria import ContinuationDecision, ContinuationEvaluation
+from agentcore.evaluation import ContinuationDecision, ContinuationEvaluation
 from agentcore.events import ToolsReturned
 from agentcore.machine.advance import JUDGES, _move
-from agentcore.machine.states import CALLS, DECIDING, RELEASES, RETRIES, TERMINAL, TRANSITIONS, WAITING
+from agentcore.states import CALLS, DECIDING, RELEASES, RETRIES, TERMINAL, TRANSITIONS, WAITING
 from tests.agentcore.machine.stories import STORIES, WAITING_STORIES, asked
 from tests.agentcore.playbook import (
     Playbook,

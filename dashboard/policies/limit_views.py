@@ -17,8 +17,8 @@ from dashboard.policies.backtests.answer_lengths import ASKED, ENOUGH, MOST, est
 from dashboard.policies.backtests.curve_chart import charts_of
 from dashboard.policies.backtests.forms import CellForm
 from dashboard.policies.backtests.selectors import turns_asked
-from dashboard.policies.backtests.services import limit_keep
 from dashboard.policies.backtests.sweep_map import cell_of, experience_with, map_of, sample_of
+from dashboard.policies.policy_creation import limit_keep
 from dashboard.timeline.chips import chips_of
 from dashboard.turns.filters import TimelineFilters
 from dashboard.turns.timeline_page import query_of

@@ -2,6 +2,8 @@
 
 The bytes are events (on AWS also binary messages), or one JSON document where a server does not stream; what they say
 is gathered by the dialect's own `EventAnswer`.
+
+Reads an answer that is a row of JSON objects: one per line, in an array, in events, or one alone.
 """
 
 from collections.abc import Mapping, Sequence
@@ -20,9 +22,15 @@ from agentcore.providers.wire.framing import (
     leading,
     sniff,
 )
-from agentcore.providers.wire.json_text import is_cut_json, read_cut_json, read_json, read_json_or_cut
 from agentcore.providers.wire.text_events import TextEvents
-from agentcore.providers.wire.untrusted_json import mapping, string
+from agentcore.providers.wire.untrusted_json import (
+    is_cut_json,
+    mapping,
+    read_cut_json,
+    read_json,
+    read_json_or_cut,
+    string,
+)
 
 
 class EventAnswer(Protocol):
@@ -231,3 +239,37 @@ class EventDecoder:
         cut = isinstance(payload, str) and is_cut_json(payload.encode("utf-8", "replace"))
         self._unread |= not cut  # an object that is cut short may well be one of ours
         return None
+
+
+class ObjectDecoder(EventDecoder):
+    """As `EventDecoder`, but each object outside events is a piece of the answer, taken as soon as it is whole."""
+
+    def __init__(self, answer: EventAnswer) -> None:
+        super().__init__(answer)
+        self._objects = ObjectReader()
+        self._seen = 0
+
+    def _finish(self) -> ChatResponse:
+        if self._framing is not Framing.DOCUMENT:
+            return super()._finish()
+        rest = self._objects.rest
+        if rest and not self._seen:
+            take_body(self._answer, read_cut_json(rest))
+            return self._answer.response(closed=False, cut_body=True)
+        if not self._recognized:
+            raise not_ours(self._answer)
+        alone = self._seen == 1 and self._head.startswith(b"{") and not rest
+        return self._answer.response(closed=self._objects.closed or alone)
+
+    def _take_document(self, data: bytes) -> list[Delta]:
+        objects = self._objects.feed(data)
+        self._seen += len(objects)
+        deltas = []
+        for one in objects:
+            try:
+                delta = self._take_payload("", read_json(one))
+            except ValueError:
+                continue
+            if delta is not None:
+                deltas.append(delta)
+        return deltas
