@@ -11,18 +11,18 @@ from tests.architecture.circles import ROOTS, circles, circles_of, import_graph
 LEFT = {"agentcore", "dashboard.policies"}
 
 
-def test_no_imports_of_modules_go_in_a_circle():
+def test_modules_have_no_import_cycles():
     graph = grimp.build_graph(*ROOTS, cache_dir=None, exclude_type_checking_imports=True)
     imports = {module: graph.find_modules_directly_imported_by(module) for module in graph.modules}
     assert len(imports) > 1000
     TopologicalSorter(imports).prepare()  # raises CycleError, which names the modules
 
 
-def test_no_packages_of_the_dashboard_form_a_circle():
+def test_packages_of_the_dashboard_have_no_import_cycles():
     assert circles(import_graph()).get("dashboard", []) == []
 
 
-def test_packages_within_packages_form_no_circle_but_those_that_are_left():
+def test_nested_packages_have_no_import_cycles_except_the_listed_ones():
     assert circles(import_graph()).keys() == LEFT
 
 
@@ -34,5 +34,5 @@ def test_packages_within_packages_form_no_circle_but_those_that_are_left():
         ({"a": {"a", "b"}, "b": set()}, []),
     ],
 )
-def test_circles_are_found_whole(imports, found):
+def test_cycles_are_found_completely(imports, found):
     assert circles_of(imports) == found

@@ -125,7 +125,7 @@ def test_what_anthropic_runs_itself_is_no_call_and_goes_back_unchanged():
     assert whole(mcp, TEXT).tool_calls == ()
 
 
-def test_signed_thoughts_go_back_with_the_call_and_nothing_does_where_text_and_call_suffice():
+def test_signed_reasoning_is_sent_back_with_the_call_and_omitted_where_text_and_call_suffice():
     redacted = {"type": "redacted_thinking", "data": "abc"}
     signed = {"type": "thinking", "thinking": "Hm.", "signature": "sig"}
     assert whole(signed, redacted, TEXT, CALL, reason="tool_use").echo == [signed, redacted, TEXT, CALL]
@@ -135,21 +135,21 @@ def test_signed_thoughts_go_back_with_the_call_and_nothing_does_where_text_and_c
     assert whole(signed, blank, CALL, reason="tool_use").echo == [signed, CALL]
 
 
-def test_half_of_a_provider_call_is_left_out_of_a_cut_answer():
+def test_an_incomplete_server_tool_call_is_left_out_of_a_truncated_answer():
     half = [start(1, type="server_tool_use", id="s", name="web_search", input={})]
     half += [piece(1, type="input_json_delta", partial_json='{"que')]
     response = read("anthropic", message_stream(thought(0, "One.", "sig"), half, reason="max_tokens"))
     assert response.echo == [{"type": "thinking", "thinking": "One.", "signature": "sig"}]
 
 
-def test_a_closing_event_without_a_reason_leaves_whole_calls_whole():
+def test_a_closing_event_without_a_reason_leaves_complete_calls_complete():
     stream = message_stream(called(0, "a", "now", "{}"), reason=None) + sse({"type": "message_stop"})
     response = read("anthropic", stream)
     assert (response.stop_reason, response.raw_stop_reason) == (Reason.UNKNOWN, None)
     assert (response.incomplete_stream, response.error, len(response.tool_calls)) == (False, None, 1)
 
 
-def test_calls_that_grow_in_turns_are_told_apart_by_their_index():
+def test_interleaved_calls_are_told_apart_by_their_index():
     opened = [start(i, type="tool_use", id=f"t{i}", name="post", input={}) for i in (0, 1)]
     grown = [
         piece(0, type="input_json_delta", partial_json='{"a"'),
@@ -161,7 +161,7 @@ def test_calls_that_grow_in_turns_are_told_apart_by_their_index():
     assert [(call.id, dict(call.arguments)) for call in response.tool_calls] == [("t0", {"a": 1}), ("t1", {"b": 2})]
 
 
-def test_the_call_that_did_not_close_is_the_cut_one_wherever_it_stands():
+def test_the_call_that_did_not_close_is_the_truncated_one_at_any_position():
     opened = [start(i, type="tool_use", id=f"t{i}", name="post", input={}) for i in (0, 1)]
     grown = [
         piece(1, type="input_json_delta", partial_json='{"b": 2}'),
@@ -173,7 +173,7 @@ def test_the_call_that_did_not_close_is_the_cut_one_wherever_it_stands():
 
 
 @pytest.mark.parametrize("index", [None, 0, 7, "0"])
-def test_pieces_of_a_block_that_never_began_are_text_or_a_call_that_does_not_run(index):
+def test_pieces_of_a_block_that_never_started_are_text_or_a_call_that_does_not_run(index):
     text = [{"type": "content_block_delta", "index": index, "delta": {"type": "text_delta", "text": "Hi"}}]
     assert read("anthropic", message_stream(text)).text == "Hi"
     arguments = {"type": "input_json_delta", "partial_json": "{}"}
