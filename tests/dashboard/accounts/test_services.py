@@ -26,7 +26,7 @@ def test_a_code_is_not_stored_and_an_unknown_one_does_nothing():
     assert services.one_time_code_redeem("") is None
 
 
-def test_a_code_ends_after_15_minutes_and_is_forgotten_after_a_day():
+def test_a_code_expires_after_15_minutes_and_is_deleted_after_a_day():
     code = services.one_time_code_create()
     OneTimeCode.objects.update(expires_at=timezone.now() - timedelta(seconds=1))
     assert services.one_time_code_redeem(code) is None
@@ -35,14 +35,14 @@ def test_a_code_ends_after_15_minutes_and_is_forgotten_after_a_day():
     assert OneTimeCode.objects.count() == 1
 
 
-def test_a_new_code_does_not_end_an_earlier_one():
+def test_a_new_code_does_not_invalidate_an_earlier_one():
     first, second = services.one_time_code_create(), services.one_time_code_create()
     assert services.one_time_code_redeem(first) == services.one_time_code_redeem(second)
     assert User.objects.count() == 1
 
 
 @pytest.mark.django_db(transaction=True)
-def test_of_eight_who_bring_the_same_code_at_once_one_comes_in():
+def test_one_of_eight_simultaneous_uses_of_a_code_succeeds():
     code = services.one_time_code_create()
 
     def bring(_: int) -> User | None:
