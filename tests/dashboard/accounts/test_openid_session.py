@@ -103,7 +103,7 @@ def test_a_url_named_only_by_the_provider_must_meet_the_egress_rules(
     assert listener.asked == []
 
 
-def test_it_is_connected_to_where_it_was_judged(listener: Listener, settings: Any, names: dict[str, list[str]]) -> None:
+def test_it_connects_to_the_checked_address(listener: Listener, settings: Any, names: dict[str, list[str]]) -> None:
     settings.EGRESS = Rules.read("127.0.0.1")
     names["rebound.example"] = ["127.0.0.1", "127.0.0.2"]
     assert asked(f"http://rebound.example:{listener.port}/keys") == b"{}"

@@ -302,9 +302,7 @@ def test_a_new_project_becomes_the_current_one(owner: User):
     assert browser.get("/projects/members/").context["project"].name == "beside"
 
 
-def test_a_new_project_has_the_simulator_and_its_agents_like_default(
-    owner: User, monkeypatch: pytest.MonkeyPatch
-):
+def test_a_new_project_has_the_simulator_and_its_agents_like_default(owner: User, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
     seed(simulator_url="http://127.0.0.1:1/v1")
     browser_of(owner).post("/projects/", {"name": "beside"})

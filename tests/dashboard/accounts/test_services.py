@@ -76,7 +76,7 @@ def test_a_token_ends_when_it_expires_or_is_revoked_by_its_owner():
     assert selectors.api_token_find(secret, now=timezone.now()) is None
 
 
-def test_when_a_token_was_last_used_is_known_to_the_minute():
+def test_last_use_of_a_token_is_recorded_to_the_minute():
     row, _ = services.api_token_create("ci", user=User.objects.create(username="ci"))
     now = timezone.now()
     for later, expected in ((0, 0), (30, 0), (61, 61)):
@@ -85,7 +85,7 @@ def test_when_a_token_was_last_used_is_known_to_the_minute():
         assert row.last_used_at == now + timedelta(seconds=expected)
 
 
-def test_the_bootstrap_token_is_made_once_and_comes_back_after_it_was_revoked():
+def test_the_bootstrap_token_is_created_once_and_again_after_revocation():
     token = "a-token-from-the-environment"
     first = services.bootstrap_token_ensure(token)
     assert services.bootstrap_token_ensure(token) == first

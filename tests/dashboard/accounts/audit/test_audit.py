@@ -179,7 +179,7 @@ def test_only_admins_read_the_audit_log(world: World, address: str):
 
 
 @pytest.mark.django_db(transaction=True)
-def test_filters_let_through_what_they_name_and_lead_to_older_entries(browser: Client, monkeypatch: pytest.MonkeyPatch):
+def test_filters_match_what_they_name_and_lead_to_older_entries(browser: Client, monkeypatch: pytest.MonkeyPatch):
     for action in ("one", "two"):
         for n in range(30):
             Entry.objects.create(
