@@ -222,7 +222,7 @@ STEP = """async keys => {
 
 
 @pytest.mark.nightly
-def test_a_turn_of_five_hundred_attempts_steps_without_asking(page: Page, environment: dict[str, str], record_property):
+def test_five_hundred_attempts_are_stepped_without_requests(page: Page, environment: dict[str, str], record_property):
     django = {**environment, "DJANGO_SETTINGS_MODULE": "dashboard.settings"}
     made = subprocess.run(
         [sys.executable, "-c", STORE], cwd=CHECKOUT, env=django, capture_output=True, text=True, check=True

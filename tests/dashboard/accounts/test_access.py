@@ -89,7 +89,7 @@ def test_an_unauthenticated_page_request_is_sent_to_sign_in_and_back(stranger: C
 @together
 @pytest.mark.parametrize("method", ["post", "put", "patch", "delete", "options", "trace"])
 @pytest.mark.parametrize("path", PAGES)
-def test_a_page_answers_a_strangers_odd_method_with_401_and_the_form(stranger: Client, path: str, method: str):
+def test_other_methods_without_sign_in_get_401_and_the_sign_in_page(stranger: Client, path: str, method: str):
     response = getattr(stranger, method)(path)
     assert response.status_code == 401
     assert b"<form" in response.content

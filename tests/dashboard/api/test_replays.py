@@ -96,7 +96,7 @@ def test_what_if_reports_where_the_recording_ends(api: Program, play: Play):
 
 
 @pytest.mark.parametrize("overrides", [{"model": "another"}, {"system_prompt": "Be brief."}])
-def test_what_other_words_would_bring_is_not_laid_to_a_budget(api: Program, turn: Turn, overrides: dict[str, str]):
+def test_results_of_other_prompts_are_not_attributed_to_a_budget(api: Program, turn: Turn, overrides: dict[str, str]):
     _, imagined = replay(api, turn, {"mode": "what_if", "overrides": overrides})
     assert imagined["why"] == "other_request"
     words = "Undecidable: a call would send a request that no recorded call sent. Re-run live to find out."

@@ -330,7 +330,7 @@ class Frame(str):
     """One that can be watched."""
 
 
-async def test_what_a_client_that_has_gone_has_not_read_is_let_go_at_once(ended: Turn, monkeypatch: pytest.MonkeyPatch):
+async def test_unread_messages_of_a_disconnected_client_are_freed(ended: Turn, monkeypatch: pytest.MonkeyPatch):
     """Not only when Python next looks for what refers to itself: until then it would count nowhere."""
     made, frames, gone = UnsentMessages.as_frame, list[weakref.ref[Frame]](), asyncio.Event()
 

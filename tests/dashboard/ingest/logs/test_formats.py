@@ -41,7 +41,7 @@ def archive(*entries: Any) -> bytes:
     return json.dumps({"log": {"version": "1.2", "pages": [], "entries": list(entries)}}, indent=1).encode()
 
 
-def test_the_calls_of_an_archive_are_read_and_its_other_requests_let_go() -> None:
+def test_the_calls_of_an_archive_are_read_and_other_requests_skipped() -> None:
     page = entry("https://example.com/")
     page["request"].pop("postData")
     packed = base64.b64encode(ANSWER.encode()).decode()
@@ -66,7 +66,7 @@ def test_a_request_that_failed_in_an_archive_is_an_error() -> None:
     assert (gone.error.status, gone.error.message) == (None, "The request was not answered.")
 
 
-def test_an_archive_that_is_cut_off_gives_what_is_whole_in_it() -> None:
+def test_an_archive_that_is_cut_off_gives_its_complete_entries() -> None:
     content = archive(entry(), entry())
     assert len(calls_in(content[:-200])) == 1
     assert faults_in(content[:-200]) == [(2, "The document ends before its list does: the file is cut.")]
