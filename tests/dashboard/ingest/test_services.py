@@ -36,7 +36,7 @@ pytestmark = pytest.mark.django_db
 AGENT = "vercel-ai-sdk-agent"
 
 
-def test_a_request_of_many_traces_writes_a_few_at_once_and_comes_to_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_request_of_many_traces_is_written_in_groups_with_the_same_result(monkeypatch: pytest.MonkeyPatch) -> None:
     parts = exports.pieces_of(exports.names())
     exports.send(*parts)
     expected = exports.stored()

@@ -109,7 +109,7 @@ async def test_a_reconnecting_page_is_sent_everything_because_it_may_show_more_t
         assert by_id([await socket.receive_from()]) == await fresh(turn.id)
 
 
-async def test_a_turn_is_followed_though_the_layer_drops_every_message(queued: Turn, monkeypatch: pytest.MonkeyPatch):
+async def test_a_turn_is_followed_even_if_the_layer_drops_every_message(queued: Turn, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr("dashboard.platform.notifications._say", lambda _: None)
     async with dialled(f"/ws/turns/{queued.id}/?seq=0") as socket:
         driving = asyncio.create_task(driven(queued))

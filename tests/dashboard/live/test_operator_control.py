@@ -187,7 +187,7 @@ def test_a_turn_runs_to_a_state(held: Turn):
         ({"max_tokens": 0}, "at least 1 token"),
     ],
 )
-def test_what_cannot_be_done_is_refused_in_words_and_asks_nothing(held: Turn, asked: dict[str, Any], words: str):
+def test_an_impossible_action_is_refused_and_makes_no_call(held: Turn, asked: dict[str, Any], words: str):
     with pytest.raises(ValidationError) as refused:
         turn_control(turn=held, **BY, action="release", **asked)
     assert words in " ".join(refused.value.messages)

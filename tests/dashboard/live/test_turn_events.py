@@ -149,7 +149,7 @@ def layer_of(request: pytest.FixtureRequest) -> Layer:
     return lambda: RedisPubSubChannelLayer(hosts=[host])
 
 
-async def test_the_layers_word_wakes_a_watcher(queued: Turn, layer_of: Layer, monkeypatch: pytest.MonkeyPatch):
+async def test_the_channel_layer_wakes_a_watcher(queued: Turn, layer_of: Layer, monkeypatch: pytest.MonkeyPatch):
     here, there = layer_of(), layer_of()
     monkeypatch.setattr(turn_events, "get_channel_layer", lambda: here)
     monkeypatch.setattr("dashboard.platform.notifications.get_channel_layer", lambda: there)

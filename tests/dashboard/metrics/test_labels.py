@@ -20,7 +20,7 @@ def values_of(registry: CollectorRegistry, name: str) -> set[str]:
     return {sample.labels[name] for metric in registry.collect() for sample in metric.samples if name in sample.labels}
 
 
-def test_all_metrics_together_tell_so_many_models_apart_and_count_the_rest_as_other(registry: CollectorRegistry):
+def test_all_metrics_share_a_limited_number_of_models_and_count_the_rest_as_other(registry: CollectorRegistry):
     calls = Counter("calls", "Calls.", WHO, registry=registry)
     turns = Counter("turns", "Turns.", (*WHO, "reason"), registry=registry)
     for number in range(300):

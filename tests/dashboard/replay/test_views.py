@@ -32,13 +32,13 @@ def column(html: str, name: str) -> str:
     return html[html.index(f'id="{name}"') :]
 
 
-def test_under_the_recorded_numbers_nothing_parts(browser: Client, cut: Turn):
+def test_under_the_recorded_limits_nothing_diverges(browser: Client, cut: Turn):
     html = page(browser, f"/turns/{cut.id}/replay")
     assert "First divergence" not in html
     assert "same text as recorded" in html
 
 
-def test_a_larger_budget_than_was_recorded_is_not_guessed(browser: Client, cut: Turn):
+def test_a_larger_budget_than_recorded_is_not_guessed(browser: Client, cut: Turn):
     html = column(page(browser, f"/turns/{cut.id}/replay?max_tokens=400"), "what-if")
     assert "the recording ends here, and the model would have continued. Re-run live to find out" in html
     assert "Re-run live" in html

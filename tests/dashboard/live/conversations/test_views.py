@@ -138,7 +138,7 @@ def test_a_turn_outside_a_conversation_is_shown_alone_and_otherwise_within_it(
         ({"input": "Kept.", "token_budget": "much"}, "must be a whole number"),
     ],
 )
-def test_what_cannot_be_sent_is_said_beside_its_field_and_kept(browser: Client, agent_of: AgentOf, given, words):
+def test_an_unsendable_prompt_is_reported_beside_its_field_and_kept(browser: Client, agent_of: AgentOf, given, words):
     agent_of("sim-essay")
     by_htmx = browser.post("/agents/sim-essay/live", given, headers=HTMX)
     assert by_htmx["HX-Retarget"] == "#composer"

@@ -142,7 +142,7 @@ async def test_a_redirect_is_not_followed():
         assert secret.heads == []
 
 
-async def test_what_netrc_holds_is_sent_to_nobody(tmp_path: Path, settings, names, monkeypatch: pytest.MonkeyPatch):
+async def test_netrc_credentials_are_sent_nowhere(tmp_path: Path, settings, names, monkeypatch: pytest.MonkeyPatch):
     (tmp_path / ".netrc").write_text("default login me password s3cret\n")
     monkeypatch.setenv("NETRC", str(tmp_path / ".netrc"))
     monkeypatch.setenv("HOME", str(tmp_path))
