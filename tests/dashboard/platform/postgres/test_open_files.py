@@ -40,7 +40,7 @@ def no_file_left() -> Iterator[None]:
             os.close(one)
 
 
-def test_a_living_server_is_left_alone_by_a_process_that_cannot_look(folder: Path, home: ClusterPaths, template: Path):
+def test_a_live_server_is_left_alone_by_a_process_unable_to_check_it(folder: Path, home: ClusterPaths, template: Path):
     copy_cluster(template, folder)
     share = start(folder, on_message=silent)
     try:

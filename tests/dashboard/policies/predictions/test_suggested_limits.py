@@ -254,7 +254,7 @@ def test_a_one_call_suggestion_fails_for_a_re_run_of_several_calls(play: Play):
 
 
 @pytest.mark.parametrize(("model", "status"), [("sim-flaky", "completed"), ("sim-429", "failed")])
-def test_a_retry_promises_another_try_and_not_that_it_is_answered(browser: Client, play: Play, model: str, status: str):
+def test_a_retry_suggestion_promises_an_attempt_and_not_an_answer(browser: Client, play: Play, model: str, status: str):
     turn = play(model)
     said = suggestion_for(turn)
     assert said is not None

@@ -56,7 +56,7 @@ def test_a_provider_that_asks_for_too_long_a_wait_is_shown_with_the_maximum_wait
         assert (told in step.advice, bool(step.advice)) == (True, bool(told))
 
 
-def test_what_a_re_run_asked_is_looked_at_first_and_not_its_agents(browser: Client, play: Play, simulator_url: str):
+def test_settings_of_a_re_run_take_precedence_over_those_of_its_agent(browser: Client, play: Play, simulator_url: str):
     turn = play("sim-essay", max_tokens=400)
     connection_create(project=turn.project, name="other", provider="openai", base_url=simulator_url)
     words = RerunChanges(connection="other")

@@ -114,7 +114,7 @@ def test_each_surface_gives_the_same_answer_or_the_reason_for_a_difference(brows
     assert words(said["words"]) in words(page(browser, f"/turns/{turn.id}/replay")), "beside the recording"
 
 
-def test_a_what_if_at_the_value_says_the_same_or_what_else_tells_it(browser: Client, turn: Turn, asked: Asked):
+def test_a_what_if_at_the_value_agrees_or_names_other_evidence(browser: Client, turn: Turn, asked: Asked):
     said = browser.get(f"/api/v1/turns/{turn.id}/verdict").json()["suggestion"]
     if said is None:
         return
