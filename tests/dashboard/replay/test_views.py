@@ -164,7 +164,7 @@ def test_the_whole_query_is_in_the_url_and_in_the_form(browser: Client, continue
 @pytest.mark.parametrize(
     ("name", "value"), [("max_steps", "0"), ("preset", "x"), ("max_retries", "-1"), ("max_seconds", "nan")]
 )
-def test_what_cannot_be_is_answered_beside_its_field_and_nothing_is_lost(browser: Client, cut: Turn, name, value):
+def test_an_impossible_value_is_reported_at_its_field_and_the_input_is_kept(browser: Client, cut: Turn, name, value):
     address = f"/turns/{cut.id}/replay?max_tokens=77&{name}={value}"
     html = page(browser, address)
     beside = html[html.index(f'id="budget_{name}_errors"') :]

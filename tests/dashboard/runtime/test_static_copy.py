@@ -51,7 +51,7 @@ def test_a_copy_is_created_once_and_others_are_kept_for_thirty_days(data_dir: Pa
     assert (copy / "mark").exists()
 
 
-def test_a_copy_that_another_process_finishes_meanwhile_costs_nothing(data_dir: Path, caplog: pytest.LogCaptureFixture):
+def test_a_copy_finished_by_another_process_meanwhile_costs_nothing(data_dir: Path, caplog: pytest.LogCaptureFixture):
     static_copy.copies()
     (data_dir / "static" / "unfinished-1").symlink_to(data_dir / "gone")
     assert set(static_copy.copies()) == {static_copy.digest()}

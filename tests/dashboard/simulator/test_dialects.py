@@ -162,7 +162,7 @@ def test_usage_equals_the_output_and_never_exceeds_the_cap(talk: Talk) -> None:
 @together
 @pytest.mark.parametrize("prefill", [False, True], ids=["asked", "prefilled"])
 @pytest.mark.parametrize("max_tokens", [20, 60, 150])
-def test_a_cut_essay_is_continued_until_its_parts_are_the_whole(talk: Talk, max_tokens: int, prefill: bool) -> None:
+def test_a_truncated_essay_is_continued_until_its_parts_are_whole(talk: Talk, max_tokens: int, prefill: bool) -> None:
     text, answers = talk.chain("sim-essay", max_tokens, system_prompt="Be brief.", extra={"prefill": prefill})
     assert text == texts.ESSAY
     assert answers[-1].stop_reason is END

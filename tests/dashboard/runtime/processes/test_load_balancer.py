@@ -99,7 +99,7 @@ async def test_each_connection_goes_to_the_process_with_the_fewest(port: Port, t
     assert (first.member.load, second.member.load) == (2, 2)
 
 
-async def test_each_is_told_how_many_its_address_has_elsewhere(port: Port, takers: tuple[Taker, Taker]):
+async def test_each_process_is_told_the_connections_of_an_address_elsewhere(port: Port, takers: tuple[Taker, Taker]):
     first, second = takers
     await port.connect(3)
     assert [first.take(), second.take(), first.take()] == [0, 1, 1]

@@ -443,7 +443,7 @@ async def test_a_replay_holds_a_replay_slot_and_pages_have_their_own(path: str):
     assert await one.enter(scope_of(path=path, cookie="a")) is not None
 
 
-async def test_who_does_not_read_a_file_gives_up_its_place_and_who_reads_gets_it_whole(monkeypatch: pytest.MonkeyPatch):
+async def test_a_client_that_does_not_read_a_file_loses_its_slot(monkeypatch: pytest.MonkeyPatch):
     async def application(scope, receive, send):
         await receive()
         await send({"type": "http.response.start", "status": 200, "headers": []})
