@@ -6,7 +6,7 @@ from django.test import Client
 pytestmark = pytest.mark.django_db
 
 
-def test_a_page_is_rendered_as_in_service_unless_a_test_asks_for_its_context(request: pytest.FixtureRequest):
+def test_a_page_is_rendered_as_in_production_unless_a_test_reads_its_context(request: pytest.FixtureRequest):
     assert Client().get("/sign-in/").context is None
     request.getfixturevalue("contexts")
     assert Client().get("/sign-in/").context["csrf_token"]

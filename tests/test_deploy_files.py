@@ -21,7 +21,7 @@ def variables_of(text: str) -> set[str]:
     return set(re.findall(r"\b(?:WHYSTOP|POSTGRES|PYTHON|[A-Z]+_API|DATABASE|REDIS)_?[A-Z_]*[A-Z]\b", text))
 
 
-def test_every_variable_is_one_of_the_settings() -> None:
+def test_every_variable_is_a_known_setting() -> None:
     settings = (ROOT / "docs" / "reference" / "settings.md").read_text(encoding="utf-8")
     named = {name for file in FOLDER.rglob("*") if file.is_file() for name in variables_of(file.read_text("utf-8"))}
     assert "WHYSTOP_SECRET_KEY" in named
@@ -30,7 +30,7 @@ def test_every_variable_is_one_of_the_settings() -> None:
 
 
 @pytest.mark.nightly
-def test_what_the_image_copies_is_all_that_the_program_needs(tmp_path: Path) -> None:
+def test_the_image_copies_everything_the_program_needs(tmp_path: Path) -> None:
     lines = (FOLDER / "Dockerfile").read_text(encoding="utf-8").splitlines()
     for sources, target in re.findall(r"^COPY (.+) (\S+)$", "\n".join(lines), re.MULTILINE):
         for source in sources.split():

@@ -26,7 +26,7 @@ def headings(page: Path) -> set[str]:
     return {re.sub(r"[^\w\- ]", "", line.lower()).replace(" ", "-") for line in lines}
 
 
-def test_every_link_between_the_documents_leads_somewhere() -> None:
+def test_every_link_between_the_documents_resolves() -> None:
     assert [link for page in PAGES for link in broken_links(page)] == []
 
 
@@ -40,12 +40,12 @@ def test_the_readme_is_at_most_150_lines() -> None:
     assert len(PAGES[0].read_text(encoding="utf-8").splitlines()) <= 150
 
 
-def test_every_document_says_first_what_it_is_for() -> None:
+def test_every_document_states_its_purpose_first() -> None:
     first = {page.name: page.read_text(encoding="utf-8").split("\n\n")[1] for page in PAGES}
     assert [name for name, words in first.items() if words.startswith(("#", "|", "- ", "```"))] == []
 
 
-def test_a_page_has_the_name_that_the_index_gives_it() -> None:
+def test_a_page_has_the_title_given_in_the_index() -> None:
     index = (ROOT / "docs" / "index.md").read_text(encoding="utf-8")
     named = re.findall(r"^- \[(.+)\]\(((?:tutorial|how-to|explanation)/[^)]+)\)$", index, re.MULTILINE)
     titles = [((ROOT / "docs" / file).read_text(encoding="utf-8").split("\n", 1)[0], name) for name, file in named]
@@ -53,7 +53,7 @@ def test_a_page_has_the_name_that_the_index_gives_it() -> None:
     assert [(title, name) for title, name in titles if title != f"# {name}"] == []
 
 
-def test_every_import_contract_that_a_document_names_exists() -> None:
+def test_every_import_contract_named_in_a_document_exists() -> None:
     names = re.findall(r"^name = (.+)$", (ROOT / ".importlinter").read_text(encoding="utf-8"), re.MULTILINE)
     texts = [
         (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8"),

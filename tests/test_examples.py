@@ -15,5 +15,5 @@ def _drawn_by_another_thread() -> None:
 
 
 @given(st.builds(_drawn_by_another_thread))
-def test_what_another_thread_draws_meanwhile_fails_no_property(drawn: None):
+def test_random_draws_of_another_thread_fail_no_property(drawn: None):
     assert drawn is None

@@ -47,7 +47,7 @@ def words_of(process: int) -> list[str]:
     return Path(f"/proc/{process}/cmdline").read_text().split("\0")[1:-1]
 
 
-def test_it_sees_what_a_fresh_one_sees_and_ends_as_that_does(environment: dict[str, str]):
+def test_a_forked_process_sees_and_ends_like_a_fresh_one(environment: dict[str, str]):
     words = ["shell", "--no-imports", "-c", TOLD]
     split = forked_start.run(words, env=environment, input="typed\n", timeout=60, **forked_start.BOTH)
     fresh = subprocess.run(
@@ -60,7 +60,7 @@ def test_it_sees_what_a_fresh_one_sees_and_ends_as_that_does(environment: dict[s
 
 
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
-def test_a_signal_ends_it_alone_and_whoever_started_it_is_told(environment: dict[str, str], number: signal.Signals):
+def test_a_signal_ends_only_it_and_its_parent_is_told(environment: dict[str, str], number: signal.Signals):
     with waiting(environment) as other, waiting(environment) as process:
         assert words_of(process.pid)[:2] == ["-m", "tests.forker"], "it was not split but started"
         assert os.getpgid(process.pid) == os.getsid(process.pid) == process.pid
@@ -70,7 +70,7 @@ def test_a_signal_ends_it_alone_and_whoever_started_it_is_told(environment: dict
         assert other.poll() is None
 
 
-def test_ctrl_c_ends_it_as_it_ends_a_fresh_one(environment: dict[str, str]):
+def test_ctrl_c_ends_it_like_a_fresh_process(environment: dict[str, str]):
     with waiting(environment) as process:
         process.send_signal(signal.SIGINT)
         if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # as in the background of a shell
@@ -82,17 +82,17 @@ def test_ctrl_c_ends_it_as_it_ends_a_fresh_one(environment: dict[str, str]):
             assert b"KeyboardInterrupt" in process.stderr.read()
 
 
-def test_where_something_loaded_would_have_been_another_it_is_started_afresh(environment: dict[str, str]):
+def test_it_is_started_afresh_where_a_loaded_module_would_differ(environment: dict[str, str]):
     with waiting({**environment, "WHYSTOP_DEBUG": "1"}) as process:
         assert words_of(process.pid) == ["manage.py", *WAITS]
 
 
-def test_what_cannot_be_set_is_said_as_by_a_fresh_one(environment: dict[str, str]):
+def test_an_invalid_setting_is_reported_as_by_a_fresh_process(environment: dict[str, str]):
     ended = forked_start.run(["help"], env={**environment, "WHYSTOP_PORT": "door"}, **forked_start.BOTH)
     assert (ended.returncode, ended.stdout) == (1, "")
     assert ended.stderr.startswith("WHYSTOP_PORT ")
 
 
-def test_other_programs_are_started_as_ever():
+def test_other_programs_are_started_as_usual():
     with forked_start.Popen([sys.executable, "-c", "print(1)"], stdout=subprocess.PIPE) as process:
         assert process.communicate()[0] == b"1\n"

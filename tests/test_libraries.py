@@ -21,7 +21,7 @@ def lines_of(cell: str) -> int:
     return count
 
 
-def test_own_modules_have_as_many_lines_as_the_page_says_within_a_fifth() -> None:
+def test_own_modules_have_the_documented_number_of_lines_within_a_fifth() -> None:
     wrong = [(row[0], row[2], lines_of(row[1])) for row in OWN if not 0.8 < lines_of(row[1]) / int(row[2]) < 1.25]
     assert (len(OWN) > 5, wrong) == (True, [])
 

@@ -15,7 +15,7 @@ def _missing() -> list[str]:
 
 
 @pytest.mark.django_db(transaction=True)
-def test_whatever_was_undone_is_there_again():
+def test_undone_migrations_are_applied_again():
     try:
         migrate_back("turns", "0034_cohorts_left")
         assert "turns 0035_answers_without_limits" in _missing()

@@ -21,12 +21,12 @@ def packages() -> list[str]:
     return [name for name in taken if not any(fnmatch(name, pattern) for pattern in found.get("exclude", ()))]
 
 
-def test_the_package_of_the_server_has_no_benchmarks() -> None:
+def test_the_server_package_contains_no_benchmarks() -> None:
     assert {"agentcore", "dashboard.runtime", "dashboard.client"} <= set(packages())
     assert [name for name in packages() if "bench" in name.split(".") or "build" in name.split(".")] == []
 
 
-def test_nothing_but_the_benchmarks_imports_them() -> None:
+def test_only_the_benchmarks_import_them() -> None:
     files = [path for path in (ROOT / "dashboard").rglob("*.py") if "bench" not in path.relative_to(ROOT).parts]
     lines = [
         f"{path.relative_to(ROOT)}: {line.strip()}"

@@ -12,7 +12,7 @@ def failure_of(test) -> str:
     return str(failed.value)
 
 
-def test_every_case_runs_and_every_one_that_fails_is_named():
+def test_every_case_runs_and_every_failing_one_is_named():
     seen = []
 
     @together
@@ -28,7 +28,7 @@ def test_every_case_runs_and_every_one_that_fails_is_named():
     assert told.count("assert number < limit") == 2
 
 
-def test_what_is_tried_may_have_an_id_of_its_own():
+def test_a_case_may_have_its_own_id():
     @together
     @pytest.mark.parametrize("model", [User])
     def test_is_abstract(model: type) -> None:
@@ -37,7 +37,7 @@ def test_what_is_tried_may_have_an_id_of_its_own():
     assert failure_of(test_is_abstract).startswith("1 of 1 cases failed: [User]\n")
 
 
-def test_cases_of_the_same_name_are_each_told():
+def test_cases_of_the_same_name_are_reported_individually():
     @together
     @pytest.mark.parametrize("text", ["a", "a ", "b"], ids=str.strip)
     def test_is_b(text: str) -> None:
@@ -46,7 +46,7 @@ def test_cases_of_the_same_name_are_each_told():
     assert failure_of(test_is_b).startswith("2 of 3 cases failed: [a], [a]\n")
 
 
-def test_only_what_fails_is_written_out():
+def test_only_failures_are_printed():
     class Large:
         def __repr__(self) -> str:
             raise AssertionError("takes long")
@@ -59,7 +59,7 @@ def test_only_what_fails_is_written_out():
     test_is_true()
 
 
-def test_a_case_that_fails_by_pytests_own_means_has_failed_too():
+def test_a_case_that_fails_through_pytest_counts_as_failed():
     @together
     @pytest.mark.parametrize("number", [1, 2, 3])
     def test_refuses(number: int) -> None:
@@ -70,7 +70,7 @@ def test_a_case_that_fails_by_pytests_own_means_has_failed_too():
 
 
 @pytest.mark.parametrize("end", [SystemExit(2), pytest.skip.Exception("not here")])
-def test_a_case_that_ends_as_a_program_does_or_skips_keeps_no_other_from_running(end: BaseException):
+def test_a_case_that_exits_or_skips_does_not_stop_the_others(end: BaseException):
     seen = []
 
     @together
@@ -84,7 +84,7 @@ def test_a_case_that_ends_as_a_program_does_or_skips_keeps_no_other_from_running
     assert seen == [1, 2, 3]
 
 
-def test_a_test_that_nobody_would_wait_for_is_refused():
+def test_an_async_test_without_a_runner_is_refused():
     @pytest.mark.parametrize("number", [1])
     async def test_waits(number: int) -> None:
         assert not number
@@ -93,7 +93,7 @@ def test_a_test_that_nobody_would_wait_for_is_refused():
         together(test_waits)
 
 
-def test_what_is_no_failure_of_a_case_ends_the_run():
+def test_an_interruption_ends_the_run():
     @together
     @pytest.mark.parametrize("number", [1])
     def test_interrupted(number: int) -> None:
@@ -103,7 +103,7 @@ def test_what_is_no_failure_of_a_case_ends_the_run():
         test_interrupted()
 
 
-def test_a_test_that_has_no_case_is_refused():
+def test_a_test_without_cases_is_refused():
     @pytest.mark.parametrize("number", [])
     def test_nothing(number: int) -> None:
         assert number
@@ -114,7 +114,7 @@ def test_a_test_that_has_no_case_is_refused():
 
 @together
 @pytest.mark.parametrize("number", [1, 2])
-def test_a_fixture_is_made_once_for_all(tmp_path, number: int):
+def test_a_fixture_is_created_once_for_all_cases(tmp_path, number: int):
     (tmp_path / str(number)).touch(exist_ok=False)
     assert len(list(tmp_path.iterdir())) == number
 

@@ -234,7 +234,7 @@ TABLE: dict[str, tuple[Callable[[], object], str, str]] = {
 
 @together
 @pytest.mark.parametrize("case", TABLE)
-def test_wrong_input_is_refused_by_the_arguments_name_with_what_is_expected(case):
+def test_wrong_input_is_refused_with_the_argument_name_and_the_expected_type(case):
     wrong, name, expected = TABLE[case]
     with pytest.raises(CoreError) as raised:
         wrong()
@@ -244,7 +244,7 @@ def test_wrong_input_is_refused_by_the_arguments_name_with_what_is_expected(case
 
 @together
 @pytest.mark.parametrize(("cls", "name"), EVERY_FIELD, ids=lambda given: getattr(given, "__name__", given))
-def test_no_field_takes_what_it_cannot_be(cls, name):
+def test_no_field_accepts_an_impossible_value(cls, name):
     for wrong in (object(), -1.5, 10**9 + 0.5, b"bytes", [object()], 10**400, 10**5000, -(10**5000)):
         if isinstance(wrong, float) and "float" in str(cls.__annotations__[name]) and wrong > 0:
             continue  # a right number
@@ -259,7 +259,7 @@ def test_a_codec_encodes_requests_and_nothing_else(name):
         PROVIDERS[name].encode_request({"model": "m"})  # type: ignore[arg-type]
 
 
-def test_every_class_that_a_stranger_makes_is_strict():
+def test_every_class_constructed_by_callers_is_strict():
     made_by_us = {"Assumption", "Merge", "Record", "Snapshot", "Step", "Transition"}
     made_by_us |= {"Verification", "WhatIf", "CallModel", "RunTools", "Wait", "Hold", "Finish", "Observation"}
     judged_where_asked = {"ContinuationEvaluation", "ContinuationOutcome"}
@@ -271,7 +271,7 @@ def test_every_class_that_a_stranger_makes_is_strict():
     assert loose == made_by_us | judged_where_asked
 
 
-def test_a_strict_constructor_takes_what_the_ordinary_one_takes():
+def test_a_strict_constructor_accepts_whatever_the_ordinary_one_accepts():
     assert list(inspect.signature(Limits).parameters) == [f.name for f in fields(Limits)]
     assert Message("user", "hi") == Message(Role.USER, "hi")  # type: ignore[arg-type]
     assert Started(0.0, SETUP, [Message("user", "hi")]).messages == ASKED  # type: ignore[arg-type]
@@ -279,7 +279,7 @@ def test_a_strict_constructor_takes_what_the_ordinary_one_takes():
     assert Policy(resolver=AgentErrorContextResolver()) == Policy()
 
 
-def test_what_is_stored_reads_however_wrong_it_is():
+def test_stored_values_can_be_read_however_invalid_they_are():
     stored = serial.to_json(Policy())
     stored["limits"]["max_continuations"] = -1
     assert serial.policy_from_json(stored).limits.max_continuations == -1
@@ -288,19 +288,19 @@ def test_what_is_stored_reads_however_wrong_it_is():
 
 @together
 @pytest.mark.parametrize("cls", RIGHT)
-def test_an_argument_that_is_not_given_is_named(cls):
+def test_a_missing_argument_is_named(cls):
     for name in [f.name for f in fields(cls) if f.init and f.default is MISSING and f.default_factory is MISSING]:
         with pytest.raises(WrongInput, match=rf"^{cls.__name__}: {name} is missing. It takes "):
             cls(**{given: value for given, value in RIGHT[cls].items() if given != name})
 
 
-def test_a_history_with_words_of_no_enumeration_reads_as_it_is():
+def test_a_history_with_unknown_enumeration_values_is_read_unchanged():
     old = unchecked(Breakpoint)(state="nowhere")
     stored = serial.event_to_json(unchecked(Started)(at=0.0, setup=SETUP, messages=ASKED, breakpoints=(old,)))
     assert serial.event_from_json(stored).breakpoints == (old,)  # type: ignore[union-attr]
 
 
-def test_json_of_any_form_is_taken():
+def test_json_of_any_shape_is_accepted():
     given = MappingProxyType({"list": [None, True, 1, 0.5, "a", ("b",)], "deep": deep(900), "word": Role.USER})
     assert Setup("turn", "openai", "m", 10, extra=given).extra == given
 
@@ -312,12 +312,12 @@ def deep(levels: int) -> list[Any]:
     return nested
 
 
-def test_a_copy_of_an_old_value_is_not_judged():
+def test_a_copy_of_an_old_value_is_not_validated():
     old = unchecked(Limits)(max_continuations=-1)
     assert values.replace(old, max_steps=3).max_continuations == -1
 
 
-def test_an_event_that_is_refused_changes_nothing():
+def test_a_refused_event_changes_nothing():
     begun = advance(Snapshot(), Started(0.0, SETUP, ASKED), Policy()).snapshot
     with pytest.raises(WrongInput):
         advance(begun, "answered", Policy())  # type: ignore[arg-type]

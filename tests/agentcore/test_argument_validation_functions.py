@@ -99,7 +99,7 @@ def arguments_of(function: Callable[..., Any]) -> set[str]:
     return set(inspect.signature(function).parameters) - {"self"}
 
 
-def test_the_table_names_every_public_function_that_takes_arguments_and_all_of_them():
+def test_the_table_lists_every_public_function_and_all_its_arguments():
     taking = {name: arguments for name, function in public_functions() if (arguments := arguments_of(function))}
     assert {name: set(right) for name, (_, right) in RIGHT.items()} == {
         name: arguments for name, arguments in taking.items() if name not in OURS
@@ -111,7 +111,7 @@ def test_the_table_names_every_public_function_that_takes_arguments_and_all_of_t
 
 @together
 @pytest.mark.parametrize(("name", "argument"), ARGUMENTS)
-def test_a_function_refuses_what_an_argument_cannot_be_by_its_name(name: str, argument: str):
+def test_a_function_refuses_an_invalid_argument_by_name(name: str, argument: str):
     function, right = RIGHT[name]
     function_or_refusal(function, right)
     for wrong in (object(), b"bytes", -1.5, [object()]):
@@ -120,7 +120,7 @@ def test_a_function_refuses_what_an_argument_cannot_be_by_its_name(name: str, ar
 
 
 @pytest.mark.parametrize("name", [name for name in RIGHT if "." not in name])
-def test_a_function_refuses_an_argument_that_it_does_not_have_and_says_which_it_has(name: str):
+def test_a_function_refuses_an_unknown_argument_and_lists_the_known_ones(name: str):
     function, right = RIGHT[name]
     with pytest.raises(CoreError, match=rf"^{name}: .*'limit'.* It takes {next(iter(right))}"):
         function(**right, limit=3)
@@ -129,7 +129,7 @@ def test_a_function_refuses_an_argument_that_it_does_not_have_and_says_which_it_
 
 
 @pytest.mark.parametrize("made", [Policy, agentcore.Limits, agentcore.ErrorPolicy, TokenUsage, agentcore.Experience])
-def test_a_value_refuses_an_argument_that_it_does_not_have_and_says_which_it_has(made: Callable[..., Any]):
+def test_a_value_refuses_an_unknown_argument_and_lists_the_known_ones(made: Callable[..., Any]):
     with pytest.raises(CoreError, match=rf"^{made.__name__} has no argument max_token. It takes \w+, "):
         made(max_token=3)
 
@@ -139,7 +139,7 @@ def test_a_turn_does_not_start_without_a_message():
         agentcore.Started(0.0, agentcore.Setup("turn", "openai", "m", 10), ())
 
 
-def test_an_error_within_a_function_is_not_taken_for_one_about_its_arguments():
+def test_an_error_inside_a_function_is_not_reported_as_an_argument_error():
     def careless(value: int) -> int:
         return value + "1"
 
@@ -159,7 +159,7 @@ def function_or_refusal(function: Callable[..., Any], right: dict[str, Any]) -> 
 @together
 @pytest.mark.parametrize("name", PROVIDERS)
 @pytest.mark.parametrize("method", CODEC)
-def test_a_codec_refuses_what_an_argument_cannot_be_by_its_name(name: str, method: str):
+def test_a_codec_refuses_an_invalid_argument_by_name(name: str, method: str):
     function, right = getattr(PROVIDERS[name], method), CODEC[method]
     for argument in right.keys() - {"payload"}:
         for wrong in (object(), [object()], "text" if argument not in {"raw", "api_key"} else b"text"):
@@ -170,6 +170,6 @@ def test_a_codec_refuses_what_an_argument_cannot_be_by_its_name(name: str, metho
 @together
 @pytest.mark.parametrize("name", PROVIDERS)
 @pytest.mark.parametrize("payload", [None, 3, "text", object(), [object()]], ids=lambda given: type(given).__name__)
-def test_a_payload_that_is_none_of_the_dialect_is_the_providers_fault(name: str, payload: Any):
+def test_a_payload_of_another_dialect_is_the_providers_fault(name: str, payload: Any):
     with pytest.raises(CoreError, match="The provider answered with JSON that is no "):
         PROVIDERS[name].decode_response(payload)

@@ -41,12 +41,12 @@ def naive(existing, addition, minimum):
         (LONG, "fox jumps over", LONG + "fox jumps over", 0),
     ],
 )
-def test_an_overlap_counts_from_twelve_characters_up(existing, addition, text, overlap):
+def test_an_overlap_counts_from_twelve_characters(existing, addition, text, overlap):
     merge = merge_continuation(existing, addition)
     assert (merge.text, merge.overlap) == (text, overlap)
 
 
-def test_the_least_overlap_can_be_chosen():
+def test_the_minimum_overlap_can_be_chosen():
     assert merge_continuation("abc", "bcd", min_overlap=2).text == "abcd"
     assert merge_continuation("abc", "bcd", min_overlap=0).text == "abcd"
     assert merge_continuation("abcd", "bcde", min_overlap=4).text == "abcdbcde"
@@ -69,7 +69,7 @@ def test_the_least_overlap_can_be_chosen():
         "🏴\U000e0067\U000e0062\U000e007f",
     ],
 )
-def test_no_place_inside_what_a_reader_sees_as_one_character_is_a_seam(cluster):
+def test_a_position_inside_a_grapheme_is_not_a_seam(cluster):
     for index in range(1, len(cluster)):
         assert splits_grapheme(cluster, index)
         assert cut("x" + cluster, 1 + index) == "x"
@@ -77,19 +77,19 @@ def test_no_place_inside_what_a_reader_sees_as_one_character_is_a_seam(cluster):
     assert cut("x" + cluster, 1 + len(cluster)) == "x" + cluster
 
 
-def test_flags_are_parted_only_between_pairs():
+def test_flag_emoji_are_split_only_between_pairs():
     flags = "🇩🇪🇫🇷🇮🇹"
     assert [splits_grapheme(flags, i) for i in range(len(flags) + 1)] == [False, True, False, True, False, True, False]
 
 
-def test_an_overlap_that_ends_inside_a_grapheme_is_not_taken():
+def test_an_overlap_that_ends_inside_a_grapheme_is_ignored():
     existing = "a long beginning e"
     merge = merge_continuation(existing, "long beginning e\u0301 end")
     assert merge.overlap == 0
     assert merge.text == existing + "long beginning e\u0301 end"
 
 
-def test_an_overlap_of_whole_graphemes_is_taken():
+def test_an_overlap_of_whole_graphemes_is_used():
     tail = f"family {FAMILY} 🇩🇪 e\u0301"
     assert merge_continuation("the " + tail, tail + " goes on").text == "the " + tail + " goes on"
 
@@ -107,14 +107,14 @@ PIECES = st.lists(
 @example("".join(f"- one of the items: {n}\n" for n in range(60)), "- one of the items: 59\n- one more", 12)
 @example("".join(f"- one of the items: {n}\n" for n in range(60)), "- one of the items: 58\n- one of", 12)
 @example("- one of the items\n" * 60, "- one of the items\n" * 30 + "- one of", 12)
-def test_merging_is_what_trying_every_overlap_gives(existing, addition, minimum):
+def test_merging_equals_trying_every_overlap(existing, addition, minimum):
     merge = merge_continuation(existing, addition, min_overlap=minimum)
     assert merge.overlap + merge.ambiguous == naive(existing, addition, minimum)
     assert merge.text == existing + addition[merge.overlap :]
 
 
 @given(st.text(), st.text())
-def test_nothing_of_either_text_is_lost(existing, addition):
+def test_no_part_of_either_text_is_lost(existing, addition):
     merge = merge_continuation(existing, addition)
     assert merge.text.startswith(existing)
     assert merge.text.endswith(addition)
@@ -122,13 +122,13 @@ def test_nothing_of_either_text_is_lost(existing, addition):
 
 
 @given(st.text(), st.integers(0, 40))
-def test_a_cut_is_a_prefix_that_is_not_longer(text, length):
+def test_truncation_returns_a_prefix_that_is_not_longer(text, length):
     assert text.startswith(cut(text, length))
     assert len(cut(text, length)) <= length
 
 
 @pytest.mark.parametrize("begun", [0, 30, 59])
-def test_of_lines_that_begin_alike_each_is_told_by_its_end(begun: int, monkeypatch: pytest.MonkeyPatch):
+def test_lines_with_a_common_start_are_told_apart_by_their_ends(begun: int, monkeypatch: pytest.MonkeyPatch):
     lines = [f"- one of the items: {n}\n" for n in range(60)]
     monkeypatch.delattr(continuation_merge, "_overlap_by_prefix_function")  # much slower, and not needed here
     said, again = "".join(lines), "".join(lines[begun:])
@@ -177,7 +177,7 @@ def test_merging_takes_linear_time(name):
         ("", " upon", " upon"),
     ],
 )
-def test_whitespace_a_model_did_not_see_is_not_said_twice(existing, addition, text):
+def test_whitespace_the_model_did_not_see_is_not_duplicated(existing, addition, text):
     merge = merge_continuation(existing, addition, trimmed=True)
     assert (merge.text, existing + addition[merge.overlap :]) == (text, text)
 
@@ -201,7 +201,7 @@ UNITS = [
     st.sampled_from(["", "]", "end"]),
     st.data(),
 )
-def test_a_provider_that_never_repeats_loses_nothing_of_a_text_that_repeats_itself(unit, copies, head, tail, data):
+def test_a_provider_that_never_repeats_loses_nothing_of_a_repetitive_text(unit, copies, head, tail, data):
     text = head + unit * copies + tail
     said, place = "", 0
     while place < len(text):
@@ -215,7 +215,7 @@ PROSE = " ".join(f"word{n} follows number {n * 7919 % 1000}" for n in range(60))
 
 
 @given(st.integers(20, len(PROSE) - 20), st.integers(12, 60), st.integers(1, 300))
-def test_a_provider_that_repeats_what_it_had_said_adds_it_once(cut_at, repeats, more):
+def test_a_provider_that_repeats_its_output_adds_it_once(cut_at, repeats, more):
     said, addition = PROSE[:cut_at], PROSE[max(0, cut_at - repeats) : cut_at + more]
     # Where the text around the repeat is like it, it may be a further copy, and both are kept.
     assume(not is_ambiguous(said, addition, min(cut_at, repeats), MIN_OVERLAP))
@@ -225,7 +225,7 @@ def test_a_provider_that_repeats_what_it_had_said_adds_it_once(cut_at, repeats, 
 
 
 @given(st.sampled_from(UNITS), st.integers(3, 9), st.booleans())
-def test_a_repeat_inside_a_repetition_is_kept_and_told_apart(unit, copies, repeats):
+def test_a_repeat_inside_a_repetition_is_kept_and_marked(unit, copies, repeats):
     said = "first: " + unit * copies
     addition = (unit * copies if repeats else "") + unit + "and an end"
     merge = merge_continuation(said, addition)
@@ -233,7 +233,7 @@ def test_a_repeat_inside_a_repetition_is_kept_and_told_apart(unit, copies, repea
     assert bool(merge.ambiguous) is (len(unit * min(copies, 1 + copies * repeats)) >= 12)
 
 
-def test_sixty_one_equal_elements_cut_at_twenty_tokens_come_back_as_sixty_one():
+def test_sixty_one_equal_elements_truncated_at_twenty_tokens_are_restored_as_sixty_one():
     elements = ['{"ok": true}'] * 61
     text, said = f"[{', '.join(elements)}]", ""
     for place in range(0, len(text), 73):
@@ -248,7 +248,7 @@ def test_a_known_echo_of_the_prefill_is_removed_however_short_it_is(said):
     assert join(said, "and more", how).overlap == 0
 
 
-def test_an_exact_continuation_keeps_everything_but_a_whole_echo_of_twelve_characters_or_more():
+def test_an_exact_continuation_drops_only_a_complete_echo_of_twelve_characters_or_more():
     how = Joining(exact=True)
     assert join("what was", "what was", how).text == "what waswhat was"
     long = "One sentence that is long enough."
@@ -258,7 +258,7 @@ def test_an_exact_continuation_keeps_everything_but_a_whole_echo_of_twelve_chara
     assert (refrain.overlap, refrain.ambiguous) == (0, 15)
 
 
-def test_histories_from_before_drop_an_ambiguous_overlap():
+def test_histories_of_earlier_rules_drop_an_ambiguous_overlap():
     how = Joining(rule=Rule.DROPS)
     assert join("0, 0, 0, 0, 0, ", "0, 0, 0, 0, 0, 1", how).text == "0, 0, 0, 0, 0, 1"
 
@@ -279,7 +279,7 @@ class Counted(str):
 
 
 @pytest.mark.parametrize("had", [10_000, 1_000_000])
-def test_joining_looks_at_no_more_of_a_long_text_than_what_came_is_long(had):
+def test_joining_reads_no_more_of_a_long_text_than_the_length_of_the_new_text(had):
     """A short continuation of one letter, whose overlap takes the prefix function to find."""
     existing, addition = Counted("word " * (had // 5) + "b" + "a" * 100), "a" * 2_000 + "c"
     assert merge_continuation(existing, addition).ambiguous == 100

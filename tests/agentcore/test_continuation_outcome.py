@@ -34,7 +34,7 @@ class Says:
 
 @together
 @pytest.mark.parametrize("present", list(product([False, True], repeat=4)))
-def test_continue_means_no_forbid_and_a_request_or_an_allow_without_allow_stop(present):
+def test_the_outcome_continues_without_a_forbid_and_with_a_request_or_an_allow_but_no_allow_stop(present):
     forbid, request, allow, stop = present
     decisions = [d for d, there in zip((D.FORBID, D.REQUEST, D.ALLOW, D.STOP), present, strict=True) if there]
     goes_on = not forbid and (request or (allow and not stop))
@@ -51,7 +51,7 @@ def test_continue_means_no_forbid_and_a_request_or_an_allow_without_allow_stop(p
             assert len(outcome.evaluations) == len(order)
 
 
-def test_the_first_that_forbids_and_the_first_that_requests_resolve():
+def test_the_first_forbid_and_the_first_request_decide_the_outcome():
     forbids = [Says(D.ALLOW), Says(D.FORBID, "First"), Says(D.REQUEST), Says(D.FORBID, "Second")]
     outcome = ContinuationCriteria(*forbids).evaluate(SNAPSHOT)
     assert (outcome.resolved_by, outcome.get_forbidding_criterion()) == ("First", "First")
@@ -65,7 +65,7 @@ def test_no_criteria_at_all_stop_as_completed():
     assert outcome.resolved_by == "ContinuationCriteria"
 
 
-def test_every_criterion_is_asked_even_after_one_forbids():
+def test_every_criterion_is_evaluated_even_after_one_forbids():
     asked = []
 
     class Counts:
@@ -78,7 +78,7 @@ def test_every_criterion_is_asked_even_after_one_forbids():
 
 
 @pytest.mark.parametrize("decided", [None, (D.REQUEST, True, "Says", StopReason.COMPLETED)])
-def test_what_is_told_later_is_asked_for_once_and_equals_what_is_told_at_once(decided):
+def test_lazy_explanations_are_built_once_and_equal_eager_ones(decided):
     criteria, asked = ContinuationCriteria(Says(D.REQUEST), Says(D.ALLOW)), []
 
     def tell():
@@ -125,7 +125,7 @@ class SaysNoText:
 @pytest.mark.parametrize(
     "criterion", [Raises(), AnswersNonsense(), DecidesNonsense(), TellsWhatIsNoJson(), SaysNoText()]
 )
-def test_a_criterion_that_fails_to_answer_forbids_with_error(criterion):
+def test_a_criterion_that_returns_no_evaluation_forbids_with_an_error(criterion):
     outcome = ContinuationCriteria(Says(D.REQUEST), criterion).evaluate(SNAPSHOT)
     assert not outcome.should_continue
     assert outcome.stop_reason is StopReason.ERROR
@@ -133,7 +133,7 @@ def test_a_criterion_that_fails_to_answer_forbids_with_error(criterion):
     assert "raised" in outcome.evaluations[1].reason
 
 
-def test_a_decision_given_as_its_word_counts_as_the_decision():
+def test_a_decision_given_as_a_string_is_accepted():
     assert ContinuationCriteria(Says("forbid")).evaluate(SNAPSHOT).get_forbidding_criterion() == "Says"
 
 
@@ -149,14 +149,14 @@ def test_a_decision_given_as_its_word_counts_as_the_decision():
         ("SomethingElse", StopReason.GUARD),
     ],
 )
-def test_the_stop_reason_is_inferred_from_the_name_unless_the_evaluation_says(name, stop_reason):
+def test_the_stop_reason_is_inferred_from_the_criterion_name_unless_the_evaluation_sets_it(name, stop_reason):
     evaluation = ContinuationEvaluation.from_decision(name, D.FORBID)
     assert resolve((evaluation,)).stop_reason is stop_reason
     told = ContinuationEvaluation(name, D.FORBID, stop_reason=StopReason.USER_REQUESTED)
     assert resolve((told,)).stop_reason is StopReason.USER_REQUESTED
 
 
-def test_going_on_has_no_stop_reason_but_completed():
+def test_an_outcome_that_continues_has_the_stop_reason_completed():
     assert ContinuationCriteria(Says(D.REQUEST)).evaluate(SNAPSHOT).stop_reason is StopReason.COMPLETED
 
 
@@ -169,11 +169,11 @@ def test_going_on_has_no_stop_reason_but_completed():
         (D.STOP, "X allows stop"),
     ],
 )
-def test_a_bare_decision_gets_the_specs_sentence(decision, reason):
+def test_a_bare_decision_gets_the_default_sentence_of_the_spec(decision, reason):
     assert ContinuationEvaluation.from_decision("X", decision).reason == reason
 
 
-def test_the_dict_has_the_keys_of_the_specs_array():
+def test_to_dict_has_the_keys_of_the_specs_array():
     outcome = ContinuationCriteria(Says(D.FORBID)).evaluate(SNAPSHOT)
     assert outcome.to_dict() == {
         "decision": "stop",
@@ -195,7 +195,7 @@ def test_an_evaluation_is_found_by_its_name():
     assert outcome.get_forbidding_criterion() is None
 
 
-def test_the_sentence_of_a_forbid_is_that_of_the_one_that_forbade_though_a_namesake_allowed():
+def test_the_forbidding_reason_is_that_of_the_forbid_even_when_a_criterion_of_the_same_name_allowed():
     allowed = ContinuationEvaluation("Twin", D.ALLOW, "fine")
     forbade = ContinuationEvaluation("Twin", D.FORBID, "not fine")
     assert resolve((allowed, forbade)).forbidding_reason() == "not fine"

@@ -46,7 +46,7 @@ def recoveries(story):
         ("no JSON at all", []),
     ],
 )
-def test_an_answer_is_read_by_the_first_path_that_is_on_and_finds_it(text, found_by, paths):
+def test_an_answer_is_read_by_the_first_enabled_path_that_finds_it(text, found_by, paths):
     payload = read_payload(text, paths, without_commas)
     path = next((path for path in found_by if path is DIRECT or path in paths), None)
     assert (payload and payload.path) == path
@@ -62,7 +62,7 @@ def test_without_a_repairer_nothing_is_repaired():
     assert read_payload(BROKEN, (REPAIR,)) is None
 
 
-def test_a_repaired_answer_completes_costs_no_retry_and_is_observed_where_it_begins():
+def test_a_repaired_answer_completes_without_a_retry_and_is_observed_with_its_start():
     story = asked(FENCE, REPAIR) >> ended("näh: " + BROKEN)
     assert story << finish(
         "näh: " + BROKEN, StopReason.COMPLETED, TurnStatus.COMPLETED, "completed", envelope={"answer": 42}
@@ -71,31 +71,31 @@ def test_a_repaired_answer_completes_costs_no_retry_and_is_observed_where_it_beg
     assert story.snapshot.spent.envelope_retries == 0
 
 
-def test_what_is_repaired_and_still_does_not_validate_is_a_violation():
+def test_a_repaired_answer_that_still_does_not_validate_is_a_violation():
     story = asked(REPAIR) >> ended('{"question": 6,}') << call_model(AttemptKind.ENVELOPE_RETRY, max_tokens=100)
     assert recoveries(story) == [("jsonrepair", 0)]
     assert story.observed("envelope.retry.attempted")[0]["reason"] == "schema-violation"
 
 
 @pytest.mark.parametrize("cut", [truncated(BROKEN), unknown("stop_sequence", BROKEN), unknown("mystery", BROKEN)])
-def test_an_answer_that_was_cut_is_never_repaired(cut):
+def test_a_truncated_answer_is_never_repaired(cut):
     story = asked(FENCE, WALKER, REPAIR) >> cut << call_model(AttemptKind.ENVELOPE_RETRY, max_tokens=200)
     assert recoveries(story) == []
     assert story.observed("envelope.retry.attempted")[0]["reason"] == "truncation"
 
 
 @pytest.mark.parametrize(("recovery", "text"), [((), FENCED), ((WALKER,), "```\n[1]\n```"), ((FENCE,), IN_PROSE)])
-def test_what_no_path_finds_is_a_parse_error(recovery, text):
+def test_an_answer_that_no_path_can_read_is_a_parse_error(recovery, text):
     story = asked(*recovery) >> ended(text) << call_model(AttemptKind.ENVELOPE_RETRY)
     assert story.observed("envelope.retry.attempted")[0]["reason"] == "parse-error"
 
 
 @pytest.mark.parametrize("prose", ["see [1] and [2,]", "none", "", "a, b, c"])
-def test_brackets_in_prose_are_not_taken_for_a_list(prose):
+def test_brackets_in_prose_are_not_read_as_a_list(prose):
     assert read_payload(prose, (REPAIR,), without_commas) is None
 
 
-def test_a_list_that_begins_a_line_is_repaired():
+def test_a_list_at_the_start_of_a_line_is_repaired():
     payload = read_payload("Here:\n [1, 2,]", (REPAIR,), without_commas)
     assert payload is not None
     assert (payload.value, payload.byte_offset) == ([1, 2], 6)
@@ -110,6 +110,6 @@ HALF = '{"answer": "\ud83d"}'
 
 
 @pytest.mark.parametrize("text", [HALF, f"```json\n{HALF}\n```", f"So: {HALF}"])
-def test_half_a_character_is_no_json_and_the_turn_goes_on(text):
+def test_an_incomplete_character_is_invalid_json_and_the_turn_continues(text):
     story = asked(FENCE, WALKER, REPAIR) >> ended(text) << call_model(AttemptKind.ENVELOPE_RETRY, max_tokens=100)
     assert story.observed("envelope.retry.attempted")[0]["reason"] == "parse-error"

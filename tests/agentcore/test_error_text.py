@@ -64,13 +64,13 @@ def ended(response: ChatResponse, **asked: Any) -> Playbook:
         (ChatResponse("Well", usage=TokenUsage(1, 9)), Refuser.UNTOLD),
     ],
 )
-def test_a_refusal_is_charged_to_whom_the_answer_shows(response: ChatResponse, refuser: Refuser | None):
+def test_a_refusal_is_attributed_to_the_party_the_answer_shows(response: ChatResponse, refuser: Refuser | None):
     if not response.raw_stop_reason:
         response = replace(response, raw_stop_reason="refusal", stop_reason=BLOCKED)
     assert refuser_of(ended(response).snapshot) is refuser
 
 
-def test_the_word_of_a_refusal_stays_and_its_category_stands_beside_it():
+def test_the_raw_reason_of_a_refusal_is_kept_beside_its_category():
     response = anthropic(category="cyber")
     assert (response.stop_reason, response.raw_stop_reason) == (BLOCKED, "refusal")
     assert [(seen.source, seen.raw) for seen in response.reason_trail][:2] == [
@@ -92,5 +92,5 @@ def test_the_word_of_a_refusal_stays_and_its_category_stands_beside_it():
         ),
     ],
 )
-def test_the_verdict_says_no_more_of_a_refusal_than_the_answer_shows(response: ChatResponse, words: str):
+def test_the_verdict_claims_no_more_about_a_refusal_than_the_answer_shows(response: ChatResponse, words: str):
     assert verdict(ended(response).snapshot) == f"{words} {HELPS}"

@@ -51,7 +51,7 @@ def test_json_that_is_the_whole_text(text: str, at: int | None):
         ("```\n~~~\n```", None),
     ],
 )
-def test_a_code_fence_that_is_not_closed_is_found_where_it_opens(text: str, at: int | None):
+def test_an_unclosed_code_fence_is_found_where_it_opens(text: str, at: int | None):
     assert incomplete_text.fence_at(text) == at
 
 
@@ -89,7 +89,7 @@ def test_a_bracket_of_the_last_paragraph(text: str, at: int | None):
         ("The answer is a number that is written at the end. It is, as far as we know, 42", None),
     ],
 )
-def test_a_sentence_in_a_text_that_ends_the_others(text: str, at: int | None):
+def test_a_sentence_without_an_end_in_a_text_whose_other_sentences_have_one(text: str, at: int | None):
     assert incomplete_text.sentence_at(text) == at
 
 
@@ -97,7 +97,7 @@ LINES = ("```", "````", "~~~", "~~~~", "```py", "  ```", "``` ", "\t~~~~ ", "a w
 
 
 @given(st.lists(st.sampled_from(LINES), max_size=12), st.sampled_from(["", "\n"]))
-def test_closed_code_blocks_are_left_out_wherever_they_stand(lines: list[str], end: str):
+def test_closed_code_blocks_are_ignored_at_any_position(lines: list[str], end: str):
     text = "\n".join(lines) + end
     assert incomplete_text._without_fences(text) == re.sub(
         r"(?ms)^[ \t]*(`{3,}|~{3,})[^\n]*\n.*?^[ \t]*\1[ \t]*$", "", text
@@ -105,7 +105,7 @@ def test_closed_code_blocks_are_left_out_wherever_they_stand(lines: list[str], e
 
 
 @pytest.mark.parametrize("odd", ["```a\n````\n" * 2_000, "`" * 20_000, "```a\n" * 4_000, "~~~ `\n" * 3_000])
-def test_a_text_of_nothing_but_fences_is_read_about_as_fast_as_prose(odd: str):
+def test_a_text_of_fences_alone_is_read_about_as_fast_as_prose(odd: str):
     prose = "Agents stop for a reason, and it is told.\n" * (len(odd) // 42)
 
     def seconds(text: str) -> float:

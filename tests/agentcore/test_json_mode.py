@@ -45,7 +45,7 @@ def asked(dialect="openai", extra=WAYS[0][1], **more):
 
 @together
 @pytest.mark.parametrize(("dialect", "extra", "schema"), WAYS)
-def test_each_dialect_asks_in_words_of_its_own(dialect, extra, schema):
+def test_each_dialect_requests_json_in_its_own_format(dialect, extra, schema):
     assert json_asked(dialect, extra) == schema
 
 
@@ -59,21 +59,21 @@ def test_other_fields_ask_for_text(dialect, extra):
 
 @together
 @pytest.mark.parametrize(("dialect", "extra", "schema"), WAYS)
-def test_what_was_cut_is_asked_for_whole_again_and_no_schema_of_ours_is_sent(dialect, extra, schema):
+def test_a_truncated_answer_is_requested_again_and_no_schema_is_sent(dialect, extra, schema):
     story = asked(dialect, extra) << call_model(AttemptKind.INITIAL, envelope_schema=None, extra=extra)
     story = story >> truncated('{"a": [1, ')
     assert story << call_model(AttemptKind.ENVELOPE_RETRY, continuation=None, envelope_schema=None, max_tokens=200)
     assert story >> ended('{"a": [1, 2]}') << finish('{"a": [1, 2]}', envelope={"a": [1, 2]})
 
 
-def test_two_halves_that_a_grammar_began_anew_are_no_answer():
+def test_two_halves_restarted_by_a_grammar_are_not_an_answer():
     story = asked(schema_rounds=1) >> truncated('{"a": ') >> ended('{"b": {"c": ')
     assert story << finish("", StopReason.RETRY_LIMIT, TurnStatus.FAILED, error_code="envelope_invalid", envelope=None)
 
 
 @together
 @pytest.mark.parametrize("text", ["[1]", "7", '"a"', "null", "no JSON"])
-def test_what_is_no_object_is_asked_for_again_with_or_without_a_validator(text):
+def test_a_value_that_is_not_an_object_is_requested_again_with_or_without_a_validator(text):
     for more in ({"validate": violations}, {"validate": None}):
         story = asked(**more) >> ended(text) << call_model(AttemptKind.ENVELOPE_RETRY, max_tokens=100)
         assert "did not validate" in story.command.request.system_prompt
@@ -81,7 +81,7 @@ def test_what_is_no_object_is_asked_for_again_with_or_without_a_validator(text):
 
 @pytest.mark.parametrize("text", ['{"a": 1}', ' {"a": 1}\n'])
 @pytest.mark.parametrize("reason", [NormalizedStopReason.MAX_TOKENS, NormalizedStopReason.CONTEXT_WINDOW_EXCEEDED])
-def test_an_object_that_is_whole_though_the_call_was_cut_is_taken_as_it_is_and_told(text, reason):
+def test_a_complete_object_of_a_truncated_call_is_accepted_and_reported(text, reason):
     story = asked() >> stopped(reason, "length", text)
     assert story << finish(text, StopReason.COMPLETED, TurnStatus.COMPLETED, "completed", envelope={"a": 1})
     assert story.snapshot.spent.attempts == 1
@@ -94,16 +94,16 @@ def test_an_object_that_is_whole_though_the_call_was_cut_is_taken_as_it_is_and_t
 
 @together
 @pytest.mark.parametrize("text", ['{"a": 1', 'Here: {"a": 1}', '```json\n{"a": 1}\n```', '{"a": {}} and', "12", '"a"'])
-def test_anything_less_than_the_whole_text_is_half_an_answer(text):
+def test_part_of_the_text_is_an_incomplete_answer(text):
     story = asked("ollama", {"format": "json"}) >> truncated(text)
     assert story << call_model(AttemptKind.ENVELOPE_RETRY, max_tokens=200)
 
 
-def test_an_envelope_with_a_schema_of_its_own_is_complete_at_a_clean_stop_only():
+def test_an_envelope_with_its_own_schema_completes_only_at_a_natural_end():
     story = asked(envelope_schema={"type": "object"}) >> truncated("{}")
     assert story << call_model(AttemptKind.ENVELOPE_RETRY, max_tokens=200, envelope_schema={"type": "object"})
 
 
-def test_a_turn_from_before_rules_were_numbered_is_continued_as_it_was():
+def test_a_turn_recorded_before_rules_were_numbered_is_continued_as_before():
     story = asked(revision=None) >> truncated('{"a": ') << call_model(AttemptKind.CONTINUATION)
     assert story >> ended("1}") << finish('{"a": 1}', envelope=None)

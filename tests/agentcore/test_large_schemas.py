@@ -37,14 +37,14 @@ TOO_MUCH = {
 
 
 @pytest.mark.parametrize("name", LARGE)
-def test_a_schema_as_large_as_providers_take_is_judged(name: str):
+def test_a_schema_of_the_size_providers_accept_is_judged(name: str):
     schema, answer = LARGE[name]
     assert validate(schema, answer) == []
     assert validate(schema, {}) != [] or name == "an OpenAPI document"
 
 
 @pytest.mark.parametrize("name", TOO_MUCH)
-def test_a_refusal_says_which_bound_was_exceeded_and_by_how_much(name: str):
+def test_a_refusal_gives_the_exceeded_bound_and_the_excess(name: str):
     schema, value, words = TOO_MUCH[name]
 
     def judged() -> None:

@@ -6,11 +6,11 @@ from tests.together import together
 
 @together
 @pytest.mark.parametrize(("value", "words"), [(7, "7"), (1214, "1,214"), (12.0, "12"), (1.25, "1.25"), (0, "0")])
-def test_numbers_are_written_as_pages_write_them(value: float, words: str):
+def test_numbers_are_formatted_as_on_the_pages(value: float, words: str):
     assert number(value) == words
 
 
-def test_one_is_no_plural():
+def test_one_is_singular():
     assert (count(1, "call"), count(2, "call"), times(2), times(3)) == ("1 call", "2 calls", "twice", "3 times")
 
 
@@ -21,7 +21,7 @@ def test_one_is_no_plural():
         (0.083, 1, "8.3 %"), (0.12, 1, "12 %"), (0.0004, 1, "< 0.1 %"), (0.9996, 1, "> 99.9 %"), (12.5, 0, "1,250 %"),
     ],
 )  # fmt: skip
-def test_a_share_is_never_none_of_some_nor_all_of_fewer(share: float, digits: int, words: str):
+def test_a_share_is_never_rounded_to_zero_or_to_one_hundred_percent(share: float, digits: int, words: str):
     assert percent(share, digits) == words
 
 
@@ -39,9 +39,9 @@ def test_a_duration_has_at_most_two_units(value: float, words: str):
     )
 
 
-def test_a_number_of_seconds_that_was_set_stands_as_it_was_set():
+def test_a_configured_number_of_seconds_is_shown_as_configured():
     assert (seconds(120), seconds(0.5), seconds(86_400)) == ("120 s", "0.5 s", "86,400 s")
 
 
-def test_milliseconds_have_as_many_digits_as_tell_something():
+def test_milliseconds_have_only_significant_digits():
     assert (milliseconds(0.42), milliseconds(3.14), milliseconds(120)) == ("0.42 ms", "3.1 ms", "120 ms")

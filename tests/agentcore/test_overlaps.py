@@ -66,7 +66,7 @@ def test_a_provider_that_never_repeats_loses_nothing_wherever_it_is_cut(kind: st
 @together
 @pytest.mark.parametrize("repeats", [[0], [5], [0, 5], [12, 0, 0]], ids=["never", "always", "sometimes", "seldom"])
 @pytest.mark.parametrize("kind", KINDS)
-def test_of_a_provider_that_repeats_tokens_nothing_is_lost_at_any_seam(kind: str, repeats: list[int]):
+def test_nothing_is_lost_at_any_seam_of_a_provider_that_repeats_tokens(kind: str, repeats: list[int]):
     tokens = TOKENS.findall(KINDS[kind](random.Random(kind)))
     starts = [0, *[sum(map(len, tokens[:n])) for n in range(1, len(tokens) + 1)]]
     text, place, call = "".join(tokens), 25, 0
@@ -106,14 +106,14 @@ def _lost(text: str, cap: int, repeats: list[int], rule: Rule) -> tuple[int, int
     [([0], 0), ([3], 0.001), ([1], 0.012), ([0, 1, 2, 0, 5], 0.002)],
     ids=["never", "three", "one", "sometimes"],
 )
-def test_lines_that_an_earlier_seam_has_spoilt_are_told_by_those_around_them(repeats: list[int], share: float):
+def test_lines_damaged_by_an_earlier_seam_are_recognized_by_their_neighbours(repeats: list[int], share: float):
     """Where a repeat was kept the lines are no longer alike, so the line that is cut next stands nowhere else."""
     found = [_lost(text, cap, repeats, Rule.GOES_ON) for text in LINES.values() for cap in range(9, 60, 3)]
     lost, seams = map(sum, zip(*found, strict=True))
     assert lost <= share * seams, (lost, seams)
 
 
-def test_a_turn_of_the_rules_before_loses_the_line_that_it_lost():
+def test_a_turn_of_earlier_rules_loses_the_line_that_it_lost_before():
     said = "WARN refused, retryi retrying\n2026-01-01 WARN connection refused, retrying\n2026-01-01"
     more = "01 WARN connection refused, retrying\n2026-01-01 WARN connection refused,"
     for revision, lines in ((2, 2), (3, 3)):
@@ -130,7 +130,7 @@ PROSE = (
 
 
 @pytest.mark.parametrize("words", [3, 4, 6, 9])
-def test_prose_that_is_repeated_in_the_middle_of_a_sentence_is_joined_cleanly(words: int):
+def test_prose_repeated_from_mid_sentence_is_joined_cleanly(words: int):
     ends = [found.end() for found in re.finditer(r"\w(?= \w)", PROSE)][words:]
     for end in ends:
         begin = [found.start() for found in re.finditer(r" ", PROSE[:end])][-words]
@@ -138,12 +138,12 @@ def test_prose_that_is_repeated_in_the_middle_of_a_sentence_is_joined_cleanly(wo
             assert merge_continuation(PROSE[:end], PROSE[begin:]).text == PROSE
 
 
-def test_a_text_that_is_said_over_from_the_beginning_is_joined_though_it_ends_with_a_sentence():
+def test_a_text_repeated_from_its_start_is_joined_even_though_it_ends_with_a_sentence():
     said = PROSE[: PROSE.index("So every")]
     assert merge_continuation(said, PROSE).text == PROSE
 
 
-def test_a_model_that_gives_the_same_answer_again_and_again_is_stuck_and_its_answer_stands_once():
+def test_a_model_that_repeats_the_same_answer_is_stuck_and_its_answer_is_kept_once():
     story = Playbook(max_continuations=9, max_total_completion_tokens=9999) >> started() >> truncated("First this. ")
     for _ in range(3):
         story = story >> truncated("Then a whole other sentence.")
@@ -167,7 +167,7 @@ SPOILT = {
 
 
 @pytest.mark.parametrize("kind", SPOILT)
-def test_a_repetition_that_the_end_of_an_answer_breaks_off_is_kept(kind: str):
+def test_a_repetition_interrupted_by_the_end_of_an_answer_is_kept(kind: str):
     existing, addition = SPOILT[kind]
     assert join(existing, addition, Joining(rule=Rule.GOES_ON)).overlap > 15
     found = join(existing, addition)
@@ -175,18 +175,18 @@ def test_a_repetition_that_the_end_of_an_answer_breaks_off_is_kept(kind: str):
 
 
 @pytest.mark.parametrize("revision", range(4, 9))
-def test_what_an_answers_end_breaks_off_is_kept_by_rules_of_revision_8_and_those_before_do_as_they_did(revision: int):
+def test_a_repetition_at_the_end_of_an_answer_is_kept_since_revision_8_and_dropped_as_before_earlier(revision: int):
     assert rule_of(revision) is (Rule.BROKEN_OFF if revision == 8 else Rule.GOES_ON)
 
 
-def test_the_same_elements_again_are_kept_though_an_answer_is_the_one_before_it():
+def test_repeated_elements_are_kept_even_though_an_answer_equals_the_one_before():
     story = Playbook(max_continuations=9, max_total_completion_tokens=9999) >> started() >> truncated("[")
     for _ in range(5):
         story = story >> truncated("1, 1, 1, 1, 1, ")
     assert (story >> ended("1]")).snapshot.output_text == f"[{'1, ' * 25}1]"
 
 
-def test_elements_of_which_a_provider_repeats_some_are_kept_and_marked():
+def test_elements_partly_repeated_by_the_provider_are_kept_and_marked():
     text = "[" + ", ".join(['{"a":0}'] * 61) + "]"
     merge = merge_continuation(text[:100], text[70:])
     assert merge.text == text[:100] + text[70:]
@@ -194,7 +194,7 @@ def test_elements_of_which_a_provider_repeats_some_are_kept_and_marked():
 
 
 @pytest.mark.parametrize(("revision", "verses"), [(5, 1), (6, 4)])
-def test_a_refrain_that_was_generated_is_no_echo_and_comes_back_whole(revision: int, verses: int):
+def test_a_generated_refrain_is_not_an_echo_and_is_kept_whole(revision: int, verses: int):
     """A connection that continues the text itself; each verse is as long as `max_tokens`."""
     verse = "row row row your boat, gently down the stream\n"
     story = Playbook(extra={"prefix": True}, max_tokens=11, revision=revision) >> started()
@@ -206,7 +206,7 @@ def test_a_refrain_that_was_generated_is_no_echo_and_comes_back_whole(revision: 
 
 
 @pytest.mark.parametrize(("usage", "verses"), [(None, 1), (TokenUsage(20, 11, 11), 1), (TokenUsage(20, 11), 2)])
-def test_all_of_a_text_that_comes_again_is_an_echo_unless_tokens_were_counted_for_it(usage, verses):
+def test_a_complete_repeat_of_the_text_is_an_echo_unless_tokens_were_counted_for_it(usage, verses):
     story = Playbook(extra={"prefix": True}, max_tokens=11) >> started() >> truncated("One whole verse.", tokens=11)
     cut = ChatResponse("One whole verse.", usage=usage, stop_reason=NormalizedStopReason.MAX_TOKENS)
     assert (story >> responded(cut)).snapshot.output_text == "One whole verse." * verses
@@ -222,7 +222,7 @@ def test_stored_histories_are_joined_by_the_rule_of_their_revision(revision: int
     assert Joining().rule is max(Rule)
 
 
-def test_words_that_were_broken_off_are_dropped_only_where_they_surely_stand_there():
+def test_an_incomplete_repeat_is_dropped_only_where_the_text_certainly_contains_it():
     how = Joining()
     dropped = join_broken_off(PROSE, "every attempt keeps its", how)
     assert dropped is not None
@@ -245,7 +245,7 @@ def test_a_short_echo_of_a_prefill_is_kept_and_marked():
     ["a, ", "ab", "1,open,none,0\n2,open,none,0\n", "word ", "\n"],
     ids=["list", "letters", "rows", "words", "blanks"],
 )
-def test_telling_overlaps_apart_takes_linear_time(unit: str):
+def test_detecting_overlaps_takes_linear_time(unit: str):
     def merge(size: int) -> None:
         text = unit * (size // len(unit))
         merge_continuation("x" + text, text + "y")

@@ -51,14 +51,14 @@ def loaded(statement: str) -> set[str]:
     return set(json.loads(done.stdout))
 
 
-def test_importing_the_core_loads_nothing_that_does_io_or_chance():
+def test_importing_the_core_loads_no_io_and_no_randomness():
     bare = loaded(BARE)
     core = loaded("import agentcore, agentcore.providers, agentcore.serial, agentcore.machine.state_diagram")
     assert "agentcore" in core
     assert not (core - bare) & FORBIDDEN
 
 
-def test_the_core_imports_only_itself_its_one_library_and_the_standard_library():
+def test_the_core_imports_only_itself_its_one_dependency_and_the_standard_library():
     core = loaded("import agentcore, agentcore.providers, agentcore.serial, agentcore.machine.state_diagram")
     outside = {name.partition(".")[0] for name in core} - set(sys.stdlib_module_names) - loaded("pass")
     outside -= {name for name in outside if name.startswith(("__", "_"))}
@@ -71,7 +71,7 @@ def test_every_public_name_resolves(name):
     assert getattr(agentcore, name) is not None
 
 
-def test_the_public_names_are_sorted_whole_and_listed_once():
+def test_the_public_names_are_sorted_complete_and_listed_once():
     assert len(set(agentcore.__all__)) == len(agentcore.__all__)
     promised = """
         NormalizedStopReason StopReason ChatRequest ChatResponse Message ToolCall ToolSpec TokenUsage ProviderError

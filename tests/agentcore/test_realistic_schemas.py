@@ -15,13 +15,13 @@ MOST_SECONDS = 0.5
 
 
 @pytest.mark.parametrize("name", REALISTIC)
-def test_a_schema_of_everyday_work_judges_a_long_answer(name: str):
+def test_a_realistic_schema_judges_a_long_answer(name: str):
     schema, answer = REALISTIC[name]
     assert validate(schema, answer) == []
 
 
 @pytest.mark.parametrize("name", REALISTIC)
-def test_and_an_answer_that_does_not_fit(name: str):
+def test_a_realistic_schema_judges_an_answer_that_violates_it(name: str):
     schema, _ = REALISTIC[name]
     began = process_time()
     assert validate(schema, False) != [] or name == "any JSON"
@@ -30,7 +30,7 @@ def test_and_an_answer_that_does_not_fit(name: str):
 
 @pytest.mark.parametrize("word", ["anyOf", "oneOf"])
 @pytest.mark.parametrize("levels", [16, 17, 18])
-def test_alternatives_that_double_are_refused(word: str, levels: int):
+def test_exponentially_nested_alternatives_are_refused(word: str, levels: int):
     defs = {f"a{n}": {word: [{"$ref": f"#/$defs/a{n + 1}"}] * 2} for n in range(levels)}
     with pytest.raises(TooMuchWork, match="more than 2,000,000 steps"):
         steps({"$defs": {**defs, f"a{levels}": {"type": "string"}}, "$ref": "#/$defs/a0"}, 1)

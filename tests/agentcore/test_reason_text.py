@@ -110,14 +110,14 @@ SEES = [
 
 @together
 @pytest.mark.parametrize(("story", "said", "moved"), SEES)
-def test_readers_see_what_was_judged_in_plain_words(story: Playbook, said: str, moved: str | None):
+def test_displayed_reasons_are_in_plain_words(story: Playbook, said: str, moved: str | None):
     assert said in evaluations(story)
     assert moved is None or moved in transitions(story)
 
 
 @together
 @pytest.mark.parametrize("story", [story for story, *_ in SEES])
-def test_the_stored_sentence_is_read_by_nothing(story: Playbook):
+def test_no_code_parses_the_stored_sentence(story: Playbook):
     """Every sentence that a recording holds is taken away; where the words come from its values, nothing changes."""
     spans = fold(story.recording)
     for span in spans:
@@ -142,7 +142,7 @@ def without_words(transition: dict[str, Any]) -> dict[str, Any]:
 
 @together
 @pytest.mark.parametrize("revision", [None, 1, 4, 5, 9])
-def test_the_limit_that_bound_stands_on_the_evaluation_by_rules_of_any_revision(revision: int | None):
+def test_the_binding_limit_is_stored_on_the_evaluation_in_every_revision(revision: int | None):
     cut = play(ended("{}"), envelope_schema=SCHEMA, schema_rounds=0, revision=revision)
     bounds = [said.bound for said in cut.snapshot.outcome.evaluations if said.decision is ContinuationDecision.FORBID]
     assert (bounds, resource_of(cut.snapshot)) == (["schema_rounds"], "schema_rounds")
@@ -151,7 +151,7 @@ def test_the_limit_that_bound_stands_on_the_evaluation_by_rules_of_any_revision(
     assert verify(late.stored()).verified
 
 
-def test_what_is_stored_keeps_its_words_and_verifies():
+def test_a_stored_reason_keeps_its_wording_and_verifies():
     story = play(truncated("a"), max_continuations=0)
     assert "0 of 0 continuations used" in story.end.notice
     assert notice_text(story.snapshot) == "This answer is incomplete: max_continuations is 0."
@@ -163,7 +163,7 @@ def test_what_is_stored_keeps_its_words_and_verifies():
     assert "TruncationCriterion forbade: max_continuations is 0" in said
 
 
-def test_the_error_of_a_tool_ends_within_the_notice():
+def test_a_tool_error_is_shortened_to_fit_the_notice():
     call_id = play(called(call())).command.calls[0].id
     story = play(
         called(call()),
@@ -173,23 +173,23 @@ def test_the_error_of_a_tool_ends_within_the_notice():
     assert notice_text(story.snapshot).endswith("set to stop (calculator: It broke).")
 
 
-def test_an_error_that_no_retry_heals_is_not_told_as_one_of_the_policy():
+def test_a_permanent_error_is_not_attributed_to_the_policy():
     late = play(truncated("a"), error(retry_after=900.0), error_policy=ErrorPolicy.retry_all())
     assert "(the provider asks to wait 900 s, more than 120 s)" in notice_text(late.snapshot)
 
 
-def test_an_interrupted_turn_says_that_its_answer_is_kept():
+def test_an_interrupted_turn_reports_that_its_answer_is_kept():
     story = play(lost("a", "The process is gone."))
     words = "This turn was interrupted and cannot continue: The process is gone. The partial answer is kept."
     assert notice_text(story.snapshot) == words
 
 
-def test_a_judgement_of_which_only_the_sentence_is_known_is_shown_by_it():
+def test_a_judgement_known_only_by_its_sentence_is_shown_by_it():
     said = {"criterion": "TruncationCriterion", "decision": "forbid", "reason": "2 cut answers running", "context": {}}
     assert evaluation_text(said, None) == "2 cut answers running"
 
 
-def test_a_verdict_keeps_the_counts_as_they_are_recorded_which_verify_compares():
+def test_a_verdict_keeps_the_recorded_counts_that_verify_compares():
     story = play(called(call(), tokens=2_000), max_total_tokens=1_500)
     assert notice_text(story.snapshot).startswith("This answer is incomplete: 2,010 of 1,500 tokens;")
     assert "2010 of 1500 tokens; these tool calls did not run: calculator." in verdict(story.snapshot)

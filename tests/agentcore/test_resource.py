@@ -100,13 +100,13 @@ EARLIER = ends(partial(play, revision=4))
 
 @together
 @pytest.mark.parametrize(("book", "terminal_reason", "resource"), [*NOW, *EARLIER])
-def test_what_ran_out_is_named_as_policies_name_it(book: Playbook, terminal_reason: str, resource: str | None):
+def test_an_exhausted_resource_is_named_by_its_policy_key(book: Playbook, terminal_reason: str, resource: str | None):
     assert (book.end.terminal_reason, resource_of(book.snapshot)) == (terminal_reason, resource)
 
 
 @together
 @pytest.mark.parametrize(("book", "resource"), [(book, resource) for book, _, resource in NOW])
-def test_no_word_of_an_evaluation_tells_which_limit_it_was(book: Playbook, resource: str | None):
+def test_the_wording_of_an_evaluation_does_not_decide_which_limit_it_was(book: Playbook, resource: str | None):
     last, end = book.snapshot, replace(book.end, error_message="…")
     said = [{**each, "reason": "…"} for each in last.outcome.to_dict()["evaluations"]]
     outcome = {**last.outcome.to_dict(), "evaluations": said}
@@ -115,18 +115,18 @@ def test_no_word_of_an_evaluation_tells_which_limit_it_was(book: Playbook, resou
     assert resource_in(outcome, *reasons, floor=floor, hopeless=hopeless) == resource
 
 
-def test_every_resource_has_ended_a_turn_here():
+def test_every_resource_ends_a_turn_in_these_tests():
     assert {resource for _, _, resource in NOW if resource} == set(RESOURCES)
 
 
 @together
 @pytest.mark.parametrize("story", STORIES)
-def test_it_is_a_resource_or_none_wherever_a_turn_stands(story):
+def test_every_snapshot_has_a_resource_or_none(story):
     snapshot = story().snapshot
     assert resource_of(snapshot) in (None, *RESOURCES)
     if snapshot.state not in (State.COMPLETE, State.ABORT):
         assert resource_of(snapshot) is None
 
 
-def test_a_turn_that_has_not_begun_has_used_up_nothing():
+def test_a_turn_that_has_not_started_has_exhausted_nothing():
     assert resource_of(Snapshot()) is None

@@ -12,11 +12,11 @@ from tests.agentcore.test_purity import loaded
 SCHEMA = {"type": "object", "properties": {"a/b": {"type": "integer"}}, "required": ["a/b"]}
 
 
-def test_a_value_that_fits_has_no_violations():
+def test_a_valid_value_has_no_violations():
     assert jsonschema_rs_validator()(SCHEMA, {"a/b": 1}) == []
 
 
-def test_a_violation_says_where_it_is_in_the_value_and_in_the_schema():
+def test_a_violation_gives_its_location_in_the_value_and_in_the_schema():
     (found,) = jsonschema_rs_validator()(SCHEMA, {"a/b": "one"})
     assert found == Violation("/a~1b", "/properties/a~1b/type", "type", found.message)
     assert "integer" in found.message

@@ -140,12 +140,12 @@ OLD_ID = {"$schema": DRAFT_7, "$defs": LONG["$defs"], "allOf": [{"$id": "http://
         ({"$defs": {"a": {"allOf": [{"$ref": "#/$defs/a"}]}}, "$ref": "#/$defs/a"}, 1),
     ],
 )
-def test_a_schema_of_too_many_steps_is_refused_before_it_is_judged(schema, value):
+def test_a_schema_of_too_many_steps_is_refused_before_evaluation(schema, value):
     with pytest.raises(TooMuchWork):
         violations(schema, value)
 
 
-def test_a_value_that_is_nested_too_deeply_to_be_counted_is_refused_like_any_that_is_too_large():
+def test_a_value_nested_too_deeply_to_count_is_refused_as_too_large():
     with pytest.raises(TooMuchWork, match="nested"):
         steps({"uniqueItems": True}, [nested(20_000)])
 
@@ -159,7 +159,7 @@ def test_a_value_that_is_nested_too_deeply_to_be_counted_is_refused_like_any_tha
         ({"const": [nested(900)]}, [nested(900)], 1 + 1802 // 2),
     ],
 )
-def test_the_steps_are_the_same_however_deep_the_stack_is_from_which_they_are_asked_for(schema, value, taken):
+def test_the_step_count_does_not_depend_on_the_stack_depth_of_the_caller(schema, value, taken):
     assert [frames_deeper(frames, schema, value) for frames in (0, 150, 500, 700)] == [taken] * 4
 
 
@@ -167,13 +167,13 @@ def test_the_steps_are_the_same_however_deep_the_stack_is_from_which_they_are_as
     ("schema", "value"),
     [(of_properties(201), nested(201)), ({"uniqueItems": True}, [nested(1000)])],
 )
-def test_what_is_nested_too_deeply_is_so_however_shallow_the_stack(schema, value):
+def test_a_value_nested_too_deeply_is_refused_even_from_a_shallow_stack(schema, value):
     for frames in (0, 700):
         with pytest.raises(TooMuchWork, match="nested"):
             frames_deeper(frames, schema, value)
 
 
-def test_names_are_not_looked_up_one_by_one_where_they_are_too_many_for_the_patterns():
+def test_names_are_not_matched_one_by_one_where_there_are_too_many_for_the_patterns():
     """Counting them took longer than judging: 12 s."""
     schema = {"patternProperties": {f"^p{n}.*x$": {} for n in range(900)}, "additionalProperties": False}
     begun = time.process_time()
@@ -206,11 +206,11 @@ def test_names_are_not_looked_up_one_by_one_where_they_are_too_many_for_the_patt
         ({"$id": "https://example.org/tree", "items": {"$ref": "tree"}}, [[[]]], 0),
     ],
 )
-def test_an_honest_schema_is_judged_as_ever_and_of_many_breaches_some_are_listed(schema, value, breaches):
+def test_an_ordinary_schema_is_judged_as_before_and_lists_some_of_many_violations(schema, value, breaches):
     assert len(violations(schema, value)) == breaches
 
 
-def test_what_the_steps_are_is_a_matter_of_schema_and_value_alone():
+def test_the_step_count_depends_only_on_schema_and_value():
     assert steps({}, 1) == 1
     assert steps({"properties": {"a": {}, "b": {}}}, {"a": 1}) == 2
     assert steps({"items": {"properties": {"a": {}}}}, [{"a": 1}, {}, {"a": 2}]) == 6
@@ -218,7 +218,7 @@ def test_what_the_steps_are_is_a_matter_of_schema_and_value_alone():
 
 
 @pytest.mark.parametrize("uri", ["https://example.org/other", "#/$defs/none", "#none", "file:///etc/passwd"])
-def test_a_reference_that_leads_nowhere_is_refused_in_words(uri):
+def test_a_reference_without_a_target_is_refused_in_words(uri):
     with pytest.raises(ValueError, match="refers to"):
         violations({"$ref": uri}, 1)
 

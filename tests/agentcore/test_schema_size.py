@@ -16,7 +16,7 @@ PATTERNS = {"patternProperties": {f"(((a{{0,20}}){{0,20}}){{0,20}}){n}": {} for 
 
 
 @pytest.mark.parametrize("schema", [CHAIN, PATTERNS, {"properties": {"x": {"pattern": "(a{0,900}){0,900}"}}}])
-def test_a_schema_that_would_take_long_to_compile_is_refused_before_it_is(schema):
+def test_a_schema_slow_to_compile_is_refused_before_compiling(schema):
     with pytest.raises(TooMuchWork, match="too large"):
         violations(schema, {})
 
@@ -42,7 +42,7 @@ def test_a_schema_of_thousands_of_properties_is_not_too_large():
         ("))))){3}", 0, 0),
     ],
 )
-def test_the_states_of_a_pattern_are_those_of_its_repeats_written_out(pattern, least, most):
+def test_the_states_of_a_pattern_equal_those_of_its_expanded_repeats(pattern, least, most):
     assert least <= states_of(pattern) <= most
 
 
@@ -62,20 +62,20 @@ def test_a_pattern_that_may_backtrack_costs_more_than_one_that_cannot():
         ("(?:(?=a)a)*c", 1_000_000, 9_000_000),
     ],
 )
-def test_backtracking_costs_what_its_choices_allow_times_the_text_that_each_may_look_at(pattern, least, most):
+def test_backtracking_costs_the_number_of_choices_times_the_text_each_may_read(pattern, least, most):
     assert least <= matching(pattern, states_of(pattern), 1000) <= most
 
 
-def test_breaches_by_a_large_value_are_not_all_made_for_each_has_a_copy_of_it():
+def test_violations_by_a_large_value_are_limited_because_each_holds_a_copy_of_it():
     assert len(violations({"allOf": [{"type": "integer"}] * 30}, "x" * 1_500_000)) == 1
     assert len(violations({"allOf": [{"type": "integer"}] * 30}, "x")) == 20
 
 
-def test_the_size_of_a_value_counts_all_that_it_holds():
+def test_the_size_of_a_value_includes_everything_it_contains():
     assert Sizes().of([1, {"a": [2, 3]}, "x" * 640]) == 18
 
 
-def test_the_plain_values_of_a_schema_take_no_longer_to_count_than_to_write():
+def test_counting_the_literal_values_of_a_schema_takes_no_longer_than_writing_them():
     """A list of 195,000 allowed numbers held up all other calls for seconds."""
     schema = {"enum": list(range(195_000))}
     assert _quickest(lambda: check(schema)) < 5 * _quickest(lambda: json.dumps(schema))

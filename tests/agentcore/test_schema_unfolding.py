@@ -35,7 +35,7 @@ def levels(beside: Callable[[Any], dict[str, Any]], asked: str) -> dict[str, Any
 
 @pytest.mark.parametrize("asked", ["unevaluatedProperties", "unevaluatedItems"])
 @pytest.mark.parametrize("beside", BESIDE.values(), ids=BESIDE)
-def test_subschemas_that_double_beside_unevaluated_are_refused_before_they_are_compiled(beside, asked):
+def test_subschemas_that_double_beside_unevaluated_keywords_are_refused_before_compiling(beside, asked):
     began = process_time()
     with pytest.raises(TooMuchWork, match="beside unevaluatedProperties"):
         jsonschema_rs_validator()(levels(beside, asked), {})
@@ -43,13 +43,13 @@ def test_subschemas_that_double_beside_unevaluated_are_refused_before_they_are_c
 
 
 @pytest.mark.parametrize("many", [7, 60])
-def test_subschemas_that_all_lead_to_each_other_are_refused(many):
+def test_subschemas_that_all_reference_each_other_are_refused(many):
     defs = {f"a{n}": {"anyOf": [{"$ref": f"#/$defs/a{to}"} for to in range(many) if to != n]} for n in range(many)}
     with pytest.raises(TooMuchWork, match="lead back to themselves"):
         check_before_compiling({"$defs": defs, "$ref": "#/$defs/a0", "unevaluatedProperties": False})
 
 
-def test_what_is_let_through_is_compiled_in_a_moment():
+def test_an_accepted_schema_compiles_quickly():
     words = ("unevaluatedProperties", "unevaluatedItems")
     parts = [{"allOf": [{}] * (MOST_UNFOLDED // 120), word: False} for word in words for _ in range(50)]
     began = process_time()

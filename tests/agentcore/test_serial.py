@@ -215,19 +215,19 @@ def test_every_policy_reads_back_equal(policy):
 
 @together
 @pytest.mark.parametrize("story", STORIES)
-def test_the_snapshots_of_every_story_read_back_equal(story):
+def test_the_snapshots_of_every_scenario_read_back_equal(story):
     for step in story().steps:
         stored = through_text(to_json(step.snapshot))
         assert snapshot_from_json(stored) == step.snapshot
         assert through_text(to_json(snapshot_from_json(stored))) == stored
 
 
-def test_an_empty_word_is_not_no_word():
+def test_an_empty_string_is_not_the_same_as_none():
     event = ModelResponded(1.0, ChatResponse(raw_stop_reason="", refusal="", echo=[]))
     assert event_from_json(through_text(event_to_json(event))) == event
 
 
-def test_what_is_empty_by_default_is_left_out():
+def test_empty_defaults_are_omitted():
     assert event_to_json(WokeUp(1.0)) == {"type": "woke_up", "at": 1.0}
     assert event_to_json(Interrupted(1.0)) == {"type": "interrupted", "at": 1.0}
     assert event_to_json(Interrupted(1.0, lost="Gone.")) == {"type": "interrupted", "at": 1.0, "lost": "Gone."}
@@ -235,12 +235,12 @@ def test_what_is_empty_by_default_is_left_out():
     assert to_json(Snapshot())["state"] == "idle"
 
 
-def test_what_comes_from_outside_does_not_go_into_a_stored_policy():
+def test_callables_are_not_written_into_a_stored_policy():
     stored = to_json(replace(Playbook().policy, criteria=(FinishReasonCheck(),), repair=str))
     assert not {"validate", "repair", "criteria"} & set(stored)
 
 
-def test_a_policy_from_before_there_were_rules_reads_with_the_default_ones():
+def test_a_policy_stored_before_rules_existed_reads_with_the_default_rules():
     stored = to_json(Policy())
     del stored["envelope"]
     assert policy_from_json(stored) == Policy()
@@ -266,7 +266,7 @@ def test_a_policy_from_before_there_were_rules_reads_with_the_default_ones():
         {"type": "operator_acted", "at": 1.0, "by": "x", "action": "dance"},
     ],
 )
-def test_what_cannot_be_read_is_a_recording_error(data):
+def test_unreadable_input_raises_a_recording_error(data):
     with pytest.raises(RecordingError):
         event_from_json(data)
 
@@ -278,7 +278,7 @@ def test_no_json_at_all_breaks_the_reader(data):
             read(data)
 
 
-def test_a_recorded_command_names_what_the_history_holds_already():
+def test_a_recorded_command_refers_to_content_already_in_the_history():
     story = Playbook(system_prompt="p") >> started("a very long question") >> truncated("a long answer")
     written = command_to_json(story.command)
     assert written["type"] == "call_model"
@@ -290,7 +290,7 @@ def test_a_recorded_command_names_what_the_history_holds_already():
     assert command_to_json((Playbook() >> started() >> called(call())).command)["type"] == "run_tools"
 
 
-def test_type_names_are_the_classes_names_in_snake_case():
+def test_type_names_are_class_names_in_snake_case():
     assert type_name(ModelResponded) == "model_responded"
     assert type_name(WokeUp) == "woke_up"
 
@@ -305,20 +305,20 @@ def test_a_large_schema_is_written_without_a_copy_of_it():
 
 
 @pytest.mark.parametrize("odd", [-1, 0, 2.5, 10**18])
-def test_a_stored_policy_may_have_numbers_that_none_may_have_today(odd):
+def test_a_stored_policy_may_have_numbers_that_are_not_allowed_today(odd):
     stored = to_json(Policy()) | {"limits": {"max_continuations": odd, "max_total_output_chars": odd}}
     assert policy_from_json(stored).limits.max_continuations == odd
 
 
 @pytest.mark.parametrize("odd", ["12", None, True, [], {}, 10**400, float("nan"), float("inf")], ids=repr)
-def test_a_stored_policy_with_what_is_no_number_is_refused_by_name(odd):
+def test_a_stored_policy_with_a_non_numeric_value_is_refused_by_name(odd):
     """It was read, and raised a `TypeError` where it was first calculated with."""
     stored = to_json(Policy()) | {"limits": {"max_continuations": odd}}
     with pytest.raises(RecordingError, match=r"policy's limits\.max_continuations is not of the type or size"):
         policy_from_json(stored)
 
 
-def test_an_operators_event_names_the_cap_only_where_it_is_taken_away():
+def test_an_operators_event_names_the_cap_only_where_it_is_removed():
     """Releases that do not know the field refuse every event that has it."""
     plain = {"type": "operator_acted", "at": 1.0, "by": "ada", "action": "change"}
     assert event_to_json(OperatorActed(1.0, "ada")) == plain

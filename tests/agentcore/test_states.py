@@ -53,7 +53,7 @@ def resting(state: State) -> Playbook:
     return book
 
 
-def test_every_transition_of_the_table_is_reached_by_some_story():
+def test_every_transition_of_the_table_is_reached_by_a_scenario():
     asking = Playbook(criteria=(Asks(),)) >> started() >> ended("a")
     reached = {move for story in STORIES for move in story().moves} | set(asking.moves)
     table = {(state, trigger, target) for state, row in TRANSITIONS.items() for trigger, target in row.items()}
@@ -72,7 +72,7 @@ def test_every_absent_trigger_is_illegal(state):
 @together
 @pytest.mark.parametrize("name", EVENTS)
 @pytest.mark.parametrize("state", State)
-def test_every_event_is_taken_where_the_table_has_it_and_nowhere_else(state, name):
+def test_every_event_is_accepted_exactly_where_the_table_has_it(state, name):
     event, allowed = EVENTS[name]
     book = resting(state)
     before = repr(book.snapshot)
@@ -84,7 +84,7 @@ def test_every_event_is_taken_where_the_table_has_it_and_nowhere_else(state, nam
     assert repr(book.snapshot) == before
 
 
-def test_every_state_is_in_the_table_and_of_one_kind():
+def test_every_state_is_in_the_table_with_exactly_one_kind():
     assert set(TRANSITIONS) == set(State)
     assert sorted([State.IDLE, *WAITING, *DECIDING, *TERMINAL]) == sorted(State)
     assert set(WAITING_STORIES) == set(WAITING)
@@ -94,12 +94,12 @@ def test_every_trigger_is_used():
     assert {trigger for row in TRANSITIONS.values() for trigger in row} == set(Trigger)
 
 
-def test_every_deciding_state_has_its_judge_and_a_release():
+def test_every_deciding_state_has_a_judge_and_a_release():
     assert set(JUDGES) == set(DECIDING) == set(RELEASES)
     assert set(RETRIES) == set(CALLS)
 
 
-def test_terminal_states_lead_nowhere_and_every_other_leads_to_one():
+def test_terminal_states_have_no_transitions_and_every_other_state_can_reach_one():
     assert all(not TRANSITIONS[state] for state in TERMINAL)
     ends = set(TERMINAL)
     for _ in State:
@@ -107,7 +107,7 @@ def test_terminal_states_lead_nowhere_and_every_other_leads_to_one():
     assert ends == set(State)
 
 
-def test_every_deciding_state_records_what_the_criteria_said():
+def test_every_deciding_state_records_its_evaluations():
     for story in STORIES:
         for step in story().steps:
             for transition in step.transitions:

@@ -20,7 +20,7 @@ CUT = 'Let me see. <tool_call>{"name": "calculator", "arguments": {"expr'
 
 @together
 @pytest.mark.parametrize(("opener", "closer"), FORMS + LATER_FORMS)
-def test_markup_that_does_not_end_is_found_where_it_begins_in_every_form(opener, closer):
+def test_unclosed_markup_is_found_where_it_starts_in_every_format(opener, closer):
     assert left_open(f"One {opener}two") == 4
     if closer is not None:
         assert left_open(f"One {opener}two{closer} three") is None
@@ -41,18 +41,18 @@ def test_markup_that_does_not_end_is_found_where_it_begins_in_every_form(opener,
         ("<|channel|>commentary to=functions.clo", ""),
     ],
 )
-def test_the_tool_is_named_where_its_name_was_not_cut(markup, name):
+def test_the_tool_is_named_where_its_name_is_complete(markup, name):
     assert name_in(markup) == name
 
 
-def test_text_without_markup_is_settled_and_what_may_become_markup_is_not():
+def test_text_without_markup_is_final_and_possible_markup_is_not():
     assert settled("1 < 2") == 5
     assert settled("Now <tool") == 4
     assert settled("Now <tool_call>{") == 4
     assert settled("a [") == 2
 
 
-def test_the_markup_of_a_cut_call_is_no_answer_it_is_asked_for_again():
+def test_the_markup_of_a_truncated_call_is_not_an_answer_and_is_requested_again():
     story = Playbook() >> started() >> truncated(CUT, tokens=60)
     story = story << call_model(AttemptKind.TOOL_REPAIR, continues="Let me see. ")
     [broken] = story.snapshot.response.broken_tool_calls
@@ -64,7 +64,7 @@ def test_the_markup_of_a_cut_call_is_no_answer_it_is_asked_for_again():
 
 @together
 @pytest.mark.parametrize("cut", ["<tool_", "<|tool_ca", "<functi", "```tool_", "[TOOL_CALLS"])
-def test_a_form_that_was_cut_itself_is_known_by_its_beginning(cut):
+def test_a_truncated_opening_tag_is_recognized_by_its_start(cut):
     assert left_open(f"Let me see. {cut}") == 12
     assert settled(f"Let me see. {cut}") == 12
     assert left_open(f"Let me see. {cut}", later=False) is None
@@ -72,18 +72,18 @@ def test_a_form_that_was_cut_itself_is_known_by_its_beginning(cut):
 
 @together
 @pytest.mark.parametrize("text", ["1 <", "<to", "<tools>", "<|channel|>", "```to", "[TOOL]", "<tool_x>"])
-def test_what_may_be_something_else_is_text(text):
+def test_ambiguous_text_is_read_as_text(text):
     assert left_open(text) is None
 
 
 @pytest.mark.parametrize(("revision", "kind"), [(2, AttemptKind.CONTINUATION), (3, AttemptKind.TOOL_REPAIR)])
-def test_forms_that_came_later_are_known_from_revision_3_on(revision, kind):
+def test_formats_added_later_are_recognized_from_revision_3(revision, kind):
     cut = 'One moment. <function_calls>\n<invoke name="calculator">\n<parameter name="expr'
     story = Playbook(revision=revision) >> started() >> truncated(cut, tokens=60)
     story << call_model(kind, continues="One moment. " if revision == 3 else cut)
 
 
-def test_without_tools_and_in_histories_from_before_it_is_text_as_any_other():
+def test_without_tools_and_under_earlier_rules_markup_is_plain_text():
     for book in (Playbook(tools=()), Playbook(revision=None)):
         story = book >> started() >> truncated(CUT, tokens=60)
         story << call_model(AttemptKind.CONTINUATION, continues=CUT)
@@ -102,7 +102,7 @@ BARE = (
 
 @together
 @pytest.mark.parametrize("cut", BARE)
-def test_a_cut_call_in_bare_json_is_asked_for_again_from_revision_4_on(cut):
+def test_a_truncated_call_in_bare_json_is_requested_again_from_revision_4(cut):
     story = Playbook() >> started() >> truncated(cut, tokens=60)
     story = story << call_model(AttemptKind.TOOL_REPAIR, continues="")
     [broken] = story.snapshot.response.broken_tool_calls
@@ -114,7 +114,7 @@ def test_a_cut_call_in_bare_json_is_asked_for_again_from_revision_4_on(cut):
 
 @together
 @pytest.mark.parametrize("cut", BARE)
-def test_a_call_in_bare_json_is_told_apart_while_it_comes_in(cut):
+def test_a_call_in_bare_json_is_recognized_while_streaming(cut):
     assert all(may_be_bare_call(cut[:length], ["calculator"]) for length in range(len(cut) + 1))
     assert not any(is_cut_bare_call(cut, other) for other in ((), ["weather"]))
 

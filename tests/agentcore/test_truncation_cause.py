@@ -68,7 +68,7 @@ def words_of(book: Playbook) -> str:
         (ChatResponse("Half", usage=TokenUsage(20, 482), stop_reason=R.END_TURN), False),
     ],
 )
-def test_an_answer_is_below_its_cap_only_where_its_count_shows_it(response, below):
+def test_an_answer_is_below_its_cap_only_where_its_count_proves_it(response, below):
     assert below_cap(response, 4000) is below
 
 
@@ -85,7 +85,7 @@ def test_an_answer_is_below_its_cap_only_where_its_count_shows_it(response, belo
         (ChatResponse("", usage=TokenUsage(1, 9, 9), stop_reason=R.END_TURN), False),
     ],
 )
-def test_reasoning_ate_the_cap_where_tokens_were_used_and_no_text_came(response, all_of_it):
+def test_reasoning_used_up_the_cap_where_tokens_were_used_without_text(response, all_of_it):
     assert eaten(response, 400) is all_of_it
 
 
@@ -95,7 +95,7 @@ FULL = (
 )
 
 
-def test_a_cut_below_the_cap_of_a_watched_call_blames_no_limit_of_ours():
+def test_a_truncation_below_the_cap_of_an_observed_call_names_no_limit_of_ours():
     book = play(responded(cut(output=482)), **{**WATCHED, "max_tokens": 4000})
     assert (book.end.status, book.end.stop_reason) == (TurnStatus.PARTIAL, StopReason.FINISH_REASON)
     assert (book.end.terminal_reason, resource_of(book.snapshot)) == ("cut_below_cap", None)
@@ -105,7 +105,7 @@ def test_a_cut_below_the_cap_of_a_watched_call_blames_no_limit_of_ours():
     assert lint(book.snapshot.response, 4000) == ()
 
 
-def test_a_limit_of_continuations_that_forbade_one_is_named_and_nothing_is_said_to_have_helped_against_a_full_window():
+def test_a_binding_continuation_limit_is_named_and_no_remedy_is_claimed_for_a_full_window():
     book = play(responded(cut(output=482)), max_tokens=4000, max_continuations=0)
     assert (book.end.terminal_reason, resource_of(book.snapshot)) == ("retry_limit", "max_continuations")
     assert verdict(book.snapshot) == (
@@ -115,12 +115,12 @@ def test_a_limit_of_continuations_that_forbade_one_is_named_and_nothing_is_said_
     assert "the model stopped: max_tokens, at 482 of 4,000 tokens: below the cap" in words_of(book)
 
 
-def test_the_normalized_reason_stays_what_the_word_says():
+def test_the_normalized_reason_is_not_changed_by_the_cause():
     book = play(responded(cut(output=482)), max_tokens=4000, max_continuations=0)
     assert (book.snapshot.model_stop_reason, book.snapshot.raw_stop_reason) == ("max_tokens", "length")
 
 
-def test_below_the_cap_is_gone_on_with_while_continuations_are_left_for_a_server_may_have_a_limit_of_its_own():
+def test_continues_below_the_cap_while_continuations_are_left_because_a_server_may_have_its_own_limit():
     book = play(*(responded(cut(f"part {n}. ", output=482)) for n in range(4)), max_tokens=4000)
     assert (book.end.terminal_reason, resource_of(book.snapshot)) == ("retry_limit", "max_continuations")
     told = verdict(book.snapshot)
@@ -128,12 +128,12 @@ def test_below_the_cap_is_gone_on_with_while_continuations_are_left_for_a_server
     assert "With 4 continuations it would have continued" in told
 
 
-def test_cuts_at_the_cap_are_told_as_such_though_what_was_left_of_the_total_made_the_last_call_small():
+def test_truncations_at_the_cap_are_reported_as_such_even_if_the_total_reduced_the_last_call():
     book = play(*(responded(cut(f"part {n}. ", output=n)) for n in (400, 401, 400, 14)), max_tokens=400)
     assert verdict(book.snapshot).startswith("Cut off by max_tokens 4 times, then stopped at max_continuations, 3 of 3")
 
 
-def test_where_going_on_brought_nothing_no_number_is_said_to_have_helped():
+def test_no_helpful_number_is_named_where_continuing_added_nothing():
     book = play(responded(cut(output=482)), responded(cut(" ", output=9)), max_tokens=4000, max_continuations=1)
     assert book.end.terminal_reason == "retry_limit", "blanks are no text, so reasoning may have used the cap"
     book = play(responded(cut(output=482)), responded(cut("Half", output=9)), max_tokens=4000, max_continuations=1)
@@ -145,7 +145,7 @@ def test_where_going_on_brought_nothing_no_number_is_said_to_have_helped():
     assert told.endswith(FULL)
 
 
-def test_a_watched_cut_is_the_caps_and_nobodys_continuation_limits():
+def test_a_truncated_observed_answer_is_attributed_to_the_cap_and_to_no_continuation_limit():
     book = play(truncated("Half", tokens=60), **WATCHED)
     assert (book.end.status, book.end.stop_reason) == (TurnStatus.PARTIAL, StopReason.FINISH_REASON)
     assert (book.end.terminal_reason, resource_of(book.snapshot)) == ("max_tokens", "max_tokens")
@@ -166,7 +166,7 @@ def clauses_of(book: Playbook) -> list[str]:
     return [node.name for node in found.tree.walk() if node.kind is Kind.CLAUSE]
 
 
-def test_a_watched_cut_that_nobody_counted_is_the_caps_alone():
+def test_a_truncated_observed_answer_without_usage_is_attributed_to_the_cap_alone():
     book = play(responded(cut(output=None)), **WATCHED, max_total_completion_tokens=10)
     assert resource_of(book.snapshot) == "max_tokens"
     assert clauses_of(book) == ["limits.max_tokens"]
@@ -177,7 +177,7 @@ def test_a_watched_cut_that_nobody_counted_is_the_caps_alone():
     )
 
 
-def test_a_budget_that_was_used_up_before_any_text_is_told_so_where_an_error_says_it():
+def test_an_error_that_reports_a_budget_used_up_before_any_text_is_reported_as_such():
     refused = error(stop_reason=R.MAX_TOKENS)
     book = play(refused, refused, revision=7)
     assert book.end.terminal_reason == "repetition"
@@ -192,7 +192,7 @@ def test_a_budget_that_was_used_up_before_any_text_is_told_so_where_an_error_say
 
 
 @pytest.mark.parametrize("partial", [None, "Half"])
-def test_a_watched_cut_that_an_error_tells_of_is_the_caps_too(partial):
+def test_an_observed_truncation_reported_by_an_error_is_attributed_to_the_cap(partial):
     """OpenAI's 400: "Could not finish the message because max_tokens or model output limit was reached"."""
     book = play(error(stop_reason=R.MAX_TOKENS, partial=partial), **{**WATCHED, "revision": 7})
     assert (book.end.stop_reason, book.end.terminal_reason) == (StopReason.FINISH_REASON, "max_tokens")
@@ -220,7 +220,7 @@ ENVELOPE = {**WATCHED, "revision": 7, "schema_rounds": 0, "envelope_schema": {"r
         (ended("None of it."), "envelope_invalid", None, "a call that is only watched is not asked again"),
     ],
 )
-def test_a_watched_envelope_blames_nobodys_rounds(answer, code, resource, because):
+def test_an_observed_envelope_is_attributed_to_no_round_limit(answer, code, resource, because):
     cap = 4000 if "below" in because else 60
     book = play(answer, **ENVELOPE, max_tokens=cap)
     assert (book.end.status, book.end.stop_reason) == (TurnStatus.FAILED, StopReason.FINISH_REASON)
@@ -232,36 +232,36 @@ def test_a_watched_envelope_blames_nobodys_rounds(answer, code, resource, becaus
     assert verify(book.recording).verified
 
 
-def test_a_watched_envelope_of_older_rules_is_judged_as_before():
+def test_an_observed_envelope_of_older_rules_is_judged_as_before():
     book = play(truncated('{"b', tokens=60), **{**ENVELOPE, "revision": 6})
     assert (book.end.stop_reason, resource_of(book.snapshot)) == (StopReason.RETRY_LIMIT, "schema_rounds")
     assert verify(book.recording).verified
 
 
-def test_a_watched_tool_call_that_was_cut_is_the_caps_too():
+def test_a_truncated_observed_tool_call_is_attributed_to_the_cap():
     book = play(cut_call("Let me. "), **WATCHED)
     assert (book.end.terminal_reason, resource_of(book.snapshot)) == ("max_tokens", "max_tokens")
     assert verdict(book.snapshot).startswith("A tool call was truncated by max_tokens and did not run")
     assert "repair" not in words_of(book).replace("repair_pending", "")
 
 
-def test_a_watched_tool_call_that_was_written_badly_is_nobodys_limit():
+def test_a_malformed_observed_tool_call_is_attributed_to_no_limit():
     book = play(malformed_call(), **WATCHED)
     assert (book.end.terminal_reason, resource_of(book.snapshot)) == ("broken_tool_call", None)
     assert "malformed" in verdict(book.snapshot)
 
 
-def test_who_wrote_a_policy_without_continuations_is_named_as_before():
+def test_a_policy_without_continuations_is_named_as_before():
     book = play(truncated("Half", tokens=60), max_continuations=0)
     assert (book.end.terminal_reason, resource_of(book.snapshot)) == ("retry_limit", "max_continuations")
 
 
-def test_a_what_if_of_a_watched_turn_is_judged_by_the_limits_it_is_given():
+def test_a_what_if_of_an_observed_turn_is_judged_by_the_given_limits():
     book = play(*(truncated(text, tokens=60) for text in "ab"), **{**WATCHED, "max_continuations": 1})
     assert (book.end.terminal_reason, resource_of(book.snapshot)) == ("retry_limit", "max_continuations")
 
 
-def test_a_cut_with_a_whole_tool_call_that_is_handed_out_is_told():
+def test_a_truncation_with_a_complete_handed_out_tool_call_is_reported():
     book = play(responded(cut("", output=60, tool_calls=(call(),))), client_tools=True, **WATCHED)
     assert book.end.status is TurnStatus.COMPLETED
     assert (
@@ -270,7 +270,7 @@ def test_a_cut_with_a_whole_tool_call_that_is_handed_out_is_told():
     )
 
 
-def test_a_budget_that_reasoning_ate_is_told_so():
+def test_a_budget_used_up_by_reasoning_is_reported_as_such():
     eating = [responded(cut("", output=cap, reasoning=cap)) for cap in (60, 120)]
     book = play(*eating)
     assert book.end.terminal_reason == "repetition"
@@ -286,18 +286,18 @@ def test_a_budget_that_reasoning_ate_is_told_so():
     assert "nothing new" not in words_of(book)
 
 
-def test_one_watched_answer_that_reasoning_ate_is_told_so_too():
+def test_a_single_observed_answer_used_up_by_reasoning_is_reported_as_such():
     book = play(responded(cut("", output=60, reasoning=60)), **WATCHED)
     assert verdict(book.snapshot).startswith("Reasoning used up max_tokens before any text came, with 60 of 60 tokens")
 
 
-def test_turns_from_before_rules_were_numbered_are_told_as_before():
+def test_turns_recorded_before_rules_were_numbered_are_reported_as_before():
     book = play(responded(cut(output=482)), max_tokens=4000, max_continuations=0, revision=None)
     assert (book.end.terminal_reason, resource_of(book.snapshot)) == ("retry_limit", "max_continuations")
     assert verdict(book.snapshot).startswith("Cut off by max_tokens once")
 
 
-def test_a_whole_answer_is_not_looked_at():
+def test_a_complete_answer_is_not_examined():
     assert verdict(play(ended("done")).snapshot) == "Completed in 1 call."
 
 
@@ -313,7 +313,7 @@ MAY_HELP = "Setting max_tokens may help: without it, many servers apply a low de
 @pytest.mark.parametrize(
     ("used", "place"), [(482, "at 482 tokens, with no max_tokens set"), (None, "with no max_tokens set")]
 )
-def test_a_cut_of_a_call_without_a_cap_is_not_told_as_one_of_a_number_that_nobody_set(used: int | None, place: str):
+def test_a_truncation_without_a_cap_is_not_attributed_to_an_unset_number(used: int | None, place: str):
     watched = play(responded(cut(output=used)), **{**WATCHED, **UNCAPPED})
     assert watched.end.terminal_reason == "cut_below_cap"
     assert verdict(watched.snapshot) == f"Cut off {place}. {SERVER}{MAY_HELP}"
@@ -324,33 +324,33 @@ def test_a_cut_of_a_call_without_a_cap_is_not_told_as_one_of_a_number_that_nobod
         assert "16,384" not in verdict(each.snapshot) + words_of(each)
 
 
-def test_of_several_cuts_without_a_cap_the_tokens_are_those_of_the_last():
+def test_the_tokens_of_several_truncations_without_a_cap_are_those_of_the_last():
     book = play(*(responded(cut(f"part {n}. ", output=60 + n)) for n in range(4)), **UNCAPPED)
     assert verdict(book.snapshot).startswith("Cut off 4 times, the last time at 63 tokens, with no max_tokens set, ")
     book = play(*(responded(cut(f"part {n}. ", output=None)) for n in range(4)), **UNCAPPED)
     assert verdict(book.snapshot).startswith("Cut off 4 times, with no max_tokens set, then stopped at ")
 
 
-def test_what_a_call_without_a_cap_used_is_estimated_by_its_text_where_nobody_counted():
+def test_usage_of_a_call_without_a_cap_is_estimated_from_its_text_where_none_was_counted():
     book = play(responded(cut("four score", output=None)), **UNCAPPED, max_continuations=0)
     assert (book.snapshot.spent.output_tokens, book.snapshot.spent.estimated) == (3, True)
     capped = play(responded(cut("four score", output=None)), max_tokens=400, max_continuations=0)
     assert capped.snapshot.spent.output_tokens == 400
 
 
-def test_reasoning_did_not_use_up_a_cap_that_nobody_set():
+def test_reasoning_does_not_use_up_an_unset_cap():
     book = play(responded(cut("", output=None, thought="Let me think.")), **UNCAPPED, max_continuations=0)
     assert not book.snapshot.eaten
     assert "Reasoning used up max_tokens" not in verdict(book.snapshot)
 
 
-def test_turns_of_earlier_releases_keep_the_words_that_they_were_stored_with():
+def test_turns_of_earlier_releases_keep_their_stored_wording():
     book = play(responded(cut(output=482)), **{**WATCHED, "max_tokens": 16_384, "extra": {"uncapped": True}})
     assert "cut off at 482 of 16,384 tokens, below max_tokens" in str(book.snapshot.outcome)
 
 
 @pytest.mark.parametrize("used", [482, None])
-def test_a_what_if_does_not_know_where_a_call_without_a_cap_would_have_ended_under_one(used: int | None):
+def test_a_what_if_cannot_tell_where_a_call_without_a_cap_would_have_ended_under_one(used: int | None):
     book = play(responded(cut("word " * 300, output=used)), **UNCAPPED, max_continuations=0)
     recording = book.recording
     for cap in (100, 2_000):
@@ -358,7 +358,7 @@ def test_a_what_if_does_not_know_where_a_call_without_a_cap_would_have_ended_und
         assert (found.certainty, found.why) == (Certainty.UNDECIDABLE, Why.CUT_BELOW_CAP)
 
 
-def test_an_answer_that_ended_without_a_cap_ends_under_one_that_is_large_enough():
+def test_an_answer_that_ended_without_a_cap_ends_under_a_sufficient_one():
     said = ChatResponse("word " * 300, usage=TokenUsage(20, 482), stop_reason=R.END_TURN, raw_stop_reason="stop")
     uncapped = play(responded(said), **UNCAPPED, max_continuations=0).recording
     capped = play(responded(said), max_tokens=16_384, max_continuations=0, revision=8).recording
@@ -368,7 +368,7 @@ def test_an_answer_that_ended_without_a_cap_ends_under_one_that_is_large_enough(
         assert found.certainty is other.certainty is not Certainty.UNDECIDABLE
 
 
-def test_who_sets_a_cap_has_it_sent():
+def test_a_cap_that_is_set_is_sent():
     setup = Playbook(**UNCAPPED).setup
     asked = setup.asking(max_tokens=2_000, model=None, system_prompt=None)
     sent = [

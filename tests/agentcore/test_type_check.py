@@ -20,7 +20,7 @@ def wrong(cls: Any, value: Any) -> list[str]:
     return list(misfits(cls, value))
 
 
-def test_what_the_machine_itself_makes_fits():
+def test_values_made_by_the_machine_pass_the_check():
     for recording in (cut_twice(), with_a_tool()):
         assert wrong(Policy, recording.policy) == []
         assert wrong(Snapshot, recording.final) == []
@@ -30,17 +30,17 @@ def test_what_the_machine_itself_makes_fits():
 
 @together
 @pytest.mark.parametrize("value", ["3", 3.5, True, None, [3]])
-def test_a_number_that_is_none_is_found_at_its_place(value: Any):
+def test_an_invalid_number_is_found_at_its_location(value: Any):
     assert wrong(Policy, Policy(limits=unchecked(Limits)(max_continuations=value))) == ["limits.max_continuations"]
 
 
-def test_what_may_be_missing_may_be_missing_and_nothing_else():
+def test_only_optional_values_may_be_missing():
     assert wrong(Limits, Limits(max_seconds=None)) == []
     assert wrong(Limits, Limits(max_seconds=3)) == []
     assert wrong(Limits, unchecked(Limits)(max_seconds="long")) == ["max_seconds"]
 
 
-def test_what_is_inside_lists_and_values_is_looked_at():
+def test_contents_of_lists_and_values_are_checked():
     event = answered(1.0, "text")
     assert isinstance(event, ModelResponded)
     odd = replace(event.response, usage=unchecked(TokenUsage)(input_tokens="many"))
@@ -51,7 +51,7 @@ def test_what_is_inside_lists_and_values_is_looked_at():
     assert wrong(Started, replace(first, messages=[*first.messages])) == ["messages"]  # type: ignore[arg-type]
 
 
-def test_every_field_of_an_answer_is_looked_at():
+def test_every_field_of_an_answer_is_checked():
     for field in fields(ChatResponse):
         if field.name != "echo":  # anything a dialect wants back
             value: Any = object()
@@ -79,6 +79,6 @@ class Pair:
     second: Second
 
 
-def test_a_value_is_tested_whole_while_the_tests_of_its_type_are_still_being_found():
+def test_a_value_is_checked_completely_while_the_checks_of_its_type_are_still_being_built():
     assert wrong(Pair, Pair(1, Second())) == []
     assert Second.told == ["second"]

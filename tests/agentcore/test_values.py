@@ -22,19 +22,19 @@ from agentcore.states import State
 from agentcore.values import copier, quickly_made, replace
 
 
-def test_a_copy_has_the_change_and_all_else():
+def test_a_copy_has_the_change_and_all_other_fields():
     old = Snapshot(spent=Spent(attempts=2), at=1.5)
     new = replace(old, state=State.REQUEST)
     assert new == dataclasses.replace(old, state=State.REQUEST)
     assert old.state is State.IDLE
 
 
-def test_a_copy_is_frozen_too():
+def test_a_copy_is_also_frozen():
     with pytest.raises(dataclasses.FrozenInstanceError):
         replace(Spent(), attempts=1).attempts = 2  # type: ignore[misc]
 
 
-def test_a_copier_takes_its_changes_in_their_order():
+def test_a_copier_accepts_its_changes_in_order():
     copy, old = copier(Spent, "seconds", "attempts"), Spent(attempts=2, output_chars=5)
     assert copy(old, 1.5, 3) == dataclasses.replace(old, seconds=1.5, attempts=3)
     assert old == Spent(attempts=2, output_chars=5)
@@ -56,7 +56,7 @@ class Point:
             raise ValueError("A point is to the right.")
 
 
-def test_what_is_made_quickly_is_made_as_dataclasses_does():
+def test_fast_construction_equals_that_of_dataclasses():
     assert (Point(1).x, Point(1).names, Point(1).y) == (1, [], 0)
     assert Point(1, ["a"], y=2) == Point(y=2, names=["a"], x=1)
     assert Point(1).names is not Point(1).names
@@ -78,7 +78,7 @@ class Trip:
     km: int = dataclasses.field(default=0, kw_only=True)
 
 
-def test_what_is_made_quickly_may_have_fields_by_name_only_and_fields_that_nobody_gives():
+def test_fast_construction_supports_keyword_only_and_default_fields():
     trip = Trip(Point(1))
     assert (trip.by, trip.km, trip.seen) == ([], 0, [])
     assert trip.seen is not Trip(Point(1)).seen
@@ -96,30 +96,30 @@ def test_what_is_made_quickly_may_have_fields_by_name_only_and_fields_that_nobod
     assert (Named(Point(1), km=3).km, Named(Point(1)).seen) == (3, [])
 
 
-def test_what_is_made_quickly_is_frozen():
+def test_a_fast_value_is_frozen():
     with pytest.raises(dataclasses.FrozenInstanceError):
         Point(1).x = 2  # type: ignore[misc]
 
 
-def test_a_subclass_of_what_is_made_quickly_is_made_too():
+def test_a_subclass_of_a_fast_value_is_also_fast():
     class Named(Point):
         name = "a"
 
     assert (Named(1, y=3).y, Named(1).name, type(Named(1))) == (3, "a", Named)
 
 
-def test_a_field_that_is_not_there_is_refused():
+def test_an_unknown_field_is_refused():
     with pytest.raises(TypeError, match="Spent has no field 'tries'"):
         replace(Spent(), tries=1)  # type: ignore[call-arg]
 
 
-def test_every_kind_of_value_is_copied_as_dataclasses_does():
+def test_every_kind_of_value_is_copied_like_a_dataclass():
     for value in (Call(AttemptKind.INITIAL, State.REQUEST, 60), Wait(1.0), Hold(), ChatResponse("a"), Policy()):
         assert replace(value) == value
         assert type(replace(value)) is type(value)
 
 
-def test_a_word_becomes_its_enumeration_and_a_list_a_tuple():
+def test_a_string_becomes_its_enumeration_member_and_a_list_a_tuple():
     """Programs outside have plain words and lists, as JSON gives them."""
     call = ToolCall("c1", "add", {"a": 1}, issue="truncated")  # type: ignore[arg-type]
     assert call.issue is CallIssue.TRUNCATED
@@ -131,7 +131,7 @@ def test_a_word_becomes_its_enumeration_and_a_list_a_tuple():
     assert (error.type, error.stop_reason) == (ErrorType.TIMEOUT, NormalizedStopReason.CANCELLED)
 
 
-def test_a_policy_of_plain_words_judges_as_one_of_members():
+def test_a_policy_of_strings_judges_like_one_of_enumeration_members():
     policy = Policy(
         error_policy=ErrorPolicy(on_tool_error="retry", max_retries=2),  # type: ignore[arg-type]
         tool_calls_on_truncation="repair",  # type: ignore[arg-type]
@@ -142,19 +142,19 @@ def test_a_policy_of_plain_words_judges_as_one_of_members():
     assert policy.finish_reasons == (NormalizedStopReason.PAUSED,)
 
 
-def test_a_word_that_is_none_is_refused_where_it_is_written():
+def test_a_string_that_is_no_member_is_refused_where_it_is_given():
     with pytest.raises(ValueError, match="robot"):
         Message("robot")  # type: ignore[arg-type]
 
 
-def test_every_dialect_sends_a_message_of_plain_words_as_one_of_members():
+def test_every_dialect_sends_a_message_of_strings_like_one_of_members():
     plain = ChatRequest("m", [Message("user", "Hi"), Message("assistant", "Ho")], 9)  # type: ignore[arg-type]
     members = ChatRequest("m", (Message(Role.USER, "Hi"), Message(Role.ASSISTANT, "Ho")), 9)
     for provider in PROVIDERS.values():
         assert provider.encode_request(plain) == provider.encode_request(members)
 
 
-def test_a_turn_of_plain_words_runs_and_verifies():
+def test_a_turn_of_plain_strings_runs_and_verifies():
     setup = Setup("t", "openai", "m", 9, tools=[ToolSpec("add", "adds", {})])  # type: ignore[arg-type]
     asked = Started(0.0, setup, [Message("user", "Hi")])  # type: ignore[arg-type]
     wants = ChatResponse(tool_calls=[ToolCall("c1", "add")], stop_reason="tool_call")  # type: ignore[arg-type]
@@ -169,7 +169,7 @@ def test_a_turn_of_plain_words_runs_and_verifies():
     assert verify(Recording(policy, Snapshot(), records)).verified  # type: ignore[arg-type]
 
 
-def test_what_is_settled_stays_so():
+def test_converted_values_stay_unchanged():
     """A copy is not settled again; so settling must have nothing left to do."""
     for value in (
         Message(Role.USER, "Hi"),

@@ -25,7 +25,7 @@ def ended(terminal_reason: str, *, spent: Spent | None = None, **more: object) -
     return Snapshot(**{"setup": SETUP, "spent": spent or Spent(attempts=1), "end": end, **more})
 
 
-def test_a_turn_that_runs_has_none():
+def test_a_running_turn_has_no_verdict():
     assert verdict(Snapshot(setup=SETUP)) == ""
 
 
@@ -99,11 +99,11 @@ def test_a_turn_that_runs_has_none():
         ),
     ],
 )
-def test_each_end_has_its_sentence(snapshot: Snapshot, sentence: str):
+def test_each_ending_has_its_sentence(snapshot: Snapshot, sentence: str):
     assert verdict(snapshot) == sentence
 
 
-def test_no_cap_is_named_where_none_would_have_done():
+def test_no_cap_is_named_where_none_would_have_sufficed():
     spent = Spent(attempts=3, continuations=2, output_tokens=150)
     last = ChatResponse("said", usage=TokenUsage(9, 30))
     exact = {"setup": replace(SETUP, extra={"prefill": True}), "model_stop_reason": "end_turn", "spent": spent}
@@ -116,7 +116,7 @@ def test_no_cap_is_named_where_none_would_have_done():
     assert verdict(paused).startswith("Paused by the provider 3 times")
 
 
-def test_an_envelope_that_a_limit_forbade_says_which_and_why():
+def test_an_envelope_forbidden_by_a_limit_says_which_and_why():
     told = Playbook(envelope_schema={"required": ["a"]}, max_total_tokens=1) >> started() >> said("{}")
     assert verdict(told.snapshot) == (
         "Stopped at max_total_tokens: No valid envelope: required property 'a' is missing (schema /required) "
@@ -135,5 +135,5 @@ def test_where_both_limits_bind_both_are_named():
     "terminal_reason",
     ["empty_output", "repetition", "tool_repair_failed", "forbidden", "context_window_exceeded", "unknown_fatal", "x"],
 )
-def test_no_end_is_without_a_sentence(terminal_reason: str):
+def test_no_ending_is_without_a_sentence(terminal_reason: str):
     assert verdict(ended(terminal_reason, end={"notice": "3 of 3 steps."})).endswith(".")

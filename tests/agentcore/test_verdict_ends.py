@@ -345,13 +345,13 @@ ENDS = [
 
 @together
 @pytest.mark.parametrize(("book", "filed", "sentence"), ENDS, ids=[sentence[:60] for _, _, sentence in ENDS])
-def test_each_end_is_told_as_it_is_filed(book: Playbook, filed: str, sentence: str):
+def test_each_ending_is_reported_as_filed(book: Playbook, filed: str, sentence: str):
     end = book.end
     assert f"{end.status} {end.stop_reason} {end.terminal_reason}" == filed
     assert verdict(book.snapshot) == sentence
 
 
-def test_a_sentence_that_is_told_in_other_words_is_a_new_version():
+def test_a_changed_sentence_requires_a_new_version():
     said = "\n".join(sentence for _book, _filed, sentence in ENDS)
     changed = "Where a sentence changed, raise VERSION; then store this digest."
     assert (VERSION, sha256(said.encode()).hexdigest()[:10]) == ("14", "8f3fa8e7a6"), changed
@@ -369,14 +369,14 @@ REASONED = "Two answers in a row in which reasoning used up max_tokens"
         ({"max_total_completion_tokens": 30}, REASONED),  # the last call was given the 10 tokens that were left
     ],
 )
-def test_nothing_is_promised_where_two_answers_running_added_nothing(limits: dict[str, int], idle: str):
+def test_no_number_is_promised_where_two_consecutive_answers_added_nothing(limits: dict[str, int], idle: str):
     told = verdict(play(truncated("abc"), truncated(""), truncated(""), **limits).snapshot)
     assert told.endswith(f"{idle} also forbade continuing.")
     assert "it would have" not in told
 
 
 @pytest.mark.parametrize("limits", [{"max_continuations": 1}, {"max_total_tokens": 200}])
-def test_two_answers_that_reasoning_ate_are_called_so(limits: dict[str, int]):
+def test_two_answers_used_up_by_reasoning_are_reported_as_such(limits: dict[str, int]):
     eaten = [truncated("", tokens=tokens, reasoning_content="Let me think.") for tokens in (60, 120)]
     told = verdict(play(*eaten, **limits).snapshot)
     assert told.endswith(f"{REASONED} also forbade continuing.")
@@ -405,12 +405,12 @@ def test_two_answers_that_reasoning_ate_are_called_so(limits: dict[str, int]):
         ),
     ],
 )
-def test_every_limit_that_bound_is_named(book: Playbook, wanted: str):
+def test_every_binding_limit_is_named(book: Playbook, wanted: str):
     assert verdict(book.snapshot).endswith(f"With {wanted} {ON}")
 
 
 @pytest.mark.parametrize("tokens", [(60,), (60, 60), (60, 60, 60)])
-def test_the_number_that_is_offered_takes_one_call_by_the_recording_itself(tokens: tuple[int, ...]):
+def test_the_suggested_number_needs_one_call_according_to_the_recording(tokens: tuple[int, ...]):
     book = play(*cut(*tokens), ended(worded("end", 9), tokens=9), extra=PREFILL)
     offered = sum(tokens) + 9 + 5  # for the end, as some servers count and do not report it
     assert f"max_tokens ≥ {offered}, one call would have been enough" in verdict(book.snapshot)
@@ -418,7 +418,7 @@ def test_the_number_that_is_offered_takes_one_call_by_the_recording_itself(token
     assert verdict(imagined.final) == "Completed in 1 call."
 
 
-def test_a_limit_that_was_lowered_below_what_was_used_offers_one_more_than_was_used():
+def test_a_limit_lowered_below_the_used_amount_suggests_one_more_than_was_used():
     """After two continuations it was lowered to none: one was offered, under which the turn stopped just the same."""
     book = play(*cut(60, 60), operator(limits={"max_continuations": 0}), *cut(60), max_continuations=9)
     said = verdict(book.snapshot)
@@ -426,7 +426,7 @@ def test_a_limit_that_was_lowered_below_what_was_used_offers_one_more_than_was_u
     assert said.endswith(f"With 3 continuations {ON}")
 
 
-def test_the_continuations_that_are_offered_go_on_by_the_recording_itself():
+def test_the_suggested_continuations_continue_according_to_the_recording():
     book = play(*cut(60, 60, 60), max_continuations=2, max_total_completion_tokens=400)
     assert "With 3 continuations it would have continued" in verdict(book.snapshot)
     more = replace(book.policy, limits=replace(book.policy.limits, max_continuations=3))
@@ -463,13 +463,13 @@ def test_the_continuations_that_are_offered_go_on_by_the_recording_itself():
     ],
     ids=lambda given: given if isinstance(given, str) else "",
 )
-def test_no_number_is_said_where_it_is_not_certain(book: Playbook, why: str):
+def test_no_number_is_named_where_it_is_not_certain(book: Playbook, why: str):
     told = verdict(book.snapshot)
     assert told.startswith("Completed after "), why
     assert "max_tokens" not in told, why
 
 
-def test_a_cut_that_the_provider_itself_goes_on_from_is_exact_where_it_is_the_only_one():
+def test_a_truncation_that_the_provider_resumes_itself_is_exact_where_it_is_the_only_one():
     cuts = [truncated(worded(text, 60), tokens=60, resume_token=text) for text in ("abc", "d")]
     once, twice = play(cuts[0], ended("the end")), play(*cuts, ended("the end"))
     assert verdict(once.snapshot).endswith("With max_tokens ≥ 70, one call would have been enough.")
@@ -480,14 +480,14 @@ def test_a_cut_that_the_provider_itself_goes_on_from_is_exact_where_it_is_the_on
     ("seq", "told"),
     [(2, "after 1 continuation."), (3, "after 1 continuation of its own; it inherited 1.")],
 )
-def test_a_fork_tells_its_own_continuations_and_those_it_inherited(seq: int, told: str):
+def test_a_fork_reports_its_own_and_its_inherited_continuations(seq: int, told: str):
     parent = play(*cut(60, 60), ended("c"))
     snapshot = fork(parent.recording, seq, parent.recording.policy, "fork")
     snapshot = advance(snapshot, ended("c"), parent.recording.policy).snapshot
     assert verdict(snapshot) == f"Completed {told}"
 
 
-def test_a_fork_that_began_with_tools_has_no_continuation_of_its_own():
+def test_a_fork_that_started_with_tools_has_no_continuation_of_its_own():
     parent = play(*cut(60), called(call()), tools_returned(), ended("b"))
     snapshot = fork(parent.recording, 4, parent.recording.policy, "fork")
     snapshot = advance(snapshot, ended("b"), parent.recording.policy).snapshot

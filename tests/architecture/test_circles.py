@@ -8,14 +8,14 @@ import pytest
 from tests.architecture.circles import ROOTS, circles, circles_of, import_graph
 
 
-def test_no_imports_of_modules_go_in_a_circle():
+def test_modules_have_no_import_cycles():
     graph = grimp.build_graph(*ROOTS, cache_dir=None, exclude_type_checking_imports=True)
     imports = {module: graph.find_modules_directly_imported_by(module) for module in graph.modules}
     assert len(imports) > 1000
     TopologicalSorter(imports).prepare()  # raises CycleError, which names the modules
 
 
-def test_what_is_in_one_package_forms_no_circle():
+def test_packages_have_no_import_cycles():
     assert circles(import_graph()) == {}
 
 
@@ -27,5 +27,5 @@ def test_what_is_in_one_package_forms_no_circle():
         ({"a": {"a", "b"}, "b": set()}, []),
     ],
 )
-def test_circles_are_found_whole(imports, found):
+def test_cycles_are_found_completely(imports, found):
     assert circles_of(imports) == found

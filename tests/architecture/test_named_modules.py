@@ -27,12 +27,12 @@ def holds(package: Path, name: str) -> bool:
     return is_module or re.search(rf"\b{name}\b", (package / "__init__.py").read_text(encoding="utf-8")) is not None
 
 
-def test_every_module_that_a_text_names_is_there() -> None:
+def test_every_module_named_in_a_text_exists() -> None:
     texts = sorted(DASHBOARD.rglob("*.py"))
     wrong = {str(path.relative_to(ROOT)): gone(path.read_text(encoding="utf-8"), path.parent) for path in texts}
     assert {path: names for path, names in wrong.items() if names} == {}
 
 
-def test_a_module_that_is_gone_is_found_and_one_that_is_there_is_not() -> None:
+def test_a_missing_module_is_reported_and_an_existing_one_is_not() -> None:
     assert gone("see `live.driver`, `gateway.wire.faults` and `os.path`", DASHBOARD) == []
     assert gone("see `live.owning` and `wire.doors`", DASHBOARD / "gateway") == ["live.owning", "wire.doors"]

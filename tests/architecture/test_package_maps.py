@@ -18,7 +18,7 @@ def listed(package: Path) -> list[str]:
     return [name for row in rows if row for name in row[1].split(", ")]
 
 
-def test_every_module_that_a_package_lists_is_there():
+def test_every_module_listed_by_a_package_exists():
     missing = {
         str(package.relative_to(ROOT)): gone
         for package in PACKAGES
@@ -32,5 +32,5 @@ def is_there(folder: Path, name: str) -> bool:
 
 
 @pytest.mark.parametrize(("package", "name"), [("agentcore/machine", "states"), ("dashboard/live", "driver")])
-def test_the_lists_are_read(package, name):
+def test_the_package_lists_are_read(package, name):
     assert name in listed(ROOT / package / "__init__.py")

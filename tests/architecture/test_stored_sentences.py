@@ -67,7 +67,7 @@ def modules() -> Iterator[Path]:
         yield from (path for path in sorted((ROOT / package).rglob("*.py")) if "migrations" not in path.parts)
 
 
-def test_no_module_reads_a_sentence_of_ours():
+def test_no_module_parses_our_own_sentences():
     found = [
         f"{path.relative_to(ROOT)}:{getattr(node, 'lineno', 0)}: {ast.unparse(node)}"
         for path in modules()
@@ -77,7 +77,7 @@ def test_no_module_reads_a_sentence_of_ours():
     assert found == []
 
 
-def test_the_module_for_old_records_is_one_and_is_used_by_what_reads_them():
+def test_one_module_reads_old_records_and_its_readers_use_it():
     importing = {
         str(path.relative_to(ROOT))
         for path in modules()
@@ -89,7 +89,7 @@ def test_the_module_for_old_records_is_one_and_is_used_by_what_reads_them():
     }
 
 
-def test_such_readings_are_found():
+def test_parsing_of_our_sentences_is_detected():
     for code in (
         'said["reason"].startswith("a")',
         "words in turn.notice",

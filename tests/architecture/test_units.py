@@ -26,7 +26,7 @@ def written_by_hand(tree: ast.AST) -> Iterator[ast.JoinedStr]:
                 yield node
 
 
-def test_no_module_writes_a_unit_behind_a_number():
+def test_no_module_writes_a_unit_after_a_number():
     found = []
     for path in (*(ROOT / "agentcore").rglob("*.py"), *(ROOT / "dashboard").rglob("*.py")):
         name = path.relative_to(ROOT).as_posix()
@@ -37,7 +37,7 @@ def test_no_module_writes_a_unit_behind_a_number():
     assert found == []
 
 
-def test_no_template_does():
+def test_no_template_writes_a_unit_after_a_number():
     found = [
         f"{path.relative_to(ROOT)}: {match.group()}"
         for path in (ROOT / "templates").rglob("*.html")
@@ -46,12 +46,12 @@ def test_no_template_does():
     assert found == []
 
 
-def test_no_script_does():
+def test_no_script_writes_a_unit_after_a_number():
     scripts = (path for path in (ROOT / "static/js").rglob("*.js") if "vendor" not in path.parts)
     assert [path.name for path in scripts if _IN_SCRIPTS.search(path.read_text(encoding="utf-8"))] == []
 
 
-def test_a_unit_that_is_written_by_hand_is_found():
+def test_a_hand_written_unit_is_detected():
     for code in ('f"{x:.1f} s"', 'f"{100 * x:.0f} % of them"', 'f"took {x} ms."', 'f"{x}\\u202fmin"'):
         assert list(written_by_hand(ast.parse(code))), code
     for code in ('f"{x} steps"', 'f"{noun}s"', 'f"{day} %H:%M"', 'f"{column} >= %({low})s"'):

@@ -219,7 +219,7 @@ def test_the_raw_request_and_response_are_accessible(page: Page, cut_turn: str):
 
 
 @pytest.mark.nightly
-def test_the_refusal_of_a_file_is_accessible(new_page: NewPage):
+def test_a_refused_file_is_accessible(new_page: NewPage):
     page = new_page(missing=True)
     page.goto("/import")
     page.get_by_label("Turn file, log").set_input_files({"name": "a.json", "mimeType": "text/plain", "buffer": b"{}"})

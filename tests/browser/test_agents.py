@@ -74,7 +74,7 @@ def activate_it(page: Page) -> None:
     expect(limit.get_by_role("link", name=f"{NAME} v1")).to_be_visible()
 
 
-def test_a_connection_an_agent_and_a_limit_are_made_on_the_pages_and_the_limit_is_tried_before_it_is_active(
+def test_a_connection_an_agent_and_a_limit_are_created_on_the_pages_and_the_limit_is_tested_before_activation(
     new_page: NewPage,
 ):
     page = new_page(missing=True)  # a form that is wrong is answered with 422

@@ -18,7 +18,7 @@ def continued(chrome, signed_in, link) -> str:
     return address
 
 
-def test_a_sweep_of_a_turn_in_one_call_promises_no_value_below_which_nothing_was_tried(page: Page):
+def test_a_sweep_of_a_single_call_turn_suggests_no_value_below_the_tried_ones(page: Page):
     turn = played(page, "sim-essay", "All of it at once.", max_tokens=400)
     page.goto(f"{turn}/replay/sweep?limit=max_tokens&begin=20&end=400&step=20")
     found = page.locator("#sweep .named")
@@ -34,7 +34,7 @@ def test_a_verdict_names_no_number_where_it_is_not_certain(page: Page, continued
     assert told["verdict"] == "Completed after 2 continuations."
 
 
-def test_both_endings_of_an_undecidable_what_if_stand_side_by_side(page: Page, continued: str):
+def test_both_endings_of_an_undecidable_what_if_are_shown_side_by_side(page: Page, continued: str):
     page.goto(f"{continued}/replay?max_tokens=100")
     endings = page.locator("#what-if .endings > div")
     expect(endings).to_have_count(2)
@@ -45,7 +45,7 @@ def test_both_endings_of_an_undecidable_what_if_stand_side_by_side(page: Page, c
         expect(page.locator(f".certainties dt [data-certainty={certainty}]")).to_be_visible()
 
 
-def test_a_backtest_counts_four_certainties(page: Page, continued: str, cut_turn: str):
+def test_a_backtest_counts_four_levels_of_certainty(page: Page, continued: str, cut_turn: str):
     page.goto("/backtests/new")
     page.get_by_label("Max tokens per call").first.fill("100")
     page.get_by_role("button", name="Start").click()
@@ -55,7 +55,7 @@ def test_a_backtest_counts_four_certainties(page: Page, continued: str, cut_turn
 
 
 @pytest.mark.parametrize(("viewport", "scheme"), LOOKS)
-def test_pages_that_tell_certainties_do_not_scroll_sideways(new_page: NewPage, continued: str, viewport, scheme):
+def test_pages_with_certainties_do_not_scroll_sideways(new_page: NewPage, continued: str, viewport, scheme):
     page = new_page(viewport=viewport, color_scheme=scheme)
     addresses = {
         "endings": f"{continued}/replay?max_tokens=100",

@@ -31,7 +31,7 @@ def run_again(page: Page, turn: str, overrides: dict[str, object], **more: objec
 
 
 @pytest.mark.nightly  # `replay/test_examined.py` runs forks again under other limits
-def test_a_fork_that_one_call_would_have_ended_has_the_text_that_it_began_with(page: Page):
+def test_a_fork_that_one_call_would_have_completed_includes_its_starting_text(page: Page):
     turn = played(page, "sim-essay", "Begin here.", max_tokens=150)
     fork = api(page, f"turns/{turn.rsplit('/', 1)[-1]}/replay", {"mode": "rerun", "from_record": 2, "overrides": {}})
     page.goto(f"/turns/{fork['id']}")
@@ -52,7 +52,7 @@ def test_a_fork_that_one_call_would_have_ended_has_the_text_that_it_began_with(p
 
 
 @pytest.mark.nightly  # `replay/test_examined.py` runs it again, `replay/test_certainty.py` judges it
-def test_a_failure_is_not_forgotten_where_the_policy_stops_on_any_error(page: Page):
+def test_a_failure_is_not_ignored_where_the_policy_stops_on_any_error(page: Page):
     errors = {"preset": "retry_all"}
     name = agent(page, "sim-flaky", max_tokens=400, policy=patient(page, errors))
     turn = played(page, name, "Will it last?")
@@ -67,7 +67,7 @@ def patient(page: Page, error_policy: dict[str, str]) -> str:
     return str(made["name"])
 
 
-def test_of_equal_elements_none_is_lost_and_a_doubtful_seam_is_shown_in_both_readings(page: Page):
+def test_no_equal_element_is_lost_and_an_ambiguous_seam_is_shown_in_both_readings(page: Page):
     turn = played(page, agent(page, "sim-array", max_tokens=20, limits=MANY), "List them.")
     page.goto(turn)
     assert json.loads(words(page, "#answer")) == json.loads(texts.ARRAY)
@@ -78,7 +78,7 @@ def test_of_equal_elements_none_is_lost_and_a_doubtful_seam_is_shown_in_both_rea
 
 
 @pytest.mark.nightly  # `live/test_continuing.py` runs turns again at and around that number
-def test_once_a_test_of_the_connection_finds_exact_continuation_the_verdict_names_a_number_that_comes_true(page: Page):
+def test_once_a_connection_test_finds_exact_continuation_the_verdict_names_a_number_that_holds(page: Page):
     address = next(
         made["base_url"] for made in page.request.get("/api/v1/connections").json() if made["name"] == "simulator"
     )
@@ -102,7 +102,7 @@ def test_once_a_test_of_the_connection_finds_exact_continuation_the_verdict_name
 
 
 @pytest.mark.nightly  # `replay/test_examined_over_the_api.py` asks of the same model
-def test_without_reported_usage_no_number_is_told_as_a_fact(page: Page):
+def test_without_reported_usage_no_number_is_shown_as_exact(page: Page):
     turn = played(page, agent(page, "sim-no-usage", max_tokens=150), "How many?")
     told = page.request.get(f"/api/v1/turns/{turn.rsplit('/', 1)[-1]}").json()
     assert told["verdict"] == "Completed after 2 continuations."
@@ -112,7 +112,7 @@ def test_without_reported_usage_no_number_is_told_as_a_fact(page: Page):
 
 
 @pytest.mark.nightly  # `replay/test_examined_over_the_api.py` asks of the same model
-def test_a_cap_within_the_recorded_reasoning_is_not_said_to_complete(page: Page):
+def test_a_cap_within_the_recorded_reasoning_is_not_claimed_to_complete(page: Page):
     """300 tokens of reasoning and 80 of text at 600: at 100 it really ends in two calls that say nothing."""
     name = agent(page, "sim-reasons", max_tokens=600)
     turn = played(page, name, "Think first.")

@@ -53,7 +53,7 @@ def run_again(page: Page, turn: str, **overrides: object) -> dict[str, Any]:
     return turn_of(page, again["id"])
 
 
-def test_of_the_same_call_made_twice_a_what_if_tells_the_error_first_and_the_result_second(page: Page):
+def test_a_what_if_of_a_call_made_twice_shows_the_error_first_and_the_result_second(page: Page):
     """Once it told the model "42" twice."""
     model = scripted(page, SUM, SUM, {"text": "It is 42."})
     more = {"approvals": {"tools": ["calculator"], "seconds": 900}, "policy": patient(page, {"preset": "retry_all"})}
@@ -71,7 +71,7 @@ def test_of_the_same_call_made_twice_a_what_if_tells_the_error_first_and_the_res
     expect(page.locator("#what-if .steps [data-certainty]:not([data-certainty=recorded])")).to_have_count(0)
 
 
-def test_a_criterions_message_in_other_words_is_not_answered_from_the_recording(page: Page):
+def test_a_criterions_message_with_other_words_is_not_answered_from_the_recording(page: Page):
     """Once a backtest with a changed message was called recorded."""
     said = "Say more."
     model = scripted(page, {"text": "Short."}, {"text": "Short no more, for more was asked for."})
@@ -94,7 +94,7 @@ def wanting(page: Page, message: str) -> str:
     return str(made["name"])
 
 
-def test_a_broken_call_under_a_smaller_cap_is_not_read_as_text_that_was_cut(page: Page):
+def test_a_broken_call_under_a_smaller_cap_is_not_read_as_truncated_text(page: Page):
     model = scripted(page, MALFORMED, {"text": "I was told to do without."})
     turn = played(page, agent(page, model, max_tokens=400, tools=["calculator"]), "Count this.")
     page.goto(f"{turn}/replay?max_tokens=3")
@@ -112,7 +112,7 @@ FIRST = {
 
 
 @pytest.mark.parametrize(("before", "named"), FIRST.values(), ids=FIRST)
-def test_the_number_of_a_verdict_is_named_only_where_every_call_went_well(
+def test_a_verdict_names_its_number_only_where_every_call_succeeded(
     page: Page, before: tuple[dict[str, Any], ...], named: bool
 ):
     model = scripted(page, *before, WHAT_WAS)
@@ -126,7 +126,7 @@ def test_the_number_of_a_verdict_is_named_only_where_every_call_went_well(
 
 
 @pytest.mark.nightly  # `replay/test_examined_over_the_api.py` asks of the same model
-def test_what_was_said_after_a_hint_is_not_told_as_what_one_call_would_have_said(page: Page):
+def test_text_after_a_hint_is_not_presented_as_the_text_of_one_call(page: Page):
     turn = played(page, agent(page, "sim-hint-differs", max_tokens=150), "In one go?")
     assert BY_PREFILL not in turn_of(page, turn)["verdict"]
     page.goto(f"{turn}/replay?max_tokens=400")
@@ -138,13 +138,13 @@ def test_what_was_said_after_a_hint_is_not_told_as_what_one_call_would_have_said
 
 
 @pytest.mark.nightly  # `live/test_connection_pool.py` makes 300 such calls
-def test_a_server_that_closes_what_it_promised_to_keep_costs_no_attempt(page: Page):
+def test_a_keep_alive_connection_closed_by_the_server_costs_no_attempt(page: Page):
     told = turn_of(page, played(page, agent(page, "sim-closing", max_tokens=150), "Keep alive."))
     assert (told["status"], told["attempts"], told["continuations"]) == ("completed", 3, 2)
     assert told["output_text"] == texts.ESSAY
 
 
-def test_an_object_that_a_grammar_begins_anew_is_never_joined_to_the_cut_one(page: Page):
+def test_an_object_restarted_by_a_grammar_is_never_joined_to_the_truncated_one(page: Page):
     turn = played(page, agent(page, "sim-json-anew", max_tokens=60, envelope_schema={"type": "object"}), "Report.")
     assert turn_of(page, turn)["envelope"] == json.loads(texts.REPORT)
     page.goto(turn)
@@ -153,7 +153,7 @@ def test_an_object_that_a_grammar_begins_anew_is_never_joined_to_the_cut_one(pag
 
 @pytest.mark.nightly  # `replay/test_examined_over_the_api.py` asks turns of four dialects
 @pytest.mark.parametrize("provider", ["anthropic", "gemini"])
-def test_claims_are_as_careful_in_other_dialects(page: Page, provider: str):
+def test_claims_are_equally_cautious_in_other_dialects(page: Page, provider: str):
     """What was recorded is recorded, and what was said after a hint is an estimate; both come true."""
     at = connected(page, provider, address(page).removesuffix("/v1"))
     turn = played(page, agent(page, "sim-essay", connection=at, max_tokens=150), "In one go?")
@@ -166,7 +166,7 @@ def test_claims_are_as_careful_in_other_dialects(page: Page, provider: str):
 
 
 @pytest.mark.nightly  # `test_examined.py` asks the same of the what-if behind the page
-def test_no_limit_is_named_at_which_the_repeats_of_an_essay_would_exceed_the_calls(page: Page):
+def test_no_limit_is_named_at_which_repeats_of_an_essay_would_exceed_the_calls(page: Page):
     """Recorded at 400 tokens; a sweep once said that 88 completes, where at 88 to 92 it really ends partial."""
     turn = played(page, "sim-essay", "All of it at once.", max_tokens=400)
     page.goto(f"{turn}/replay/sweep?limit=max_tokens&begin=86&end=94&step=2")

@@ -75,7 +75,7 @@ def exported(endpoint: str, headers: str) -> int:
 
 
 @pytest.mark.parametrize("size", [DESK, {"width": 1920, "height": 1080}], ids=["1280", "1920"])
-def test_a_timeline_without_turns_shows_what_to_do_first_and_does_not_move(beginner: Page, size: ViewportSize):
+def test_an_empty_timeline_shows_first_steps_without_layout_shift(beginner: Page, size: ViewportSize):
     page = beginner.context.new_page()
     page.set_viewport_size(size)
     assert painted(page, "/").moved == ()
@@ -139,7 +139,7 @@ def test_the_first_five_minutes_take_twelve_clicks(begun: float, beginner: Page)
 
 
 @pytest.mark.nightly
-def test_the_variables_for_an_exporter_work_as_they_are(beginner: Page):
+def test_the_exporter_variables_work_as_shown(beginner: Page):
     page = beginner
     page.goto("/tour")
     page.get_by_role("button", name="Create a key for these snippets").click()

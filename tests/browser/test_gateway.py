@@ -8,7 +8,7 @@ from playwright.sync_api import Page, expect
 from tests.browser.conftest import NewPage
 
 
-def test_a_key_is_made_shown_once_and_revoked(new_page: NewPage):
+def test_a_key_is_created_shown_once_and_revoked(new_page: NewPage):
     page = new_page(missing=True)  # what is refused is a complaint of the browser's
     name = f"key {uuid4().hex[:6]}"
     page.goto("/gateway/keys")
@@ -42,7 +42,7 @@ def test_a_key_is_made_shown_once_and_revoked(new_page: NewPage):
     expect(page.locator(".key", has_text=name)).to_have_count(0)
 
 
-def test_a_name_for_a_model_is_given_and_taken_away(page: Page):
+def test_a_model_alias_is_added_and_removed(page: Page):
     name = f"vendor/{uuid4().hex[:6]}"
     page.goto("/gateway/keys")
     form = page.get_by_role("form", name="New alias")
@@ -56,7 +56,7 @@ def test_a_name_for_a_model_is_given_and_taken_away(page: Page):
     expect(row).to_have_count(0)
 
 
-def test_the_calls_page_leads_to_the_keys(page: Page):
+def test_the_calls_page_links_to_the_keys(page: Page):
     page.goto("/gateway/")
     page.get_by_role("link", name="last day").click()
     expect(page.get_by_role("link", name="last day")).to_have_attribute("aria-current", "true")

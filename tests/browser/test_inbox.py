@@ -66,7 +66,7 @@ def test_an_approval_is_given_from_any_page_in_two_clicks(page: Page):
     assert clicks.count == 2
 
 
-def test_who_decides_by_keyboard_goes_on_in_the_list(new_page: NewPage):
+def test_after_a_decision_by_keyboard_the_focus_moves_to_the_next_entry(new_page: NewPage):
     page = new_page(viewport=PHONE)
     asking(page, "Approve this by keyboard.")
     page.goto("/inbox")
@@ -76,7 +76,7 @@ def test_who_decides_by_keyboard_goes_on_in_the_list(new_page: NewPage):
     expect(page.locator("#inbox")).to_be_focused()
 
 
-def test_two_windows_show_the_same_and_each_decides_in_one_click_the_second_too_late(page: Page, new_page: NewPage):
+def test_two_windows_show_the_same_inbox_and_the_second_decision_is_reported_as_too_late(page: Page, new_page: NewPage):
     other, clicks = new_page(), Clicks()
     page.goto("/inbox")
     other.goto("/inbox")
@@ -94,7 +94,7 @@ def test_two_windows_show_the_same_and_each_decides_in_one_click_the_second_too_
 
 
 @pytest.mark.nightly
-def test_a_time_out_stays_in_the_inbox_until_somebody_has_seen_it(page: Page):
+def test_a_time_out_stays_in_the_inbox_until_it_is_acknowledged(page: Page):
     page.goto("/inbox")
     asking(page, "Nobody sees this in time.", seconds=1)
     late = page.locator("#inbox .entry", has_text="Nobody sees this in time.")
@@ -106,7 +106,7 @@ def test_a_time_out_stays_in_the_inbox_until_somebody_has_seen_it(page: Page):
 
 
 @pytest.mark.nightly
-def test_a_hidden_page_tells_of_each_entry_once_if_the_browser_may(page: Page):
+def test_a_hidden_page_notifies_once_per_entry_if_the_browser_allows_it(page: Page):
     page.add_init_script(f"({TOLD})()")
     page.goto("/inbox")
     page.get_by_role("button", name="Notify me in this browser").click()
@@ -119,7 +119,7 @@ def test_a_hidden_page_tells_of_each_entry_once_if_the_browser_may(page: Page):
     expect(page.locator("#inbox .entry", has_text="Tell me of this.")).to_have_count(0)
 
 
-def test_the_browser_is_asked_for_notifications_by_a_click_alone_and_not_again_once_they_are_blocked(page: Page):
+def test_notification_permission_is_requested_only_by_a_click_and_not_once_blocked(page: Page):
     button = page.locator("#inbox-notify")
     page.add_init_script(f"({ANSWERING})('default')")
     page.goto("/inbox")

@@ -121,7 +121,7 @@ def take_it_elsewhere(page: Page, turn: str, elsewhere: Page, folder: Path, veri
 
 
 @pytest.mark.nightly
-def test_what_was_cut_off_yesterday_is_understood_mended_and_told(
+def test_a_truncated_turn_of_yesterday_is_understood_fixed_and_reported(
     page: Page, chrome: Browser, essayist: str, elsewhere: Page, tmp_path: Path
 ):
     find_the_truncated_turns_of_one_model_yesterday(page, essayist)

@@ -12,7 +12,7 @@ from tests.browser.looks import LOOKS
 
 
 @pytest.mark.nightly
-def test_the_same_file_again_leads_to_the_turn_that_is_here(page: Page, cut_turn: str, tmp_path: Path):
+def test_importing_the_same_file_again_leads_to_the_existing_turn(page: Page, cut_turn: str, tmp_path: Path):
     file = exported(page, cut_turn, tmp_path)
     page.goto("/import")
     page.get_by_label("Turn file, log").set_input_files(file)
@@ -21,7 +21,7 @@ def test_the_same_file_again_leads_to_the_turn_that_is_here(page: Page, cut_turn
     expect(page.locator("#messages")).to_contain_text("already exists here")
 
 
-def test_a_link_shows_the_turn_to_a_stranger_until_it_is_revoked(
+def test_a_share_link_shows_the_turn_without_sign_in_until_revoked(
     page: Page, chrome: Browser, cut_turn: str, tmp_path: Path
 ):
     page.goto(cut_turn)
@@ -48,7 +48,7 @@ def test_a_link_shows_the_turn_to_a_stranger_until_it_is_revoked(
     stranger.context.close()
 
 
-def test_a_redacted_link_has_no_word_of_the_prompt_anywhere(page: Page, chrome: Browser, cut_turn: str):
+def test_a_redacted_link_contains_no_word_of_the_prompt(page: Page, chrome: Browser, cut_turn: str):
     page.goto(f"{cut_turn}/share")
     page.get_by_role("button", name="Create link").click()
     stranger = chrome.new_context(viewport=PHONE).new_page()
@@ -75,7 +75,7 @@ def test_two_turns_are_compared_from_the_page_of_one(page: Page, cut_turn: str):
     expect(page.locator("h1")).to_have_text("Two turns compared")
 
 
-def test_a_comment_is_made_at_a_step_and_stands_there(page: Page, cut_turn: str):
+def test_a_comment_is_added_to_a_step_and_shown_there(page: Page, cut_turn: str):
     page.goto(f"{cut_turn}#t3")
     page.locator("#step").get_by_role("link", name="Comment on this transition").click()
     expect(page.get_by_label("Your comment")).to_be_focused()
@@ -98,7 +98,7 @@ def test_a_comment_is_made_at_a_step_and_stands_there(page: Page, cut_turn: str)
 
 
 @pytest.mark.parametrize(("viewport", "scheme"), LOOKS)
-def test_no_page_of_these_scrolls_sideways(new_page: NewPage, cut_turn: str, scheme: str, viewport: dict[str, int]):
+def test_these_pages_do_not_scroll_sideways(new_page: NewPage, cut_turn: str, scheme: str, viewport: dict[str, int]):
     page = new_page(viewport=viewport, color_scheme=scheme)
     turn = cut_turn.rsplit("/", 1)[1]
     for address in (f"/compare?left={turn}&right={turn}", f"/compare?left={turn}", "/compare", "/import"):

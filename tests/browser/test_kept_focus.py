@@ -45,7 +45,7 @@ def tab(page: Page, key: str = "Tab") -> str:
     return str(page.evaluate("document.activeElement.textContent"))
 
 
-def test_a_link_keeps_the_focus_while_its_part_asks_for_itself(page: Page):
+def test_a_link_keeps_the_focus_while_its_fragment_refreshes(page: Page):
     asking(page, part(LINKS, ASKS), "One", part(LINKS, ASKS))
     answered(page)
     expect(page.get_by_role("link", name="One")).to_be_focused()
@@ -53,18 +53,18 @@ def test_a_link_keeps_the_focus_while_its_part_asks_for_itself(page: Page):
 
 
 @pytest.mark.parametrize(("key", "next_one"), [("Tab", "One"), ("Shift+Tab", "Before")])
-def test_tab_goes_on_at_a_part_whose_focused_button_is_gone(page: Page, key: str, next_one: str):
+def test_tab_continues_at_a_fragment_whose_focused_button_is_gone(page: Page, key: str, next_one: str):
     asking(page, part("<button>Find</button>", ASKS), "Find", part(LINKS, ASKS))
     answered(page)
     assert tab(page, key) == next_one
 
 
-def test_a_part_that_asks_no_more_is_focused_in_place_of_what_is_gone(page: Page):
+def test_a_fragment_that_stops_refreshing_gets_the_focus_of_a_removed_element(page: Page):
     asking(page, part("<button>Find</button>", ASKS), "Find", part(LINKS))
     expect(page.locator("#part")).to_be_focused()
 
 
-def test_another_button_in_the_same_place_does_not_get_the_focus(page: Page):
+def test_a_different_button_in_the_same_place_does_not_get_the_focus(page: Page):
     asking(page, part("<button>Approve</button>"), "Approve")
     page.evaluate(PUSH, part("<button>Refuse</button>"))
     expect(page.locator("#part")).to_be_focused()
@@ -72,7 +72,7 @@ def test_another_button_in_the_same_place_does_not_get_the_focus(page: Page):
     expect(page.get_by_role("button", name="Approve")).to_be_focused()
 
 
-def test_whoever_left_a_part_by_pointer_is_not_led_back(page: Page):
+def test_a_fragment_left_by_pointer_does_not_take_the_focus_back(page: Page):
     asking(page, part(LINKS), "One")
     page.mouse.click(5, 800)
     page.evaluate(PUSH, part(LINKS))

@@ -62,7 +62,7 @@ def walk(page: Page) -> tuple[list[int], list[str]]:
 
 
 @pytest.mark.parametrize("name", [name if name in OF_EACH_KIND else nightly(name) for name in PAGES])
-def test_nothing_moves_for_who_wants_no_motion_and_every_stop_of_tab_is_seen(
+def test_nothing_moves_with_reduced_motion_and_every_tab_stop_is_visible(
     new_page: NewPage, cut_turn: str, other_turn: str, name: str
 ):
     page = new_page(reduced_motion="reduce", missing=name == "what is not there")
@@ -86,7 +86,7 @@ DIALOGS = [
 
 
 @pytest.mark.parametrize(("name", "place", "key", "dialog"), DIALOGS)
-def test_a_dialog_that_closes_gives_the_focus_back(
+def test_a_closing_dialog_returns_the_focus(
     page: Page, cut_turn: str, other_turn: str, name: str, place: str, key: str, dialog: str
 ):
     page.goto(addressed(name, cut_turn, other_turn))
@@ -99,7 +99,7 @@ def test_a_dialog_that_closes_gives_the_focus_back(
     expect(focused).to_be_focused()
 
 
-def test_single_keys_are_switched_off_for_all_pages_by_the_box_of_any(page: Page, cut_turn: str):
+def test_single_key_shortcuts_are_switched_off_for_all_pages_by_the_checkbox_on_any_page(page: Page, cut_turn: str):
     keys = page.get_by_role("dialog", name="Keys")
     page.goto("/")
     page.keyboard.press("?")
@@ -116,7 +116,7 @@ def test_single_keys_are_switched_off_for_all_pages_by_the_box_of_any(page: Page
 
 
 @pytest.mark.parametrize("width", [1280, 390])
-def test_the_step_controls_are_three_stops_of_tab_away(new_page: NewPage, cut_turn: str, width: int):
+def test_the_step_controls_are_three_tab_stops_away(new_page: NewPage, cut_turn: str, width: int):
     page = new_page(viewport={"width": width, "height": 860})
     page.goto(cut_turn)
     for _ in range(2):

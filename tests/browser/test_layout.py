@@ -14,7 +14,7 @@ TORN = """() => [...document.querySelectorAll("#main .card")]
 
 
 @pytest.mark.parametrize("width", [390, 1280, 1920])
-def test_no_card_is_torn_apart_or_cut(new_page: NewPage, width: int):
+def test_no_card_is_split_or_clipped(new_page: NewPage, width: int):
     page = new_page(viewport={"width": width, "height": 900})
     torn = {}
     for address in FORMS:
@@ -31,7 +31,7 @@ EDGES = """(within) => {
 
 
 @pytest.mark.parametrize("width", [1280, 1920])
-def test_the_admin_begins_where_every_page_does(new_page: NewPage, width: int):
+def test_the_admin_starts_at_the_same_position_as_every_page(new_page: NewPage, width: int):
     page = new_page(viewport={"width": width, "height": 900})
     page.goto("/glossary")
     edge = page.evaluate(EDGES, "main")
@@ -59,7 +59,7 @@ BROKEN_SNIPPETS = """() => [...document.querySelectorAll(".snippet textarea")].f
 
 
 @pytest.mark.parametrize("width", [390, 1280])
-def test_no_line_of_a_snippet_is_broken(new_page: NewPage, width: int):
+def test_no_snippet_line_wraps(new_page: NewPage, width: int):
     page = new_page(viewport={"width": width, "height": 900})
     page.goto("/tour")
     assert page.locator(".snippet textarea").count() > 0
@@ -80,7 +80,7 @@ CUT_LISTS = """() => [...document.querySelectorAll("#facets .facet:has(.word) .v
   .filter((list) => list.scrollHeight > list.clientHeight + 1).map((list) => list.parentElement.id)"""
 
 
-def test_no_stop_reason_of_the_filters_is_broken_within_a_word_or_cut(new_page: NewPage):
+def test_no_stop_reason_in_the_filters_is_broken_within_a_word_or_clipped(new_page: NewPage):
     page = new_page()
     address = played(page, agent(page, "sim-context", max_tokens=400), "Read all of this, and then answer.")
     assert page.request.get(f"/api/v1{address}").json()["terminal_reason"] == "context_window_exceeded"
@@ -90,7 +90,7 @@ def test_no_stop_reason_of_the_filters_is_broken_within_a_word_or_cut(new_page: 
     assert page.evaluate(CUT_LISTS) == []
 
 
-def test_no_key_of_a_limit_is_broken_within_a_word_where_a_turn_is_changed(new_page: NewPage):
+def test_no_limit_key_is_broken_within_a_word_on_the_change_form(new_page: NewPage):
     page = new_page(viewport={"width": 1920, "height": 1080})
     stops = [{"state": "continue_pending"}]
     turn = played(page, agent(page, "sim-essay", max_tokens=60, breakpoints=stops), "Hold this.")
@@ -100,7 +100,7 @@ def test_no_key_of_a_limit_is_broken_within_a_word_where_a_turn_is_changed(new_p
 
 
 @pytest.mark.parametrize("width", [1200, 1280, 1400])
-def test_the_map_of_two_limits_is_whole_below_the_answer_lengths(new_page: NewPage, width: int):
+def test_the_map_of_two_limits_is_fully_visible_below_the_answer_lengths(new_page: NewPage, width: int):
     page = new_page(viewport={"width": width, "height": 900})
     played(page, "sim-essay", "Map this.", max_tokens=60)
     page.goto("/backtests/limits")
@@ -125,7 +125,7 @@ OFF_THE_EDGE = """(selector) => {
 }"""
 
 
-def test_a_figure_of_the_sweep_is_not_read_together_with_the_word_beside_it(new_page: NewPage):
+def test_a_figure_of_the_sweep_is_separated_from_the_word_beside_it(new_page: NewPage):
     page = new_page()
     page.goto(f"{played(page, 'sim-essay', 'Sweep this.', max_tokens=150)}/replay/sweep")
     page.locator(".advice .recorded").wait_for()
@@ -152,7 +152,7 @@ CHART_FAULTS = """() => [...document.querySelectorAll(".chart-card")].flatMap((c
 
 
 @pytest.mark.parametrize("width", [390, 700, 1280])
-def test_a_chart_of_the_board_has_its_number_beside_its_title_and_all_its_times(new_page: NewPage, width: int):
+def test_a_metrics_chart_has_its_number_beside_its_title_and_all_its_times(new_page: NewPage, width: int):
     page = new_page(viewport={"width": width, "height": 900})
     played(page, "sim-essay", "Draw this.", max_tokens=60)
     page.goto("/metrics-board")
@@ -160,7 +160,7 @@ def test_a_chart_of_the_board_has_its_number_beside_its_title_and_all_its_times(
     assert page.evaluate(CHART_FAULTS) == []
 
 
-def test_a_policy_is_attached_with_the_fields_of_the_chosen_place_only(new_page: NewPage):
+def test_the_attach_form_shows_only_the_fields_of_the_chosen_target(new_page: NewPage):
     page = new_page()
     page.goto("/policies/")
     fields = {
@@ -179,7 +179,7 @@ def test_a_policy_is_attached_with_the_fields_of_the_chosen_place_only(new_page:
 
 
 @pytest.mark.parametrize("width", [390, 1280, 1920])
-def test_a_share_stands_beside_its_number_where_a_row_is_a_few_lines(new_page: NewPage, width: int):
+def test_a_share_stays_beside_its_number_where_a_row_wraps(new_page: NewPage, width: int):
     page = new_page(viewport={"width": width, "height": 900})
     played(page, "sim-essay", "Share this.", max_tokens=60)
     page.goto("/admin/agents/policy/add/")

@@ -10,7 +10,7 @@ from tests.browser.conftest import PHONE, NewPage
 from tests.browser.journeys import LONG, Clicks, played, scrolls_sideways
 
 
-def test_from_the_timeline_to_a_limit_that_is_proven_and_changed_in_three_clicks(page: Page):
+def test_a_limit_is_proven_and_changed_within_three_clicks_from_the_timeline(page: Page):
     played(page, "sim-essay", "What stops a limit?", max_tokens=40)
     page.goto("/?q=limit&stop_reason=retry_limit")
     clicks = Clicks()
@@ -27,7 +27,7 @@ def test_from_the_timeline_to_a_limit_that_is_proven_and_changed_in_three_clicks
     assert clicks.count == 3
 
 
-def test_the_limit_is_used_by_keyboard_alone_and_fits_a_phone(new_page: NewPage):
+def test_a_limit_can_be_applied_by_keyboard_alone_and_on_a_phone(new_page: NewPage):
     page = new_page(viewport=PHONE)
     page.goto(played(page, "sim-flaky", "Answer at once."))
     limit = page.locator("#limit")
@@ -42,7 +42,7 @@ def test_the_limit_is_used_by_keyboard_alone_and_fits_a_phone(new_page: NewPage)
     expect(page.locator("#messages")).to_contain_text("Draft v")
 
 
-def test_a_press_that_the_server_has_not_answered_yet_says_what_it_starts(new_page: NewPage):
+def test_a_button_shows_what_it_starts_while_the_server_has_not_answered(new_page: NewPage):
     page = new_page()
     page.goto(played(page, "sim-endless", "What is started?", max_tokens=40))
     limit, held = page.locator("#limit"), list[Route]()
@@ -56,7 +56,7 @@ def test_a_press_that_the_server_has_not_answered_yet_says_what_it_starts(new_pa
     page.unroute("**/limit/find")
 
 
-def test_a_result_that_could_not_be_fetched_is_said_to_be_the_old_one(new_page: NewPage, cut_turn: str):
+def test_a_result_that_could_not_be_refreshed_is_marked_as_old(new_page: NewPage, cut_turn: str):
     page = new_page(missing=True)
     page.goto(f"{cut_turn}/replay")
     failing: list[Route] = []
@@ -72,7 +72,7 @@ def test_a_result_that_could_not_be_fetched_is_said_to_be_the_old_one(new_page: 
     assert failing
 
 
-def test_a_filter_that_was_not_answered_says_so_where_the_list_is(new_page: NewPage, cut_turn: str):
+def test_a_failed_filter_request_is_reported_at_the_list(new_page: NewPage, cut_turn: str):
     page = new_page(missing=True)
     page.goto("/")
     chosen = page.locator("#facets .choice [name=stop_reason]").first
@@ -88,7 +88,7 @@ def test_a_filter_that_was_not_answered_says_so_where_the_list_is(new_page: NewP
     expect(page.locator(".unanswered")).to_have_count(0)
 
 
-def test_counts_that_never_came_say_so_in_their_place(new_page: NewPage, cut_turn: str):
+def test_failed_counts_are_reported_in_their_place(new_page: NewPage, cut_turn: str):
     page = new_page(missing=True)
     page.route("**/timeline/*", lambda route: route.fulfill(status=500, body="no"))
     page.goto("/")
@@ -98,7 +98,7 @@ def test_counts_that_never_came_say_so_in_their_place(new_page: NewPage, cut_tur
         expect(page.locator(f"{part} [data-pending]")).to_have_count(0)
 
 
-def test_a_chart_that_was_not_drawn_again_is_marked_as_old(new_page: NewPage, cut_turn: str):
+def test_a_chart_that_was_not_refreshed_is_marked_as_old(new_page: NewPage, cut_turn: str):
     page = new_page(missing=True)
     page.goto("/")
     expect(page.locator("#chart .stack-by label")).to_have_count(2)
@@ -113,14 +113,14 @@ def test_a_chart_that_was_not_drawn_again_is_marked_as_old(new_page: NewPage, cu
     expect(page.locator("#chart[data-stale]")).to_have_count(0)
 
 
-def test_limits_of_rows_that_did_not_come_say_so(new_page: NewPage, cut_turn: str):
+def test_limits_of_rows_that_failed_to_load_are_reported(new_page: NewPage, cut_turn: str):
     page = new_page(missing=True)
     page.route("**/turns/limits?*", lambda route: route.abort())
     page.goto("/")
     expect(page.locator("td.needs-limit").first).to_have_text("not loaded")
 
 
-def test_a_request_and_response_that_did_not_come_say_so_where_they_would_stand(new_page: NewPage, cut_turn: str):
+def test_a_request_and_response_that_failed_to_load_are_reported_in_their_place(new_page: NewPage, cut_turn: str):
     page = new_page(missing=True)
     page.goto(cut_turn)
     page.route("**/raw", lambda route: route.abort())
@@ -129,7 +129,7 @@ def test_a_request_and_response_that_did_not_come_say_so_where_they_would_stand(
     expect(page.locator("#raw-1").get_by_role("link", name="Request and response")).to_be_visible()
 
 
-def test_a_map_that_took_too_long_says_what_to_do_in_its_place(new_page: NewPage, cut_turn: str):
+def test_a_map_that_took_too_long_says_what_to_do(new_page: NewPage, cut_turn: str):
     page, asked = new_page(missing=True), "**/backtests/limits/map?*"
     stopped = refusal("/backtests/limits/map", 503, TOO_MANY_TURNS).body
     page.route(asked, lambda route: route.fulfill(status=503, content_type="text/html; charset=utf-8", body=stopped))
@@ -141,7 +141,7 @@ def test_a_map_that_took_too_long_says_what_to_do_in_its_place(new_page: NewPage
     expect(page.locator("#map")).to_have_text("The server did not answer, so this is not shown. Reload the page.")
 
 
-def test_the_button_that_plays_says_pause_while_it_does(page: Page, cut_turn: str):
+def test_the_play_button_says_pause_while_playing(page: Page, cut_turn: str):
     page.goto(cut_turn)
     page.get_by_role("button", name="First transition").click()
     page.get_by_role("button", name="Play", exact=True).click()

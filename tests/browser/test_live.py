@@ -7,7 +7,7 @@ from tests.browser.conftest import NewPage
 from tests.browser.journeys import LONG, ask, ended, until
 
 
-def test_a_reload_in_the_middle_misses_nothing(page: Page, new_page: NewPage):
+def test_a_reload_mid_turn_misses_nothing(page: Page, new_page: NewPage):
     ask(page, "sim-endless", "Go on for long.", max_tokens=150)
     expect(page.locator("#draft")).to_contain_text(" ", timeout=LONG)
     page.reload()
@@ -28,7 +28,7 @@ def test_cancel_ends_the_turn_and_keeps_the_text(page: Page):
     expect(page.locator("#answer .seam")).to_have_text(["cancelled"])
 
 
-def test_an_empty_prompt_is_refused_beside_its_field_and_the_focus_is_there(page: Page):
+def test_an_empty_prompt_is_refused_beside_its_field_which_gets_the_focus(page: Page):
     page.goto("/agents/sim-essay/live")
     page.get_by_label("Max tokens per call").fill("70")
     page.get_by_role("button", name="Send").click()
@@ -37,7 +37,7 @@ def test_an_empty_prompt_is_refused_beside_its_field_and_the_focus_is_there(page
     expect(page.get_by_label("Max tokens per call")).to_have_value("70")
 
 
-def test_the_keyboard_alone_sends(page: Page):
+def test_a_prompt_can_be_sent_by_keyboard_alone(page: Page):
     page.goto("/agents/sim-essay/live")
     page.get_by_label("Prompt for sim-essay").fill("By keyboard.")
     page.keyboard.press("Shift+Enter")
@@ -49,7 +49,7 @@ def test_the_keyboard_alone_sends(page: Page):
 
 
 @pytest.mark.nightly
-def test_enter_breaks_the_line_where_this_browser_was_told_so(page: Page):
+def test_enter_inserts_a_line_break_where_this_browser_is_set_to(page: Page):
     page.goto("/agents/sim-refuse/live")
     page.get_by_label("Keys").select_option("Enter adds a line, Shift+Enter sends")
     page.reload()
@@ -66,7 +66,7 @@ def test_enter_breaks_the_line_where_this_browser_was_told_so(page: Page):
 END = "document.getElementById('draft').getBoundingClientRect().bottom"
 
 
-def test_the_page_follows_the_stream_until_its_reader_scrolls_away_and_counts_its_tokens(page: Page):
+def test_the_page_follows_the_stream_until_the_reader_scrolls_away_and_counts_its_tokens(page: Page):
     ask(page, "sim-endless", "Let me read.", max_tokens=4_000)
     expect(page.locator("#tokens-out")).to_have_text(re.compile("≈ [0-9]"))
     until(page, lambda: page.evaluate("scrollY > 400"), "it does not follow")
@@ -87,7 +87,7 @@ def test_the_page_follows_the_stream_until_its_reader_scrolls_away_and_counts_it
     ended(page)
 
 
-def test_the_page_follows_the_stream_where_its_text_begins_below_the_window(new_page: NewPage):
+def test_the_page_follows_a_stream_whose_text_starts_below_the_window(new_page: NewPage):
     page = new_page(viewport={"width": 1280, "height": 500})
     ask(page, "sim-endless", "Let me read on.", max_tokens=4_000)
     until(page, lambda: page.evaluate("scrollY > 400"), "it does not follow")
@@ -96,7 +96,7 @@ def test_the_page_follows_the_stream_where_its_text_begins_below_the_window(new_
 
 
 @pytest.mark.nightly
-def test_the_timeline_shows_a_new_turn_by_itself(page: Page, new_page: NewPage):
+def test_the_timeline_shows_a_new_turn_without_a_reload(page: Page, new_page: NewPage):
     timeline = new_page()
     timeline.goto("/?agent=sim-essay")
     ask(page, "sim-essay", "Look at the timeline.", max_tokens=60)
@@ -108,7 +108,7 @@ def test_the_timeline_shows_a_new_turn_by_itself(page: Page, new_page: NewPage):
     expect(timeline.locator("#rows")).not_to_contain_text("This one is filtered out.")
 
 
-def test_nothing_that_is_said_is_executed(page: Page):
+def test_no_text_of_an_answer_is_executed(page: Page):
     prompt = "<script>alert(1)</script><img src=x onerror=alert(2)>"
     ask(page, "sim-essay", prompt, max_tokens=60)
     page.goto(ended(page))

@@ -21,7 +21,7 @@ def addresses(cut_turn: str) -> dict[str, str]:
     }
 
 
-def test_on_a_phone_a_long_name_in_the_audit_log_is_broken_and_hides_nothing(new_page: NewPage):
+def test_on_a_phone_a_long_name_in_the_audit_log_wraps_and_hides_nothing(new_page: NewPage):
     page = new_page(viewport=PHONE)
     page.goto("/audit/")
     page.evaluate(
@@ -61,7 +61,7 @@ def test_no_page_scrolls_sideways(new_page: NewPage, addresses: dict[str, str], 
         assert not scrolls_sideways(page), name
 
 
-def test_at_every_width_the_bar_shows_its_names_whole_and_the_page_does_not_scroll_sideways(new_page: NewPage):
+def test_at_every_width_the_navigation_shows_its_labels_whole_and_the_page_does_not_scroll_sideways(new_page: NewPage):
     page = new_page(viewport=PHONE)
     page.goto("/inbox")
     cut = "[...document.querySelectorAll('header.bar .who')].filter(name => name.scrollWidth > name.clientWidth + 1)"
@@ -72,7 +72,7 @@ def test_at_every_width_the_bar_shows_its_names_whole_and_the_page_does_not_scro
 
 
 @pytest.mark.parametrize("size", [PHONE, DESK], ids=["phone", "desk"])
-def test_in_the_admin_the_bar_is_as_high_as_on_every_page(new_page: NewPage, size: dict[str, int]):
+def test_the_navigation_has_the_same_height_in_the_admin_as_on_every_page(new_page: NewPage, size: dict[str, int]):
     page, heights = new_page(viewport=size), set()
     for address in ("/agents", "/admin/"):
         page.goto(address)
@@ -80,7 +80,7 @@ def test_in_the_admin_the_bar_is_as_high_as_on_every_page(new_page: NewPage, siz
     assert len(heights) == 1
 
 
-def test_a_bar_that_goes_on_fades_there_and_what_is_current_in_it_does_not(new_page: NewPage):
+def test_a_scrollable_navigation_fades_at_its_end_but_not_over_the_current_item(new_page: NewPage):
     page = new_page(viewport=PHONE)
     page.goto("/agents")
     bar = page.locator("#bar nav")
@@ -124,7 +124,7 @@ RIGHT_OF = """([selector, first, second]) => {
 }"""
 
 
-def test_words_run_the_way_of_their_own_language(page: Page):
+def test_text_runs_in_the_direction_of_its_own_language(page: Page):
     address = played(page, "sim-odd", "لماذا توقف agent")
     places = [(address, "#turn-head .prompt"), (address, "#answer .user > p"), ("/", "#rows .c-prompt a")]
     for place, selector in places:
@@ -157,7 +157,7 @@ def test_the_deck_covers_no_state_of_the_machine(new_page: NewPage, cut_turn: st
     assert len(boxes) > 10
 
 
-def test_the_state_a_turn_ended_in_is_seen_without_scrolling(new_page: NewPage, cut_turn: str):
+def test_the_final_state_of_a_turn_is_visible_without_scrolling(new_page: NewPage, cut_turn: str):
     page = new_page(viewport={"width": 1280, "height": 860})
     page.goto(cut_turn)
     page.locator("#turn").evaluate(BANNER)
@@ -186,7 +186,7 @@ LINES_OF_ADDRESSES = """() => [...document.querySelectorAll('.audit td[data-labe
   })"""
 
 
-def test_no_user_and_no_address_of_the_audit_log_is_broken_within_a_word(page: Page):
+def test_no_user_and_no_address_in_the_audit_log_is_broken_within_a_word(page: Page):
     page.goto("/audit/")
     lines = page.evaluate(LINES_OF_ADDRESSES)
     assert lines
@@ -234,7 +234,7 @@ BELOW_THE_HEADING = """() => {
 }"""
 
 
-def test_below_its_heading_a_page_says_what_it_is_for(page: Page):
+def test_every_page_has_a_purpose_line_below_its_heading(page: Page):
     said = {}
     for address in OF_A_KIND:
         page.goto(address)

@@ -32,7 +32,7 @@ def shown(page: Page) -> bool:
 
 
 @pytest.mark.nightly
-def test_a_bar_leads_to_its_turns_and_an_alert_that_was_previewed_comes_to_the_inbox(page: Page, three_days_ago: None):
+def test_a_bar_links_to_its_turns_and_a_previewed_alert_reaches_the_inbox(page: Page, three_days_ago: None):
     until(page, lambda: shown(page), "the worker does not sum the turns", every=1_000)
     truncation = page.locator("#chart-truncation_rate")
     expect(truncation.locator("h2")).to_contain_text("66.7 %")

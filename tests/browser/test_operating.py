@@ -52,7 +52,7 @@ def drawer(page: Page) -> None:
 
 
 @pytest.mark.nightly
-def test_a_turn_stops_at_a_breakpoint_a_limit_is_raised_by_hand_and_it_completes_and_says_who_did_it(page: Page):
+def test_a_turn_held_at_a_breakpoint_completes_with_a_raised_limit_and_names_the_operator(page: Page):
     cut(page, max_tokens=150)
     page.get_by_role("button", name="Remove the breakpoint continue pending").click()
     expect(page.locator(".stops")).to_contain_text("No breakpoints")
@@ -72,7 +72,7 @@ def test_a_turn_stops_at_a_breakpoint_a_limit_is_raised_by_hand_and_it_completes
     expect(page.locator("#step")).to_contain_text("operator: release; max_continuations 9")
 
 
-def test_a_breakpoint_is_set_by_keys_alone_and_an_impossible_one_is_refused_where_it_is_asked_for(page: Page):
+def test_a_breakpoint_is_set_by_keyboard_alone_and_an_impossible_one_is_refused_at_its_field(page: Page):
     cut(page)
     page.keyboard.press("b")
     page.get_by_label("when any budget falls below").fill("lots")
@@ -85,7 +85,7 @@ def test_a_breakpoint_is_set_by_keys_alone_and_an_impossible_one_is_refused_wher
     expect(page.locator(".stops")).to_contain_text("abort partial, any budget under 20 %")
 
 
-def test_keys_release_and_step_and_keep_their_place(page: Page):
+def test_keys_release_and_step_without_losing_the_focus(page: Page):
     cut(page)
     page.locator("[data-operate=step]").focus()
     page.keyboard.press("Enter")
@@ -118,7 +118,7 @@ def test_a_turn_runs_to_a_state_and_an_operator_answers_for_the_model(page: Page
     )
 
 
-def test_calls_wait_for_approval_with_their_time_and_run_as_they_were_changed(page: Page):
+def test_calls_await_approval_with_their_time_left_and_run_as_edited(page: Page):
     calling(page)
     expect(page.locator(".approval")).to_contain_text("2 tool calls awaiting approval, 14 min")
     expect(page.locator(".approval")).to_contain_text("left, then they are refused")
@@ -132,7 +132,7 @@ def test_calls_wait_for_approval_with_their_time_and_run_as_they_were_changed(pa
 
 
 @pytest.mark.nightly
-def test_a_refusal_names_who_refused(page: Page):
+def test_a_rejection_names_who_rejected(page: Page):
     calling(page)
     page.get_by_role("button", name="Refuse").click()
     page.goto(ended(page))
@@ -140,7 +140,7 @@ def test_a_refusal_names_who_refused(page: Page):
     expect(page.locator("#answer .act")).to_contain_text("operator: refuse")
 
 
-def test_what_is_wrong_is_said_at_its_field_and_what_was_typed_stays(page: Page):
+def test_an_invalid_value_is_reported_at_its_field_and_the_input_is_kept(page: Page):
     calling(page)
     before = resting(page, "#machine")
     drawer(page)
@@ -160,7 +160,7 @@ def test_what_is_wrong_is_said_at_its_field_and_what_was_typed_stays(page: Page)
 
 
 @pytest.mark.nightly
-def test_of_two_operators_the_second_is_told_and_loses_nothing_of_what_was_typed(page: Page, new_page: NewPage):
+def test_the_second_of_two_operators_is_informed_and_keeps_the_typed_input(page: Page, new_page: NewPage):
     cut(page)
     other = new_page()
     other.goto(page.url)
@@ -180,7 +180,7 @@ def test_of_two_operators_the_second_is_told_and_loses_nothing_of_what_was_typed
 
 
 @pytest.mark.nightly
-def test_the_drawer_sends_what_was_typed_and_after_a_refusal_that_once_more(page: Page):
+def test_the_drawer_submits_the_typed_input_and_resubmits_it_after_a_refusal(page: Page):
     cut(page)
     drawer(page)
     page.get_by_label("Max continuations", exact=True).fill("9")
@@ -200,7 +200,7 @@ def test_the_drawer_sends_what_was_typed_and_after_a_refusal_that_once_more(page
 
 
 @pytest.mark.nightly
-def test_what_is_too_large_to_be_sent_is_said_beside_it_and_stays(new_page: NewPage):
+def test_an_input_too_large_to_send_is_reported_beside_it_and_kept(new_page: NewPage):
     page = new_page(missing=True)  # what is refused is a complaint of the browser's
     page.goto("/agents/sim-essay/live")
     prompt = page.get_by_label("Prompt for sim-essay")
@@ -217,7 +217,7 @@ def test_what_is_too_large_to_be_sent_is_said_beside_it_and_stays(new_page: NewP
 
 
 @pytest.mark.nightly
-def test_what_no_server_answers_is_said_beside_it_and_can_be_sent_again(new_page: NewPage):
+def test_an_unanswered_submission_is_reported_beside_it_and_can_be_repeated(new_page: NewPage):
     page = new_page(missing=True)  # a browser complains of it too
     cut(page)
     release, told = page.get_by_role("button", name="Release"), page.locator("#operate-told [role=alert]")
@@ -231,7 +231,7 @@ def test_what_no_server_answers_is_said_beside_it_and_can_be_sent_again(new_page
 
 
 @pytest.mark.nightly
-def test_an_error_page_in_place_of_an_answer_is_said_in_the_form_and_what_was_typed_stays(new_page: NewPage):
+def test_an_error_page_as_a_response_is_reported_in_the_form_and_the_input_is_kept(new_page: NewPage):
     page = new_page(missing=True)
     page.goto("/agents/sim-essay/live")
     prompt, told = page.get_by_label("Prompt for sim-essay"), page.locator("#composer [role=alert]")
@@ -245,7 +245,7 @@ def test_an_error_page_in_place_of_an_answer_is_said_in_the_form_and_what_was_ty
 
 
 @pytest.mark.nightly
-def test_the_changes_as_a_page_of_their_own_lead_back_to_the_turn(page: Page):
+def test_the_stand_alone_change_page_leads_back_to_the_turn(page: Page):
     cut(page)
     page.goto(page.get_by_role("link", name="Change…").get_attribute("href") or "")
     page.get_by_label("Max continuations", exact=True).fill("1")
@@ -254,7 +254,7 @@ def test_the_changes_as_a_page_of_their_own_lead_back_to_the_turn(page: Page):
 
 
 @pytest.mark.nightly
-def test_without_scripts_the_changes_are_a_page_of_their_own(page: Page, new_page: NewPage):
+def test_without_scripts_changes_are_made_on_a_page_of_their_own(page: Page, new_page: NewPage):
     cut(page)
     plain = new_page(java_script_enabled=False, viewport={"width": 390, "height": 844})
     plain.goto(page.url)
@@ -277,7 +277,7 @@ def test_the_controls_fit_a_phone(new_page: NewPage):
 
 
 @pytest.mark.nightly
-def test_when_the_time_of_an_approval_is_over_the_worker_acts_and_says_for_whom(page: Page):
+def test_when_an_approval_expires_the_worker_acts_and_says_on_whose_behalf(page: Page):
     approvals = {"tools": ["calculator"], "seconds": 1, "otherwise": "run"}
     ask(page, agent(page, "sim-tools", max_tokens=400, tools=["calculator"], approvals=approvals), "Count this.")
     page.goto(ended(page))
@@ -285,7 +285,7 @@ def test_when_the_time_of_an_approval_is_over_the_worker_acts_and_says_for_whom(
     expect(page.locator("#answer .result pre")).to_have_text(["42", "1024"])
 
 
-def test_who_watches_sees_where_a_turn_holds_and_nothing_to_press(page: Page):
+def test_a_watcher_sees_where_a_turn_holds_and_no_controls(page: Page):
     cut(page)
     stop = page.locator(".stops li", has_text="continue pending")
     expect(stop.get_by_role("button")).to_be_visible()

@@ -34,7 +34,7 @@ def opened(page: Page) -> None:
 
 
 @pytest.mark.nightly
-def test_a_limit_is_lowered_found_out_shadowed_and_rolled_back(page: Page):
+def test_a_limit_is_lowered_backtested_shadowed_and_rolled_back(page: Page):
     page.goto("/admin/agents/policy/add/")
     page.get_by_label("Name").fill(POLICY)
     said(page, "A start.", 5)
@@ -97,7 +97,7 @@ def _a_draft_runs_in_the_shadow(page: Page) -> None:
     expect(page.locator("#messages")).to_contain_text("The shadow run has ended")
 
 
-def test_who_may_only_look_changes_nothing(page: Page, chrome: Browser, link: str):
+def test_a_watcher_cannot_change_anything(page: Page, chrome: Browser, link: str):
     page.goto("/admin/accounts/user/add/")
     page.get_by_label("Username").fill("vera")
     page.get_by_label("Password", exact=False).first.fill(PASSWORD)
@@ -121,7 +121,7 @@ def test_who_may_only_look_changes_nothing(page: Page, chrome: Browser, link: st
     viewer.context.close()
 
 
-def test_no_page_of_policies_scrolls_sideways(new_page: NewPage, cut_turn: str):
+def test_policy_pages_do_not_scroll_sideways(new_page: NewPage, cut_turn: str):
     page = new_page(viewport=PHONE)
     for address in ("/policies/", "/policies/ledger", "/policies/changes", cut_turn):
         page.goto(address)
@@ -133,7 +133,7 @@ def test_no_page_of_policies_scrolls_sideways(new_page: NewPage, cut_turn: str):
     assert not scrolls_sideways(page)
 
 
-def test_no_table_of_a_policys_form_is_cut_on_a_phone(new_page: NewPage, cut_turn: str):
+def test_no_table_of_a_policy_form_is_clipped_on_a_phone(new_page: NewPage, cut_turn: str):
     page = new_page(viewport=PHONE)
     page.goto("/admin/agents/policy/")
     page.locator("#result_list tbody a", has_text="default").first.click()

@@ -117,7 +117,7 @@ def see_the_shadow_tally_and_promote_with_it(page: Page) -> None:
 
 
 @pytest.mark.nightly
-def test_a_limit_is_raised_on_evidence_found_out_rolled_back_and_tried_in_the_shadow(page: Page, last_week: None):
+def test_a_limit_is_raised_on_evidence_backtested_rolled_back_and_tried_in_a_shadow(page: Page, last_week: None):
     raise_a_limit_in_the_admin_with_a_backtest_attached(page)
     find_out_who_lowered_it_last_week_and_what_it_cost(page)
     roll_back(page)
@@ -125,7 +125,7 @@ def test_a_limit_is_raised_on_evidence_found_out_rolled_back_and_tried_in_the_sh
 
 
 @pytest.mark.nightly
-def test_who_saves_while_the_backtest_is_being_started_does_not_lose_it(page: Page, last_week: None):
+def test_saving_while_a_backtest_is_being_started_does_not_lose_it(page: Page, last_week: None):
     opened(page)
     page.get_by_role("link", name="Admin", exact=True).click()
     page.get_by_role("textbox", name="Reason").fill("In a hurry.")
@@ -142,7 +142,7 @@ def test_who_saves_while_the_backtest_is_being_started_does_not_lose_it(page: Pa
     expect(told).to_contain_text(re.compile("with a backtest over|The backtest of these words"), timeout=LONG)
 
 
-def test_a_cell_of_the_map_leads_to_its_turns_by_keys_alone(page: Page, last_week: None):
+def test_a_cell_of_the_map_opens_its_turns_by_keyboard_alone(page: Page, last_week: None):
     page.goto(f"/backtests/limits?agent={AGENT}&model={MODEL}")
     expect(page.locator("#estimate")).to_contain_text("of further answers like these have at most ")
     cell = page.get_by_role(
@@ -158,7 +158,7 @@ def test_a_cell_of_the_map_leads_to_its_turns_by_keys_alone(page: Page, last_wee
     expect(page.locator(DIAL)).to_have_value("1")
 
 
-def test_a_watcher_sees_it_all_and_changes_nothing(
+def test_a_watcher_sees_everything_and_changes_nothing(
     chrome: Browser, link: str, environment: dict[str, str], last_week: None
 ):
     told(environment, WATCHER)

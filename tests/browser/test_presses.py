@@ -34,7 +34,7 @@ def press(page: Page, name: str) -> None:
     page.mouse.down()
 
 
-def test_a_part_that_asks_for_itself_stays_while_something_in_it_is_pressed(page: Page):
+def test_a_refreshing_fragment_is_not_replaced_while_a_control_in_it_is_pressed(page: Page):
     page.goto("/account/")
     page.evaluate(PART)
     press(page, "Cancel the work")
@@ -45,7 +45,7 @@ def test_a_part_that_asks_for_itself_stays_while_something_in_it_is_pressed(page
     expect(page.get_by_role("button", name="Cancel the work")).to_have_count(0)
 
 
-def test_what_sockets_push_waits_in_its_order_until_the_press_is_over(page: Page):
+def test_pushed_updates_are_applied_in_order_after_the_press_ends(page: Page):
     page.goto("/account/")
     page.evaluate(PART)
     page.evaluate(PUSHED)

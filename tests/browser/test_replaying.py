@@ -10,7 +10,7 @@ from tests.browser.journeys import LONG, played, scrolls_sideways, until
 
 
 @pytest.mark.nightly
-def test_the_newest_answer_stays_even_where_an_older_one_comes_later(page: Page, cut_turn: str):
+def test_the_newest_answer_is_kept_even_if_an_older_one_arrives_later(page: Page, cut_turn: str):
     page.goto(f"{cut_turn}/replay")
     held: list[Route] = []
     page.route("**/replay?*max_tokens=30*", lambda route: held.append(route))
@@ -27,7 +27,7 @@ def test_the_newest_answer_stays_even_where_an_older_one_comes_later(page: Page,
 
 
 @pytest.mark.nightly
-def test_a_number_typed_before_the_page_has_all_its_scripts_is_asked_for_too(page: Page, cut_turn: str):
+def test_a_number_typed_before_all_scripts_have_loaded_is_submitted(page: Page, cut_turn: str):
     held: list[Route] = []
     page.route("**/htmx-*.js", lambda route: held.append(route))
     page.goto(f"{cut_turn}/replay", wait_until="commit")
@@ -39,7 +39,7 @@ def test_a_number_typed_before_the_page_has_all_its_scripts_is_asked_for_too(pag
     expect(page).to_have_url(re.compile(r"max_tokens=45$"))
 
 
-def test_dials_are_turned_by_keys_alone_and_say_where_they_stand(page: Page, cut_turn: str):
+def test_dials_are_operated_by_keyboard_alone_and_announce_their_value(page: Page, cut_turn: str):
     page.goto(f"{cut_turn}/replay")
     slider = page.get_by_label("max continuations, slider")
     slider.focus()
@@ -55,7 +55,7 @@ def test_dials_are_turned_by_keys_alone_and_say_where_they_stand(page: Page, cut
 
 
 @pytest.mark.nightly
-def test_a_number_that_cannot_be_is_answered_beside_its_field_while_it_is_typed(page: Page, cut_turn: str):
+def test_an_impossible_number_is_reported_beside_its_field_while_typing(page: Page, cut_turn: str):
     page.goto(f"{cut_turn}/replay?max_continuations=2")
     page.get_by_label("Max tokens per call", exact=True).fill("0")
     expect(page.locator("#budget_max_tokens_errors")).to_have_text("max_tokens must be at least 1.")
@@ -64,7 +64,7 @@ def test_a_number_that_cannot_be_is_answered_beside_its_field_while_it_is_typed(
     expect(page.locator("#budget_max_tokens_errors")).to_be_empty()
 
 
-def test_find_the_smallest_limit_that_completes_and_see_it_confirmed(page: Page):
+def test_the_smallest_limit_that_completes_is_found_and_confirmed(page: Page):
     page.goto(played(page, "sim-essay", "Find my limit.", max_tokens=150))
     page.get_by_role("link", name="What if…").click()
     page.get_by_role("link", name="Sweep").click()
@@ -76,7 +76,7 @@ def test_find_the_smallest_limit_that_completes_and_see_it_confirmed(page: Page)
 
 
 @pytest.mark.nightly
-def test_run_it_again_from_a_record_in_other_words_and_see_the_family(page: Page):
+def test_a_rerun_from_a_record_with_another_prompt_is_shown_in_the_family(page: Page):
     turn = played(page, "sim-essay", "First words.", max_tokens=60)
     page.goto(f"{turn}/replay?max_tokens=400")
     page.get_by_role("link", name="Re-run live from record 2").click()
@@ -89,7 +89,7 @@ def test_run_it_again_from_a_record_in_other_words_and_see_the_family(page: Page
 
 
 @pytest.mark.nightly
-def test_going_on_live_finishes_what_the_recording_does_not_hold(page: Page):
+def test_a_live_rerun_completes_the_part_missing_from_the_recording(page: Page):
     turn = played(page, "sim-essay", "Go on, then.", max_tokens=60)
     page.goto(f"{turn}/replay?max_continuations=9&max_total_completion_tokens=2000")
     expect(page.locator("#what-if")).to_contain_text("was never made in this recording")
@@ -97,7 +97,7 @@ def test_going_on_live_finishes_what_the_recording_does_not_hold(page: Page):
     expect(page.locator("#rerun")).to_contain_text("Completed", timeout=LONG)
 
 
-def test_all_of_it_fits_a_phone(new_page: NewPage, cut_turn: str):
+def test_the_replay_page_fits_a_phone(new_page: NewPage, cut_turn: str):
     page = new_page(viewport=PHONE)
     for where in ("?max_tokens=400&max_retries=3", "/sweep", "/again?from_record=2"):
         page.goto(f"{cut_turn}/replay{where}")

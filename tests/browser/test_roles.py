@@ -71,7 +71,7 @@ def refused(method: str, path: str, may: Collection[str]) -> bool:
 
 @pytest.mark.parametrize("names", [MOST_ACTING, nightly(PAGES.keys() - APART)], ids=["each change", "nightly"])
 @pytest.mark.parametrize("role", [Role.WATCHER, nightly(Role.OPERATOR)])
-def test_nothing_is_offered_that_the_role_may_not_do(
+def test_no_control_is_offered_that_the_role_may_not_use(
     opened: Page, cut_turn: str, other_turn: str, role: Role, names: Collection[str]
 ):
     wrong = []

@@ -25,7 +25,7 @@ def at(page: Page, number: int) -> None:
     expect(page.locator(".moment:visible")).to_contain_text(f"#t{number}")
 
 
-def test_keys_step_through_every_transition_and_never_ask_the_server(page: Page, turn: str):
+def test_keys_step_through_every_transition_without_requests_to_the_server(page: Page, turn: str):
     asked: list[str] = []
     page.on("request", lambda request: None if request.url.endswith(ICON) else asked.append(request.url))
     at(page, 14)
@@ -37,7 +37,7 @@ def test_keys_step_through_every_transition_and_never_ask_the_server(page: Page,
     assert asked == []
 
 
-def test_each_step_shows_the_roads_it_did_not_take_and_how_near_they_were(page: Page, turn: str):
+def test_each_step_shows_the_other_possible_transitions_and_how_near_they_were(page: Page, turn: str):
     page.locator("#why > summary").click()
     page.locator(".tree").get_by_role("link", name="#t13").click()
     at(page, 13)
@@ -64,7 +64,7 @@ def test_buttons_and_the_slider_step_too(page: Page, turn: str):
     at(page, 1)
 
 
-def test_what_came_later_is_dimmed_and_the_state_is_lit(page: Page, turn: str):
+def test_later_transitions_are_dimmed_and_the_current_state_is_highlighted(page: Page, turn: str):
     page.keyboard.press("Home")
     page.keyboard.press("j")
     expect(page.locator('.node[data-when="now"]')).to_have_attribute("data-state", "evaluate_stop")
@@ -73,7 +73,7 @@ def test_what_came_later_is_dimmed_and_the_state_is_lit(page: Page, turn: str):
 
 
 @pytest.mark.nightly
-def test_each_transition_has_an_address(page: Page, turn: str, new_page: NewPage):
+def test_each_transition_has_a_url(page: Page, turn: str, new_page: NewPage):
     page.keyboard.press("Home")
     page.keyboard.press("j")
     expect(page).to_have_url(re.compile(r"#t2$"))
@@ -83,7 +83,7 @@ def test_each_transition_has_an_address(page: Page, turn: str, new_page: NewPage
     assert another.evaluate("scrollY") == 0
 
 
-def test_raw_bytes_come_when_they_are_asked_for(page: Page, turn: str):
+def test_raw_bytes_are_loaded_on_request(page: Page, turn: str):
     expect(page.locator("#attempt-2 pre")).to_have_count(0)
     page.locator("#attempt-2 summary").click()
     expect(page.locator("#attempt-2")).to_contain_text("Continue exactly from where you left off")
@@ -91,7 +91,7 @@ def test_raw_bytes_come_when_they_are_asked_for(page: Page, turn: str):
 
 
 @pytest.mark.nightly
-def test_without_scripts_the_buttons_step_by_the_server(new_page: NewPage, turn: str):
+def test_without_scripts_the_buttons_step_through_the_server(new_page: NewPage, turn: str):
     plain = new_page(java_script_enabled=False)
     plain.goto(f"{turn}?step=3")
     expect(plain.locator("#step")).to_contain_text("#t3")
@@ -115,7 +115,7 @@ SEEN = """root => {
 
 
 @pytest.mark.parametrize("agent", ["sim-cut-tool", *map(nightly, ("sim-essay", "sim-tools", "sim-flaky"))])
-def test_a_step_looks_the_same_whether_the_browser_or_the_server_made_it(page: Page, agent: str):
+def test_a_step_looks_the_same_rendered_by_the_browser_or_the_server(page: Page, agent: str):
     turn = played(page, agent, "Step through this.", max_tokens=60 if agent == "sim-essay" else None)
     page.goto(turn)
     page.keyboard.press("Home")
@@ -128,7 +128,7 @@ def test_a_step_looks_the_same_whether_the_browser_or_the_server_made_it(page: P
         page.keyboard.press("j")
 
 
-def test_states_of_the_diagram_lead_to_their_steps(page: Page, turn: str):
+def test_states_of_the_diagram_link_to_their_steps(page: Page, turn: str):
     page.keyboard.press("Home")
     state = page.locator('.node[data-state="continue_pending"]')
     state.click()
@@ -139,7 +139,7 @@ def test_states_of_the_diagram_lead_to_their_steps(page: Page, turn: str):
     expect(page.locator('.node[data-state="repair_pending"]')).not_to_have_attribute("href", re.compile("."))
 
 
-def test_it_plays_and_stops(page: Page, turn: str):
+def test_playback_starts_and_stops(page: Page, turn: str):
     page.get_by_label("Speed of playing").select_option("instant")
     page.locator("[data-play]").click()
     expect(page.locator("[data-play]")).to_have_attribute("aria-pressed", "true")
@@ -153,7 +153,7 @@ def test_it_plays_and_stops(page: Page, turn: str):
     expect(page.locator("[data-play]")).to_have_attribute("aria-pressed", "false")
 
 
-def test_a_question_mark_lists_the_keys_and_escape_gives_the_focus_back(page: Page, turn: str):
+def test_a_question_mark_lists_the_shortcuts_and_escape_returns_the_focus(page: Page, turn: str):
     button = page.get_by_role("button", name="Keys")
     button.focus()
     page.keyboard.press("?")
@@ -167,7 +167,7 @@ def test_a_question_mark_lists_the_keys_and_escape_gives_the_focus_back(page: Pa
 
 
 @pytest.mark.nightly
-def test_the_address_of_a_transition_can_be_copied(page: Page, turn: str, new_page: NewPage):
+def test_the_url_of_a_transition_can_be_copied(page: Page, turn: str, new_page: NewPage):
     page.context.grant_permissions(["clipboard-read", "clipboard-write"])
     page.keyboard.press("Home")
     page.keyboard.press("j")
@@ -191,7 +191,7 @@ def test_a_request_can_be_copied_as_a_command(page: Page, turn: str):
     assert copied.startswith("curl ")
 
 
-def test_a_breakpoint_on_an_ended_turn_is_offered_to_a_re_run(page: Page, turn: str):
+def test_a_breakpoint_on_an_ended_turn_is_offered_for_a_re_run(page: Page, turn: str):
     page.keyboard.press("Home")
     page.keyboard.press("j")
     page.keyboard.press("b")
@@ -222,7 +222,7 @@ STEP = """async keys => {
 
 
 @pytest.mark.nightly
-def test_a_turn_of_five_hundred_attempts_steps_without_asking(page: Page, environment: dict[str, str], record_property):
+def test_five_hundred_attempts_are_stepped_without_requests(page: Page, environment: dict[str, str], record_property):
     django = {**environment, "DJANGO_SETTINGS_MODULE": "dashboard.settings"}
     made = subprocess.run(
         [sys.executable, "-c", STORE], cwd=CHECKOUT, env=django, capture_output=True, text=True, check=True

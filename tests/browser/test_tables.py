@@ -48,7 +48,7 @@ TABLES = (
 
 
 @pytest.mark.parametrize("name", TABLES)
-def test_at_every_width_a_table_is_whole_and_breaks_no_word(
+def test_at_every_width_a_table_is_fully_visible_and_breaks_no_word(
     new_page: NewPage, cut_turn: str, other_turn: str, name: str
 ):
     page = new_page()
@@ -64,7 +64,7 @@ APART = r"""() => document.body.innerText.match(/\d[ \u00a0]%/g) || []"""
 
 
 @pytest.mark.parametrize("name", ["a turn", "limits", "the map of limits", "metrics", "the gateway", "agents"])
-def test_a_percentage_has_one_form(new_page: NewPage, cut_turn: str, other_turn: str, name: str):
+def test_percentages_have_one_format(new_page: NewPage, cut_turn: str, other_turn: str, name: str):
     assert name in PAGES
     page = new_page()
     page.goto(addressed(name, cut_turn, other_turn))

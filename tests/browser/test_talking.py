@@ -19,7 +19,7 @@ def begun(page: Page, prompt: str, *, agent: str = "sim-essay", max_tokens: int 
     return page.url
 
 
-def test_two_turns_the_second_knows_the_first_and_a_second_browser_sees_the_same(page: Page, new_page: NewPage):
+def test_the_second_turn_knows_the_first_and_a_second_browser_shows_the_same(page: Page, new_page: NewPage):
     address = begun(page, "What do I ask first?")
     other = new_page()
     other.goto(address)
@@ -42,7 +42,7 @@ def test_two_turns_the_second_knows_the_first_and_a_second_browser_sees_the_same
         alike(viewer, fresh)
 
 
-def test_a_prompt_sent_while_one_is_under_way_waits_its_turn_and_can_be_withdrawn(page: Page):
+def test_a_prompt_sent_during_a_turn_is_queued_and_can_be_withdrawn(page: Page):
     begun(page, "Take your time.", agent="sim-endless", max_tokens=4_000)
     go_on(page, "sim-endless", "I am next.")
     go_on(page, "sim-endless", "I will be withdrawn.")
@@ -65,7 +65,7 @@ def cut(lines: list[WebSocketRoute]) -> None:
 
 
 @pytest.mark.nightly
-def test_the_turn_under_way_is_watched_by_one_socket_and_the_conversation_by_another(page: Page):
+def test_the_running_turn_and_the_conversation_are_each_watched_by_one_socket(page: Page):
     name = agent(page, "sim-essay", max_tokens=60, breakpoints=[{"state": "evaluate_stop"}])
     opened: list[WebSocket] = []
     page.on("websocket", lambda socket: opened.append(socket))  # playwright takes no methods of C
@@ -85,7 +85,7 @@ def test_the_turn_under_way_is_watched_by_one_socket_and_the_conversation_by_ano
     until(page, lambda: watched() == things, "there are more sockets once one has gone back")
 
 
-def test_who_was_away_comes_back_to_everything_once(page: Page, new_page: NewPage):
+def test_a_page_that_was_offline_receives_every_update_once(page: Page, new_page: NewPage):
     address = begun(page, "Before I leave.")
     ended(page)
     away = new_page()
@@ -111,7 +111,7 @@ def test_who_was_away_comes_back_to_everything_once(page: Page, new_page: NewPag
 
 
 @pytest.mark.nightly
-def test_a_page_whose_server_is_not_heard_from_says_that_it_may_be_old_until_it_is(page: Page):
+def test_a_page_without_a_connection_says_that_it_may_be_old_until_reconnected(page: Page):
     lines: list[WebSocketRoute] = []
     away = {"now": False}
 
@@ -137,7 +137,7 @@ def test_a_page_whose_server_is_not_heard_from_says_that_it_may_be_old_until_it_
 
 
 @pytest.mark.nightly
-def test_who_slept_with_sockets_that_are_dead_and_do_not_know_it_catches_up_on_waking(page: Page, new_page: NewPage):
+def test_a_page_that_wakes_with_dead_sockets_catches_up(page: Page, new_page: NewPage):
     address = begun(page, "Before I sleep.")
     ended(page)
     sleeper, awake = new_page(), {"now": True}
@@ -163,7 +163,7 @@ def test_who_slept_with_sockets_that_are_dead_and_do_not_know_it_catches_up_on_w
 
 
 @pytest.mark.parametrize("cut_off", [nightly(False, id="shown out"), pytest.param(True, id="cut off and back")])
-def test_a_page_whose_session_has_ended_asks_to_sign_in(new_page: NewPage, cut_off: bool):
+def test_a_page_whose_session_has_ended_asks_for_sign_in(new_page: NewPage, cut_off: bool):
     page = new_page(missing=True)
     lines: list[WebSocketRoute] = []
     page.route_web_socket(re.compile("/ws/"), lambda line: (line.connect_to_server(), lines.append(line)))
@@ -183,7 +183,7 @@ def test_a_page_whose_session_has_ended_asks_to_sign_in(new_page: NewPage, cut_o
 
 
 @pytest.mark.nightly
-def test_a_budget_drains_is_refused_when_used_up_and_is_raised_on_the_page(page: Page):
+def test_a_budget_decreases_is_refused_when_exhausted_and_is_raised_on_the_page(page: Page):
     page.goto("/agents/sim-essay/live")
     page.get_by_label("Conversation budget").fill("200")
     page.get_by_label("Max tokens per call").fill("60")
@@ -204,7 +204,7 @@ def test_a_budget_drains_is_refused_when_used_up_and_is_raised_on_the_page(page:
 
 
 @pytest.mark.nightly
-def test_without_scripts_a_conversation_goes_on(new_page: NewPage):
+def test_a_conversation_works_without_scripts(new_page: NewPage):
     page = new_page(java_script_enabled=False)
     page.goto("/agents/sim-refuse/live")
     for prompt in ("No scripts.", "Still none."):
@@ -215,7 +215,7 @@ def test_without_scripts_a_conversation_goes_on(new_page: NewPage):
 
 
 @pytest.mark.parametrize("viewport", [nightly(DESK, id="desk"), pytest.param(PHONE, id="phone")])
-def test_the_composer_stays_in_sight_and_nothing_scrolls_sideways(new_page: NewPage, viewport: dict[str, int]):
+def test_the_composer_stays_visible_and_nothing_scrolls_sideways(new_page: NewPage, viewport: dict[str, int]):
     page = new_page(viewport=viewport)
     begun(page, "Look at me.")
     ended(page)
@@ -230,7 +230,7 @@ def test_the_composer_stays_in_sight_and_nothing_scrolls_sideways(new_page: NewP
 
 
 @pytest.mark.nightly
-def test_axe_complains_of_no_conversation_under_way_or_ended(page: Page):
+def test_axe_finds_no_violation_in_a_running_or_ended_conversation(page: Page):
     begun(page, "Read me aloud.")
     ended(page)
     go_on(page, "sim-essay", "And me.")
@@ -239,7 +239,7 @@ def test_axe_complains_of_no_conversation_under_way_or_ended(page: Page):
     check(page)
 
 
-def test_the_tab_of_the_agent_is_in_sight_on_a_phone(new_page: NewPage):
+def test_the_tab_of_the_agent_is_visible_on_a_phone(new_page: NewPage):
     page = new_page(viewport=PHONE)
     for name in ("sim-cut-tool", "sim-tools"):
         page.goto(f"/agents/{name}/live")

@@ -64,7 +64,7 @@ def listed(page: Page, numbers: Iterable[int]) -> None:
     expect(page.locator("#rows .c-prompt a")).to_have_text([f"Yesterday {n}." for n in numbers], timeout=LONG)
 
 
-def test_find_the_truncated_turns_of_one_model_yesterday(page: Page, new_page: NewPage, yesterday: None):
+def test_the_truncated_turns_of_one_model_yesterday_are_found(page: Page, new_page: NewPage, yesterday: None):
     page.goto("/?agent=made")
     counted(page, "48 turns")
     page.get_by_role("link", name="yesterday", exact=True).click()
@@ -92,7 +92,7 @@ def test_find_the_truncated_turns_of_one_model_yesterday(page: Page, new_page: N
     expect(shared.locator(".chip")).to_have_count(5)
 
 
-def test_the_chart_says_what_a_finger_does_and_a_tap_chooses_a_bar(new_page: NewPage, yesterday: None):
+def test_the_chart_states_its_touch_gesture_and_a_tap_selects_a_bar(new_page: NewPage, yesterday: None):
     page = new_page(viewport=PHONE, has_touch=True, is_mobile=True)
     page.goto("/?agent=made")
     counted(page, "48 turns")
@@ -106,7 +106,7 @@ def test_the_chart_says_what_a_finger_does_and_a_tap_chooses_a_bar(new_page: New
 
 
 @pytest.mark.nightly
-def test_a_time_is_chosen_by_keys_alone(page: Page, yesterday: None):
+def test_a_time_range_is_selected_by_keyboard_alone(page: Page, yesterday: None):
     day = datetime.now(UTC).date() - timedelta(days=1)
     page.goto(f"/?agent=made&since={day}&until={day + timedelta(days=1)}")
     counted(page, "48 turns")
@@ -123,7 +123,7 @@ def test_a_time_is_chosen_by_keys_alone(page: Page, yesterday: None):
     counted(page, "48 turns")
 
 
-def test_filters_are_taken_away_one_by_one_and_by_going_back(page: Page, yesterday: None):
+def test_filters_are_removed_one_by_one_and_by_going_back(page: Page, yesterday: None):
     page.goto("/?agent=made&status=partial&model=alpha")
     connected(page)
     page.get_by_role("link", name="Without Model: alpha").click()
@@ -184,7 +184,7 @@ def test_many_turns_are_tagged_at_once_and_found_by_the_tag(page: Page, yesterda
     counted(page, "4 turns")
 
 
-def test_a_value_is_left_out_by_its_not_and_asked_for_again_by_its_name(page: Page, yesterday: None):
+def test_a_value_is_excluded_by_its_not_button_and_included_by_its_name(page: Page, yesterday: None):
     page.goto("/?agent=made")
     page.locator("#facet-status").get_by_role("checkbox", name="not partial").focus()
     page.keyboard.press("Space")
@@ -198,7 +198,7 @@ def test_a_value_is_left_out_by_its_not_and_asked_for_again_by_its_name(page: Pa
 
 
 @pytest.mark.nightly
-def test_the_head_of_a_column_sorts_by_it_and_turns_the_order(page: Page, yesterday: None):
+def test_a_column_header_sorts_and_reverses_the_order(page: Page, yesterday: None):
     page.goto("/?agent=made")
     took = page.get_by_role("columnheader", name="Took")
     took.get_by_role("link").focus()
@@ -214,7 +214,7 @@ def test_the_head_of_a_column_sorts_by_it_and_turns_the_order(page: Page, yester
     listed(page, range(48))
 
 
-def test_all_that_match_are_erased_after_a_question_that_names_the_count(page: Page, yesterday: None):
+def test_all_matching_turns_are_erased_after_a_confirmation_that_names_the_count(page: Page, yesterday: None):
     page.goto("/?agent=unneeded")
     page.get_by_label("Select “Yesterday 48.”").check()
     page.get_by_label("all that match").check()
@@ -229,7 +229,7 @@ def test_all_that_match_are_erased_after_a_question_that_names_the_count(page: P
 
 
 @pytest.mark.nightly
-def test_the_list_is_held_still_and_let_go(page: Page, new_page: NewPage):
+def test_live_updates_of_the_list_can_be_paused_and_resumed(page: Page, new_page: NewPage):
     page.goto("/?agent=sim-essay")
     connected(page)
     page.get_by_role("button", name="Pause").click()
@@ -246,7 +246,7 @@ def test_the_list_is_held_still_and_let_go(page: Page, new_page: NewPage):
 
 
 @pytest.mark.nightly
-def test_rows_that_come_do_not_move_what_one_reads(page: Page, new_page: NewPage, yesterday: None):
+def test_arriving_rows_do_not_move_what_is_being_read(page: Page, new_page: NewPage, yesterday: None):
     page.goto("/")
     expect(page.locator("#chart .total")).to_have_text(re.compile(r"\d+ turns"), timeout=LONG)
     connected(page)
@@ -260,7 +260,7 @@ def test_rows_that_come_do_not_move_what_one_reads(page: Page, new_page: NewPage
     assert resting(page, f"#{row_id}") == before
 
 
-def test_the_keyboard_alone_walks_chooses_and_opens(page: Page, yesterday: None):
+def test_rows_are_walked_selected_and_opened_by_keyboard_alone(page: Page, yesterday: None):
     page.goto("/?agent=made")
     expect(page.locator("#rows tr").nth(2)).to_be_visible()
     page.keyboard.press("j")
@@ -279,7 +279,7 @@ def test_the_keyboard_alone_walks_chooses_and_opens(page: Page, yesterday: None)
 
 
 @pytest.mark.nightly
-def test_columns_are_chosen_once_and_kept(page: Page, yesterday: None):
+def test_selected_columns_are_remembered(page: Page, yesterday: None):
     page.goto("/?agent=made")
     expect(page.locator("#rows .c-cap").first).to_be_hidden()
     page.get_by_text("Columns", exact=True).click()
@@ -291,7 +291,7 @@ def test_columns_are_chosen_once_and_kept(page: Page, yesterday: None):
 
 
 @pytest.mark.nightly
-def test_however_many_columns_are_shown_the_prompt_can_be_read(page: Page, yesterday: None):
+def test_the_prompt_is_readable_with_any_number_of_columns(page: Page, yesterday: None):
     page.goto("/?agent=made")
     page.get_by_text("Columns", exact=True).click()
     for box in page.locator("[data-columns] input").all():
@@ -319,7 +319,7 @@ def test_on_a_phone_further_columns_are_lines_with_their_names(new_page: NewPage
     assert not scrolls_sideways(page)
 
 
-def test_columns_chosen_on_a_phone_hold_there_alone(new_page: NewPage, yesterday: None):
+def test_columns_selected_on_a_phone_apply_only_there(new_page: NewPage, yesterday: None):
     page = new_page(viewport=PHONE)
     page.goto("/?agent=made")
     page.get_by_text("Columns", exact=True).click()
@@ -335,7 +335,7 @@ def test_columns_chosen_on_a_phone_hold_there_alone(new_page: NewPage, yesterday
 
 
 @pytest.mark.nightly
-def test_two_selected_turns_are_compared_the_older_one_first(page: Page, yesterday: None):
+def test_two_selected_turns_are_compared_with_the_older_one_first(page: Page, yesterday: None):
     page.goto("/?agent=made")
     boxes = page.locator("#rows .c-pick input")
     newer, older = (boxes.nth(n).get_attribute("value") for n in (0, 3))
@@ -346,7 +346,7 @@ def test_two_selected_turns_are_compared_the_older_one_first(page: Page, yesterd
     expect(page).to_have_url(re.compile(rf"/compare/?\?left={older}&right={newer}$"))
 
 
-def test_on_a_phone_the_filters_fold_away_and_nothing_scrolls_sideways(new_page: NewPage, yesterday: None):
+def test_on_a_phone_the_filters_collapse_and_nothing_scrolls_sideways(new_page: NewPage, yesterday: None):
     page = new_page(viewport=PHONE)
     page.goto("/?agent=made")
     expect(page.locator("#facet-panel")).to_be_hidden()
@@ -368,7 +368,7 @@ def test_without_scripts_the_filters_are_a_plain_form(new_page: NewPage, yesterd
 
 
 @pytest.mark.nightly
-def test_who_watches_takes_chosen_turns_away_and_is_offered_nothing_that_acts(
+def test_a_watcher_can_download_selected_turns_and_is_offered_no_actions(
     chrome: Browser, link: str, environment: dict[str, str], cut_turn: str
 ):
     forked_start.run(["shell", "-c", WATCHER], env=environment, check=True)

@@ -15,7 +15,7 @@ RECORD = "/backtests/track-record"
 
 
 @pytest.mark.nightly
-def test_a_rerun_under_another_limit_enters_the_record_of_its_model(page: Page):
+def test_a_rerun_under_another_limit_is_added_to_the_track_record_of_its_model(page: Page):
     turn = played(page, "sim-essay", "How often is a what-if right?", max_tokens=150)
     page.goto(f"{turn}/replay?max_continuations=1")
     page.get_by_role("button", name="Re-run live").click()
@@ -44,7 +44,7 @@ def counted(page: Page, word: str, source: str) -> tuple[int, int]:
     return (int(told[1]), int(told[2])) if told else (0, 0)
 
 
-def test_a_truncated_turn_a_suggestion_its_live_re_run_and_what_the_record_says_of_it(page: Page):
+def test_the_live_rerun_of_a_suggestion_is_shown_in_the_track_record(page: Page):
     # Where other tests' turns tell how long such answers are, the first value may be the smallest already.
     before = {basis: counted(page, "likely", source) for basis, source in SOURCES.items()}
     turn = played(page, "sim-essay", "How long is a suggested limit right?", max_tokens=40)
@@ -73,7 +73,7 @@ def test_a_truncated_turn_a_suggestion_its_live_re_run_and_what_the_record_says_
 
 
 @pytest.mark.nightly  # `predictions/test_suggested_limits.py` has the page and the check
-def test_a_certain_suggestion_that_failed_stands_out_with_its_reason(page: Page):
+def test_a_failed_certain_suggestion_is_highlighted_with_its_reason(page: Page):
     with forgetful_provider() as address:
         about = {"provider": "openai", "base_url": address, "prefill": True}
         api(page, "connections", {"name": "forgetful", **about})

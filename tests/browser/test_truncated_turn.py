@@ -50,6 +50,6 @@ def continued_and_found_to_need_one_call(page: Page, tmp_path: Path) -> None:
     expect(page.locator("#verify")).to_contain_text("All 4 records replayed")
 
 
-def test_one_truncated_turn_end_to_end(page: Page, tmp_path: Path):
+def test_a_truncated_turn_from_end_to_end(page: Page, tmp_path: Path):
     cut_off_and_tried_again(page, tmp_path)
     continued_and_found_to_need_one_call(page, tmp_path)

@@ -28,13 +28,13 @@ def loaded(page: Page, address: str) -> dict[str, float]:
 
 
 @pytest.mark.parametrize(("place", "most"), [("timeline", 60_000), ("turn", 25_000)])
-def test_a_page_is_light_without_the_shared_files(new_page: NewPage, cut_turn: str, place: str, most: int):
+def test_a_page_is_small_without_the_shared_files(new_page: NewPage, cut_turn: str, place: str, most: int):
     weights = loaded(new_page(), PLACES[place].format(turn=cut_turn))
     assert 0 < sum(weight for name, weight in weights.items() if "/static/" not in name) < most
 
 
 @pytest.mark.parametrize(("place", "most"), [("timeline", 26), ("turn", 29)])
-def test_a_page_asks_for_few_things_and_for_each_once(new_page: NewPage, cut_turn: str, place: str, most: int):
+def test_a_page_makes_few_requests_and_none_twice(new_page: NewPage, cut_turn: str, place: str, most: int):
     """The limits of the rows in sight are asked for besides; a list that is up to date is not pushed again."""
     page, asked, pushed = new_page(), list[str](), list[str | bytes]()
     page.on("request", lambda request: asked.append(request.url))
@@ -52,7 +52,7 @@ BLOCKING = """performance.getEntriesByType("resource").filter((entry) => entry.r
 
 
 @pytest.mark.parametrize(("place", "most"), [("timeline", 4), ("turn", 3)])
-def test_few_files_keep_a_page_from_being_painted(new_page: NewPage, cut_turn: str, place: str, most: int):
+def test_few_files_block_the_first_paint_of_a_page(new_page: NewPage, cut_turn: str, place: str, most: int):
     """Its style sheets, the theme, and which columns the list has."""
     page = new_page()
     page.goto(PLACES[place].format(turn=cut_turn))
@@ -61,19 +61,19 @@ def test_few_files_keep_a_page_from_being_painted(new_page: NewPage, cut_turn: s
 
 
 @pytest.mark.parametrize("place", PLACES.values(), ids=PLACES)
-def test_nothing_moves_while_a_page_loads(new_page: NewPage, cut_turn: str, place: str):
+def test_a_page_loads_without_layout_shift(new_page: NewPage, cut_turn: str, place: str):
     paint = painted(new_page(), place.format(turn=cut_turn))
     assert paint.moved == ()
     assert paint.largest > 0
 
 
 @pytest.mark.parametrize("place", ["/admin/agents/agent/", "/?q=nothingatall"], ids=["admin", "no turns"])
-def test_nothing_moves_while_a_page_with_parts_that_come_later_loads(new_page: NewPage, place: str):
+def test_a_page_with_deferred_fragments_loads_without_layout_shift(new_page: NewPage, place: str):
     # Django's own script writes how many rows of a list are selected.
     assert set(painted(new_page(), place).moved) <= {"text"}
 
 
-def test_the_inbox_of_a_phone_does_not_move_when_the_browser_bars_notifications(new_page: NewPage):
+def test_the_inbox_on_a_phone_does_not_shift_when_notifications_are_blocked(new_page: NewPage):
     page = new_page(viewport=PHONE)
     # Other tests leave entries: what stands behind an age or a time left moves when that gains or loses a digit.
     assert set(painted(page, "/inbox").moved) <= {"text"}
@@ -82,7 +82,7 @@ def test_the_inbox_of_a_phone_does_not_move_when_the_browser_bars_notifications(
 
 @pytest.mark.nightly
 @pytest.mark.parametrize("size", [DESK, PHONE], ids=["desk", "phone"])
-def test_a_row_has_room_for_the_limit_that_comes_later(new_page: NewPage, size: ViewportSize):
+def test_a_row_reserves_space_for_the_limit_that_loads_later(new_page: NewPage, size: ViewportSize):
     page = new_page(viewport=size)
     turn = played(page, "sim-essay", "Is there room?", max_tokens=60)  # of no turn that a list has shown
     page.route("**/turns/limits?*", lambda _: None)
@@ -96,7 +96,7 @@ def test_a_row_has_room_for_the_limit_that_comes_later(new_page: NewPage, size: 
 
 
 @pytest.mark.nightly
-def test_a_second_visit_asks_for_no_static_file_again(new_page: NewPage, cut_turn: str):
+def test_a_second_visit_requests_no_static_file_again(new_page: NewPage, cut_turn: str):
     page = new_page()
     page.goto(cut_turn)
     page.wait_for_load_state("networkidle")

@@ -168,12 +168,12 @@ def whole(browser: Client, play: Play) -> Turn:
     return play("sim-tools", system_prompt="Be brief." * 100)
 
 
-def test_no_address_of_a_damaged_turn_fails(browser: Client, whole: Turn):
+def test_no_url_of_a_damaged_turn_fails(browser: Client, whole: Turn):
     assert failed(browser, whole, "event", asked_of(whole), forms=True) == []
 
 
 @pytest.mark.parametrize("damages", [OF_EACH_KIND, nightly(DAMAGES.keys() - OF_EACH_KIND)], ids=["kinds", "others"])
-def test_whatever_is_damaged_its_page_and_its_signs_and_the_lists_are_answered(
+def test_for_any_damage_the_turn_page_its_signs_and_the_lists_are_served(
     browser: Client, whole: Turn, damages: Iterable[str]
 ):
     asked = [f"/turns/{whole.id}", f"/turns/{whole.id}/attempts/1/raw", f"/api/v1/turns/{whole.id}/lint", *LISTS]
@@ -181,7 +181,7 @@ def test_whatever_is_damaged_its_page_and_its_signs_and_the_lists_are_answered(
 
 
 @pytest.mark.parametrize("damages", [OF_EACH_KIND, nightly(DAMAGES.keys() - OF_EACH_KIND)], ids=["kinds", "others"])
-def test_whatever_is_damaged_the_pages_of_other_turns_of_its_model_are_answered(
+def test_for_any_damage_the_pages_of_other_turns_of_its_model_are_served(
     browser: Client, play: Play, damages: Iterable[str]
 ):
     """What is learned of a model is learned of all its turns."""
@@ -199,12 +199,12 @@ def test_whatever_is_damaged_the_pages_of_other_turns_of_its_model_are_answered(
 
 
 @pytest.mark.nightly
-def test_whatever_is_damaged_no_address_of_the_turn_fails(browser: Client, whole: Turn):
+def test_for_any_damage_no_url_of_the_turn_fails(browser: Client, whole: Turn):
     asked = asked_of(whole)
     assert [said for damage in DAMAGES for said in failed(browser, whole, damage, asked)] == []
 
 
-def test_the_page_names_each_part_that_cannot_be_read_and_shows_the_others(browser: Client, whole: Turn):
+def test_the_page_names_each_unreadable_part_and_shows_the_others(browser: Client, whole: Turn):
     browser.post(f"/turns/{whole.id}/comments", {"text": "Keep me.", "transition": 0})
     for damage, fault in NAMED.items():
         with damaged(whole, damage):
@@ -213,7 +213,7 @@ def test_the_page_names_each_part_that_cannot_be_read_and_shows_the_others(brows
         assert f"/turns/{whole.id}/attempts/1/raw" in html or "Attempt 1 cannot be read." in html
 
 
-def test_an_error_of_ours_is_no_damage_of_a_turn_that_only_does_not_verify(
+def test_an_internal_error_is_not_reported_as_damage_of_a_turn_that_does_not_verify(
     browser: Client, whole: Turn, monkeypatch: pytest.MonkeyPatch
 ):
     def fail(*_: object, **__: object) -> None:
@@ -228,7 +228,7 @@ def test_an_error_of_ours_is_no_damage_of_a_turn_that_only_does_not_verify(
         assert answered(browser, address)[0] == 500, address
 
 
-def test_the_api_and_a_shared_page_say_what_is_wrong(browser: Client, whole: Turn):
+def test_the_api_and_a_shared_page_report_the_damage(browser: Client, whole: Turn):
     link = asked_of(whole)[-2]
     for address in (f"/api/v1/turns/{whole.id}/lint", f"/turns/{whole.id}/replay", link):
         with damaged(whole, "event"):

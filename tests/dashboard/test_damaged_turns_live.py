@@ -34,24 +34,24 @@ def changed(browser: Client, play: Play) -> Turn:
     return turn
 
 
-async def test_its_open_page_says_what_is_wrong_and_opens_no_socket_anew(changed: Turn):
+async def test_an_open_page_of_the_turn_reports_the_damage_and_does_not_reconnect(changed: Turn):
     async with dialled(f"/ws/turns/{changed.id}/?seq=0") as socket:
         assert "Record 2 cannot be read." in await socket.receive_from()
         assert await socket.receive_output() == {"type": "websocket.close", "code": 1000}
 
 
-async def test_a_program_at_its_socket_is_turned_away_in_words(broken: Turn):
+async def test_a_program_at_its_socket_is_refused_with_an_explanation(broken: Turn):
     async with programs.dialled(broken.id) as socket:
         (told,), code = await socket.rest()
     assert (told["type"], SAID in told["data"]["detail"], code) == ("refused", True, 4409)
 
 
-def test_its_events_are_refused_in_words_to_who_comes_back(browser: Client, broken: Turn):
+def test_its_events_are_refused_with_an_explanation_on_reconnection(browser: Client, broken: Turn):
     answer = browser.get(f"/api/v1/turns/{broken.id}/events")
     assert (answer.status_code, SAID in answer.content.decode()) == (409, True)
 
 
-async def test_events_that_are_open_end(broken: Turn):
+async def test_open_event_streams_end(broken: Turn):
     async with aclosing(followed(Follower(broken.id), Caller(1, None))) as looks:
         with pytest.raises(DamagedTurnError, match=SAID):
             await anext(looks)

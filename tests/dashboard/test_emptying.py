@@ -31,7 +31,7 @@ def with_files() -> int:
         return cursor.fetchone()[0]
 
 
-def test_emptying_and_vacuuming_leave_no_row_and_no_file_of_a_turn_and_keep_the_roles_and_kinds(play: Play):
+def test_emptying_and_vacuuming_remove_every_turn_row_and_file_and_keep_roles_and_kinds(play: Play):
     play("sim-essay", max_tokens=60)
     User.objects.create(username="someone").groups.add(Group.objects.get(name="watcher"))
     kinds = ContentType.objects.count()

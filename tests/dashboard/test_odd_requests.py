@@ -89,7 +89,7 @@ def address(route: str, turn: Turn, odd: str | None = None) -> str:
 
 
 @pytest.mark.parametrize("odd", [pytest.param(ODD[0], id="word"), nightly(ODD[1], id="NUL")])
-def test_odd_parameters_are_answered_everywhere(asking: Client, turn: Turn, failures: list[str], odd: str):
+def test_unusual_parameters_are_answered_everywhere(asking: Client, turn: Turn, failures: list[str], odd: str):
     query = "&".join(f"{name}={encoded(odd)}" for name in NAMES.split())
     for route in ROUTES:
         path = address(route, turn)
@@ -102,7 +102,7 @@ def test_odd_parameters_are_answered_everywhere(asking: Client, turn: Turn, fail
 
 
 @pytest.mark.usefixtures("imports_here")
-def test_odd_bodies_are_answered_everywhere(asking: Client, turn: Turn, failures: list[str]):
+def test_unusual_bodies_are_answered_everywhere(asking: Client, turn: Turn, failures: list[str]):
     for route in ROUTES:
         path = address(route, turn)
         for body in BODIES if route.startswith("api/") and route not in IMPORTS else BODIES[:1]:
@@ -114,7 +114,7 @@ def test_odd_bodies_are_answered_everywhere(asking: Client, turn: Turn, failures
     assert failures == []
 
 
-def test_odd_headers_are_answered_everywhere(asking: Client, turn: Turn, failures: list[str]):
+def test_unusual_headers_are_answered_everywhere(asking: Client, turn: Turn, failures: list[str]):
     odd = {"HX-Request": "true", "HX-Current-URL": "http://[", "Referer": "http://[", "Accept": "\xff"}
     for route in ROUTES:
         asking.get(address(route, turn), headers=odd)
@@ -122,9 +122,7 @@ def test_odd_headers_are_answered_everywhere(asking: Client, turn: Turn, failure
 
 
 @pytest.mark.parametrize("provider", [nightly(""), "martian", nightly("open\x1bai")])
-def test_a_turn_of_a_provider_that_is_not_known_here_is_shown(
-    asking: Client, turn: Turn, failures: list[str], provider: str
-):
+def test_a_turn_of_an_unknown_provider_is_shown(asking: Client, turn: Turn, failures: list[str], provider: str):
     with transaction.atomic(), connection.cursor() as cursor:
         cursor.execute(
             "SET LOCAL session_replication_role = replica"
@@ -143,17 +141,17 @@ def test_a_turn_of_a_provider_that_is_not_known_here_is_shown(
 @pytest.mark.parametrize(
     "wanted", ["foo", "dashboard", "admin:index", "a.b", "?x", "#x", "..", "javascript:x", "%", "//x"]
 )
-def test_who_is_signed_in_already_is_sent_to_a_page_or_home(asking: Client, wanted: str):
+def test_a_signed_in_user_is_sent_to_a_page_or_home(asking: Client, wanted: str):
     answer = asking.get("/sign-in/", {"next": wanted})
     assert (answer.status_code, answer["Location"]) == (302, "/tour")  # no turn is here yet
 
 
-def test_and_to_the_page_it_asked_for(asking: Client):
+def test_a_signed_in_user_is_sent_to_the_requested_page(asking: Client):
     assert asking.get("/sign-in/", {"next": "/?status=failed"})["Location"] == "/?status=failed"
 
 
 @pytest.mark.parametrize("method", ["GET", "POST"])
-def test_the_admin_looks_no_row_up_by_a_field_without_a_name(asking: Client, failures: list[str], method: str):
+def test_the_admin_looks_up_no_row_by_a_field_without_a_name(asking: Client, failures: list[str], method: str):
     for page in ("change", "delete", "history"):
         path = f"/admin/agents/agent/01890000-0000-7000-8000-000000000000/{page}/"
         answer = asking.generic(method, f"{path}?_to_field=", "_to_field=", content_type=FORM)

@@ -21,7 +21,7 @@ ASKING = sorted(
 
 @together
 @pytest.mark.parametrize("path", ASKING, ids=lambda path: f"{path.parent.name}/{path.name}")
-def test_what_answers_a_request_has_no_query_of_its_own(path: Path) -> None:
+def test_views_contain_no_queries_of_their_own(path: Path) -> None:
     managers = [
         node.lineno
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
@@ -30,5 +30,5 @@ def test_what_answers_a_request_has_no_query_of_its_own(path: Path) -> None:
     assert managers == [], f"{path}: ask a selector"
 
 
-def test_there_is_something_to_look_at() -> None:
+def test_the_check_finds_views() -> None:
     assert {path.parent.name for path in ASKING} >= {"api", "live", "replay", "tools", "turns"}

@@ -51,7 +51,7 @@ def parts_of(path: Path) -> tuple[dict[str, Any], int, str]:
 
 @together
 @pytest.mark.parametrize("path", STREAMS, ids=lambda path: path.name)
-def test_a_stream_keeps_the_order_and_is_of_one_answer(path: Path):
+def test_a_stream_is_ordered_and_belongs_to_one_answer(path: Path):
     request, status, body = parts_of(path)
     if status == 200:
         assert faults_of(body, include_usage=request.get("stream_options", {}).get("include_usage", False)) == []
@@ -61,7 +61,7 @@ def test_a_stream_keeps_the_order_and_is_of_one_answer(path: Path):
 
 @together
 @pytest.mark.parametrize("name", NAMES)
-def test_whole_and_streamed_say_the_same(name: str):
+def test_complete_and_streamed_answers_are_the_same(name: str):
     (_, status, whole), (_, streamed_status, stream) = (
         parts_of(TRANSCRIPTS / f"{name}.{form}.http") for form in ("whole", "stream")
     )
@@ -123,6 +123,6 @@ def stream(*events: str) -> str:
         stream("[DONE]"),
     ],
 )
-def test_the_contract_finds_what_breaks_it(broken: str):
+def test_violations_of_the_contract_are_found(broken: str):
     assert faults_of(stream(ROLE, WORD, FINISH, "[DONE]")) == []
     assert faults_of(broken)

@@ -51,7 +51,7 @@ def read(body: str, *, streamed: bool) -> ChatResponse:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_whole_and_streamed_say_the_same(name: str):
+def test_complete_and_streamed_answers_are_the_same(name: str):
     (_, status, whole), (_, streamed_status, stream) = (
         parts_of(TRANSCRIPTS / f"{name}.{form}.http") for form in ("whole", "stream")
     )
@@ -89,6 +89,6 @@ def chunk(reason: str | None = None, **more: str) -> str:
         chunk() + ": a comment\n\n" + chunk("STOP"),
     ],
 )
-def test_the_contract_finds_what_breaks_it(broken):
+def test_violations_of_the_contract_are_found(broken):
     assert faults_of(chunk() + "\n" + chunk("STOP")) == []
     assert faults_of(broken)

@@ -72,7 +72,7 @@ def read(body: str) -> ChatResponse:
 
 @together
 @pytest.mark.parametrize("name", NAMES)
-def test_whole_and_streamed_say_the_same(name: str):
+def test_complete_and_streamed_answers_are_the_same(name: str):
     (_, status, whole), (_, streamed_status, stream) = (
         parts_of(TRANSCRIPTS / f"{name}.{form}.http") for form in ("whole", "stream")
     )
@@ -116,6 +116,6 @@ OPEN, FILL, CLOSE = ({"type": f"content_block_{kind}", "index": 0} for kind in (
         [START, OPEN, FILL, CLOSE, DELTA],
     ],
 )
-def test_the_contract_finds_what_breaks_it(broken):
+def test_violations_of_the_contract_are_found(broken):
     assert faults_of(stream_of(START, {"type": "ping"}, OPEN, FILL, CLOSE, DELTA, STOP)) == []
     assert faults_of(stream_of(*broken))

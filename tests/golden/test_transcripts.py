@@ -31,9 +31,7 @@ def simulator_url() -> Iterator[str]:
 
 
 @pytest.mark.django_db(transaction=True)
-def test_every_conversation_goes_as_its_golden_transcript_has_it(
-    address: str, simulator_url: str, subtests: pytest.Subtests
-):
+def test_every_conversation_matches_its_golden_transcript(address: str, simulator_url: str, subtests: pytest.Subtests):
     bootstrap_token_ensure(TOKEN)
     prepare(simulator_url)
     for name in CONVERSATIONS:
@@ -42,7 +40,7 @@ def test_every_conversation_goes_as_its_golden_transcript_has_it(
             assert not found, f"\n{found}\nIf this is meant: python -m tests.golden --write"
 
 
-def test_every_transcript_is_of_a_conversation():
+def test_every_transcript_belongs_to_a_conversation():
     named = {f"{name}.{form}.http" for name in CONVERSATIONS for form in ("whole", "stream")}
     assert {path.name for path in TRANSCRIPTS.iterdir()} == named
 

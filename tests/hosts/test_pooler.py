@@ -31,11 +31,11 @@ def poolers(django_db_setup: None, django_db_blocker, started_once, monkeypatch)
             pooler.kill()
 
 
-def test_a_pooler_that_keeps_sessions_is_accepted(poolers):
+def test_a_pooler_in_session_mode_is_accepted(poolers):
     check_server(poolers("session").url)
 
 
 @pytest.mark.parametrize("mode", ["transaction", "statement"])
-def test_a_pooler_that_gives_connections_to_others_is_refused_with_the_setting_to_change(poolers, mode):
+def test_a_pooler_in_another_mode_is_refused_with_the_setting_to_change(poolers, mode):
     with pytest.raises(StartError, match="set pool_mode = session"):
         check_server(poolers(mode).url)

@@ -71,14 +71,14 @@ def view(_request) -> HttpResponse:
     return HttpResponse(b"replica" if from_the_replica() else b"primary")
 
 
-def test_a_view_that_may_be_late_reads_from_the_replica_and_all_else_from_the_primary(standby):
+def test_views_that_tolerate_delay_read_from_the_replica_and_all_others_from_the_primary(standby):
     assert view(RequestFactory().get("/")).content == b"replica"
     assert not from_the_replica()
     assert late(lambda: Agent.objects.all().db) == REPLICA
     assert Agent.objects.all().db == "default"
 
 
-def test_who_has_just_changed_something_reads_from_the_primary(standby):
+def test_a_user_reads_from_the_primary_after_a_change(standby):
     request = RequestFactory().post("/")
     response = replica.WroteMiddleware(lambda _: HttpResponse()).process_response(request, HttpResponse())
     reading = RequestFactory().get("/")
@@ -86,7 +86,7 @@ def test_who_has_just_changed_something_reads_from_the_primary(standby):
     assert view(reading).content == b"primary"
 
 
-def test_a_replica_that_falls_behind_is_not_read_until_it_has_caught_up(standby, monkeypatch):
+def test_a_lagging_replica_is_not_read_until_it_has_caught_up(standby, monkeypatch):
     monkeypatch.setattr(replica, "LATEST_SECONDS", 1.0)
     assert late(from_the_replica)
     standby.pause()
@@ -96,13 +96,13 @@ def test_a_replica_that_falls_behind_is_not_read_until_it_has_caught_up(standby,
     until(lambda: late(from_the_replica))
 
 
-def test_a_replica_that_is_behind_when_it_is_first_looked_at_is_not_read(standby):
+def test_a_replica_that_lags_at_its_first_check_is_not_read(standby):
     standby.pause()
     project_default().save()
     assert not late(from_the_replica)
 
 
-def test_a_replica_that_fell_behind_while_nobody_asked_is_not_read(standby, monkeypatch):
+def test_a_replica_that_fell_behind_between_requests_is_not_read(standby, monkeypatch):
     monkeypatch.setattr(replica, "LATEST_SECONDS", 1.0)
     assert late(from_the_replica)
     standby.pause()
@@ -111,7 +111,7 @@ def test_a_replica_that_fell_behind_while_nobody_asked_is_not_read(standby, monk
     assert not late(from_the_replica)
 
 
-def test_a_database_that_follows_no_other_is_not_read(standby, monkeypatch):
+def test_a_database_that_is_not_a_replica_is_not_read(standby, monkeypatch):
     monkeypatch.setitem(connections.settings, REPLICA, connection.settings_dict)
     connections[REPLICA].close()
     del connections[REPLICA]
@@ -119,7 +119,7 @@ def test_a_database_that_follows_no_other_is_not_read(standby, monkeypatch):
     assert not late(from_the_replica)
 
 
-def test_a_statement_that_takes_too_long_is_not_asked_again_and_says_nothing_of_the_replica(standby):
+def test_a_slow_statement_is_not_retried_and_does_not_disable_the_replica(standby):
     asked = []
 
     def slow() -> None:
@@ -135,7 +135,7 @@ def test_a_statement_that_takes_too_long_is_not_asked_again_and_says_nothing_of_
     assert late(from_the_replica)
 
 
-def test_doctor_says_how_the_replica_is(standby, monkeypatch):
+def test_doctor_reports_the_state_of_the_replica(standby, monkeypatch):
     monkeypatch.setattr(replica, "LATEST_SECONDS", 1.0)
     assert [found.state for found in read_replica()] == [State.OK]
     standby.pause()
@@ -147,7 +147,7 @@ def test_doctor_says_how_the_replica_is(standby, monkeypatch):
     standby.start()
 
 
-def test_a_replica_that_ends_is_not_missed_and_is_read_again_when_it_is_back(standby):
+def test_a_stopped_replica_is_bypassed_and_read_again_when_it_is_back(standby):
     assert late(from_the_replica)
     standby.stop()
     assert not late(from_the_replica)
@@ -155,7 +155,7 @@ def test_a_replica_that_ends_is_not_missed_and_is_read_again_when_it_is_back(sta
     until(lambda: late(from_the_replica))
 
 
-def test_what_had_to_be_there_at_the_beginning_is_waited_for_and_then_read_from_the_primary(standby, monkeypatch):
+def test_data_that_must_be_present_is_waited_for_and_then_read_from_the_primary(standby, monkeypatch):
     monkeypatch.setattr(replica, "LATEST_SECONDS", 1.0)
     standby.pause()
     project_default().save()
@@ -165,7 +165,7 @@ def test_what_had_to_be_there_at_the_beginning_is_waited_for_and_then_read_from_
 
 
 @pytest.mark.parametrize("is_paused", [False, True])
-def test_a_backtest_judges_every_turn_that_had_ended_when_it_began(standby, monkeypatch, is_paused):
+def test_a_backtest_judges_every_turn_that_had_ended_when_it_started(standby, monkeypatch, is_paused):
     monkeypatch.setattr(replica, "LATEST_SECONDS", 1.0)
     project = Project.objects.create(name=f"backtested-{is_paused}".lower())
     if is_paused:

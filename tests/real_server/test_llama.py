@@ -54,7 +54,7 @@ def asked(address: str, request: ChatRequest) -> ChatResponse:
 
 
 @pytest.mark.parametrize("stream", [True, False], ids=["streamed", "whole"])
-def test_a_cut_answer_is_continued_exactly_by_prefill(real_server: str, stream: bool) -> None:
+def test_a_truncated_answer_is_continued_exactly_by_prefill(real_server: str, stream: bool) -> None:
     question = (Message(Role.USER, "Tell me."),)
     text, reason, calls = "", NormalizedStopReason.MAX_TOKENS, 0
     while reason is NormalizedStopReason.MAX_TOKENS:
@@ -82,7 +82,7 @@ def test_a_tested_connection_continues_exactly_and_its_numbers_come_true(dialed:
             assert imagined.final.spent.attempts == attempts
 
 
-def test_after_a_hint_the_model_begins_again_and_nothing_is_claimed(dialed: Dialed) -> None:
+def test_after_a_hint_the_model_restarts_and_nothing_is_claimed(dialed: Dialed) -> None:
     turn = played(dialed(), 15)
     assert turn.attempts > 1
     final = turn_what_if(turn=turn, overrides={}).recording.final
@@ -91,7 +91,7 @@ def test_after_a_hint_the_model_begins_again_and_nothing_is_claimed(dialed: Dial
     assert "one two" not in turn.output_text[3:], "no doubled words"
 
 
-def test_a_json_grammar_begins_anew_at_each_continuation(real_server: str) -> None:
+def test_a_json_grammar_restarts_at_each_continuation(real_server: str) -> None:
     """Why structured output is never continued by joining: the end is told as `stop`, and the whole is no JSON."""
     question = (Message(Role.USER, "Tell me."),)
     extra = {"prefill": True, "temperature": 0, "response_format": {"type": "json_object"}}
@@ -106,7 +106,7 @@ def test_a_json_grammar_begins_anew_at_each_continuation(real_server: str) -> No
         json.loads(cut.text + more.text)
 
 
-def test_a_json_schema_that_this_server_refuses_is_told(dialed: Dialed) -> None:
+def test_a_json_schema_refused_by_this_server_is_reported(dialed: Dialed) -> None:
     turn = played(dialed(), 100, envelope_schema={"type": "object"})
     assert (turn.status, turn.terminal_reason) == ("failed", "provider_error")
 
@@ -122,7 +122,7 @@ def stored_so_far() -> str:
     return "".join(Piece.objects.order_by("n").values_list("text", flat=True))
 
 
-def test_a_server_that_is_killed_in_mid_stream_leaves_what_it_said(dialed: Dialed, model_file: Path) -> None:
+def test_a_server_killed_mid_stream_leaves_its_partial_output(dialed: Dialed, model_file: Path) -> None:
     begun = "Monday, Tuesday, Wednesday,"
     with served(model_file) as (address, process):
         connection = dialed(address=address)

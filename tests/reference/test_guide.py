@@ -5,7 +5,7 @@ import doctest
 from tests.reference.sources import ROOT
 
 
-def test_the_examples_of_the_guide_print_what_it_says():
+def test_the_examples_of_the_guide_print_the_documented_output():
     guide = ROOT / "docs" / "tutorial" / "agentcore.md"
     results = doctest.testfile(str(guide), module_relative=False, encoding="utf-8")
     assert results.attempted > 15

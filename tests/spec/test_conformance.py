@@ -9,7 +9,7 @@ from tests.spec.decided_otherwise import DECIDED_OTHERWISE
 from tests.spec.rules import DOCUMENTS, rule
 
 
-def test_the_page_in_the_docs_is_current() -> None:
+def test_the_documentation_page_is_current() -> None:
     assert conformance.PAGE.read_text(encoding="utf-8") == conformance.page(), (
         "run: python -m tests.spec.conformance > docs/reference/conformance.md"
     )

@@ -31,7 +31,7 @@ def compounds(selector: str) -> list[str]:
     return re.split(r"[\s>+~]+", flat)
 
 
-def test_what_is_styled_by_what_another_element_has_is_named():
+def test_styles_that_depend_on_other_elements_are_listed():
     """Blink keeps one set of all that `:has()` of another element can change. With `*` in it, or a cell's tag, each
     row that comes makes it style the whole page again."""
     far = [

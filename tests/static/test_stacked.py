@@ -33,7 +33,7 @@ def test_many_tables_stack():
 
 
 @pytest.mark.parametrize("path", [path for path, _ in tables()], ids=lambda path: path.name)
-def test_a_value_that_stands_alone_is_named_as_its_column_is(path: Path):
+def test_a_stacked_value_is_labelled_with_its_column(path: Path):
     text = dict(tables())[path]
     heads = {
         _words(head).replace(CHOICE, "")

@@ -11,7 +11,7 @@ TONED = re.compile(r'<span class="(?:badge word|word (?:badge )?w-)[^>]*>\s*(<sv
 SHAPES = set(re.findall(r'id="([a-z]+)"', (settings.BASE_DIR / "static/img/shapes.svg").read_text("utf-8")))
 
 
-def test_every_state_has_a_shape_before_its_word():
+def test_every_state_has_a_shape_before_its_text():
     told = {str(path.relative_to(TEMPLATES)): path.read_text("utf-8") for path in TEMPLATES.rglob("*.html")}
     toned = [(name, found[0], found[1]) for name, text in told.items() for found in TONED.finditer(text)]
     assert len(toned) > 4

@@ -61,7 +61,7 @@ def contrast(one: Colour, other: Colour) -> float:
 @together
 @pytest.mark.parametrize("theme", [0, 1], ids=["light", "dark"])
 @pytest.mark.parametrize(("text", "ground"), TEXTS)
-def test_text_stands_out_from_its_ground(text: str, ground: str, theme: int):
+def test_text_has_enough_contrast(text: str, ground: str, theme: int):
     assert contrast(tokens()[text][theme], tokens()[ground][theme]) >= 4.5
 
 
@@ -69,11 +69,11 @@ def test_text_stands_out_from_its_ground(text: str, ground: str, theme: int):
 @pytest.mark.parametrize("theme", [0, 1], ids=["light", "dark"])
 @pytest.mark.parametrize("ground", ["page", "card"])
 @pytest.mark.parametrize("line", ["edge", "accent"])
-def test_the_edge_of_a_control_can_be_seen(line: str, ground: str, theme: int):
+def test_the_border_of_a_control_has_enough_contrast(line: str, ground: str, theme: int):
     assert contrast(tokens()[line][theme], tokens()[ground][theme]) >= 3
 
 
 @pytest.mark.parametrize("sheet", ["base", "layout", "components"])
-def test_only_the_tokens_name_a_colour(sheet: str):
+def test_only_the_tokens_define_colours(sheet: str):
     css = CSS.with_name(f"{sheet}.css").read_text()
     assert not re.findall(r"oklch\(|rgb|hsl\(|#[0-9a-f]{3,8}\b(?=[^{]*;)", css)

@@ -44,7 +44,7 @@ def test_every_outcome_holds_every_criterions_evaluation_with_a_reason():
         assert all(e.reason for e in outcome.evaluations)
 
 
-def test_a_number_is_told_as_it_is_written_also_where_one_like_it_was_told_before():
+def test_a_number_in_a_reason_keeps_its_written_form_even_after_an_equal_number():
     """What was said of 20 is kept; 20.0 equals it."""
     for most, retries in ((20, 3), (20.0, 3.0), (20, 3)):
         limits, retried = unchecked(Limits)(max_steps=most), unchecked(ErrorPolicy)(max_retries=retries)
@@ -63,7 +63,7 @@ def test_custom_criteria_come_after_the_built_in_ones_and_may_only_decide():
     assert outcomes(story)[-1].evaluations[-1].criterion == "Veto"
 
 
-def test_a_custom_criterion_that_raises_forbids_with_error_and_never_breaks_the_turn():
+def test_a_custom_criterion_that_raises_forbids_with_an_error_and_never_breaks_the_turn():
     class Fragile:
         def explain(self, state):
             raise KeyError("x")
@@ -73,7 +73,7 @@ def test_a_custom_criterion_that_raises_forbids_with_error_and_never_breaks_the_
     assert "Fragile raised KeyError" in story.end.notice
 
 
-def test_a_built_in_criterion_that_cannot_compare_its_limit_forbids_too():
+def test_a_built_in_criterion_that_cannot_compare_its_limit_also_forbids():
     """No stored policy has such a limit: it is refused when it is read. A program may still make one."""
     story = Playbook() >> started()
     odd = replace(story.snapshot, limits=unchecked(Limits)(max_steps="many"))
@@ -101,7 +101,7 @@ def test_a_listed_finish_reason_forbids_a_continuation():
     assert story << finish("a", StopReason.FINISH_REASON, terminal="forbidden")
 
 
-def test_the_error_policy_criterion_speaks_the_specs_sentences_and_context():
+def test_the_error_policy_criterion_uses_the_sentences_and_context_of_the_spec():
     story = Playbook() >> started() >> error()
     spoken = outcomes(story)[0].get_evaluation_for("ErrorPolicyCriterion")
     assert spoken.reason == "Model error after 1 consecutive failures (max: 0)"

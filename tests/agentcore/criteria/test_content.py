@@ -18,5 +18,5 @@ from tests.together import together
         (WantsMore(min_chars=9, must_contain=("a",)), "a", True),
     ],
 )
-def test_a_text_is_enough_when_it_is_long_enough_and_has_all_it_must(wants, text, more):
+def test_a_text_is_sufficient_when_it_is_long_enough_and_contains_everything_required(wants, text, more):
     assert wants(text) is more

@@ -12,7 +12,7 @@ from tests.agentcore.playbook import Playbook, ended, started
 from tests.together import together
 
 
-def test_the_set_is_as_large_as_it_is_said_to_be():
+def test_the_corpus_has_its_documented_size():
     assert (len(LIES), len(HONEST)) == (40, 200)
     assert {told.code for told in LIES} == set(CODES) - {"ambiguous_seam"}  # which no single answer shows
     assert len({told.dialect for told in LIES}) == len({told.dialect for told in HONEST}) == 8
@@ -20,13 +20,13 @@ def test_the_set_is_as_large_as_it_is_said_to_be():
 
 @together
 @pytest.mark.parametrize("told", LIES, ids=lambda told: told.name)
-def test_a_planted_lie_is_found_with_its_evidence(told: Told):
+def test_a_planted_fault_is_found_with_its_evidence(told: Told):
     found = {sign.code: sign for sign in told.signs}
     assert told.code in found, told.response
     assert found[told.code].words.endswith(".")
 
 
-def test_a_seam_is_told_with_both_readings_and_of_an_echo_only_where_it_may_be_one():
+def test_a_seam_sign_shows_both_readings_and_mentions_an_echo_only_where_one_is_possible():
     rows = "name,qty\n" + "widget,1\n" * 40
     sign = seam_sign(rows, 180, 90)
     kept, dropped = sign.readings
@@ -44,7 +44,7 @@ def test_an_honest_turn_is_not_flagged(told: Told):
 
 @together
 @pytest.mark.parametrize("told", LIES, ids=lambda told: told.name)
-def test_the_providers_word_stays_as_it_was(told: Told):
+def test_linting_does_not_change_the_providers_stop_reason(told: Told):
     before = told.response
     assert lint(before, told.cap, told.before)
     assert (before.raw_stop_reason, before.stop_reason) == (told.response.raw_stop_reason, told.response.stop_reason)
@@ -59,7 +59,7 @@ def test_the_providers_word_stays_as_it_was(told: Told):
         (" \n", '[{"a": 1}', "unclosed_json"),
     ],
 )
-def test_what_a_continuation_leaves_open_may_have_begun_before_it(before: str, said: str, sign: str):
+def test_a_delimiter_that_a_continuation_leaves_open_may_have_been_opened_before_it(before: str, said: str, sign: str):
     assert lint(ChatResponse(said, stop_reason=NormalizedStopReason.END_TURN), 1000, before) == (sign,)
 
 
@@ -77,14 +77,14 @@ STOPS = [
 @together
 @pytest.mark.parametrize("extra", STOPS, ids=str)
 @pytest.mark.parametrize("text", ['```json\n{"a": 1}\n', '{"a": 1', "<think>so"])
-def test_what_ends_at_the_callers_own_string_may_end_anywhere(extra: dict[str, object], text: str):
+def test_an_answer_that_may_end_at_a_caller_stop_string_is_not_flagged(extra: dict[str, object], text: str):
     asked = Playbook(max_tokens=400, extra=extra) >> started() >> ended(text, tokens=9)
     assert asked.snapshot.flagged == ()
     unasked = Playbook(max_tokens=400, extra={"stop": [], "options": None}) >> started() >> ended(text, tokens=9)
     assert unasked.snapshot.flagged != ()
 
 
-def test_a_cap_that_was_used_up_is_a_sign_all_the_same():
+def test_output_at_the_cap_is_flagged_even_with_caller_stop_strings():
     asked = Playbook(max_tokens=60, extra={"stop": ["}"]}) >> started() >> ended('{"a": 1', tokens=60)
     assert asked.snapshot.flagged == ("output_at_cap",)
     assert asks_for_stops(asked.setup.extra)

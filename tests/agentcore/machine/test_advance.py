@@ -61,13 +61,13 @@ def test_a_breakpoint_on_a_tool_holds_before_the_tool_runs():
     assert story << hold(State.EVALUATE_STOP) >> released() << run_tools("calculator", "clock")
 
 
-def test_nothing_was_judged_where_a_breakpoint_held():
+def test_no_judgement_is_made_where_a_breakpoint_held():
     story = Playbook() >> started(breakpoints=(Breakpoint(state="evaluate_stop"),)) >> truncated("a ") >> released()
     story = story >> ended("b")
     assert all(t.outcome is None for step in story.steps for t in step.transitions if t.trigger is Trigger.BREAKPOINT)
 
 
-def test_a_release_judges_anew_with_the_limits_as_they_are_then():
+def test_a_release_judges_again_with_the_current_limits():
     story = (
         Playbook(max_continuations=0) >> started(breakpoints=(Breakpoint(state="continue_pending"),)) >> truncated("a")
     )
@@ -75,14 +75,14 @@ def test_a_release_judges_anew_with_the_limits_as_they_are_then():
     assert (story >> released(limits={"max_continuations": 1})).snapshot.state is State.REQUEST_CONTINUATION
 
 
-def test_an_operators_hold_stops_at_the_next_deciding_state_once():
+def test_an_operators_hold_stops_once_at_the_next_deciding_state():
     story = Playbook() >> started() >> operator(OperatorAction.HOLD) >> truncated("a ") << hold(State.EVALUATE_STOP)
     story = story >> released()
     assert story.snapshot.state is State.REQUEST_CONTINUATION
     assert story >> ended("b") << finish("a b")
 
 
-def test_stepping_goes_from_deciding_state_to_deciding_state():
+def test_stepping_moves_from_one_deciding_state_to_the_next():
     story = Playbook(max_continuations=0) >> started() >> operator(OperatorAction.HOLD) >> truncated("a")
     story = story << hold(State.EVALUATE_STOP) >> operator(OperatorAction.STEP)
     story = story << hold(State.CONTINUE_PENDING) >> operator(OperatorAction.STEP)
@@ -97,7 +97,7 @@ def test_a_step_holds_across_a_call():
     assert story >> ended("b") << hold(State.EVALUATE_STOP)
 
 
-def test_holding_and_releasing_everywhere_changes_nothing_of_the_end():
+def test_holding_and_releasing_everywhere_does_not_change_the_ending():
     def told(book, *, stop):
         for event in (truncated("a "), called(call()), tools_returned(), truncated("b "), ended("c")):
             book = book >> event
@@ -112,13 +112,13 @@ def test_holding_and_releasing_everywhere_changes_nothing_of_the_end():
     assert [t for t in held.triggers if t is not Trigger.BREAKPOINT and "release" not in t] == free.triggers
 
 
-def test_a_step_has_exactly_one_command_and_a_terminal_state_has_its_end():
+def test_a_step_has_exactly_one_command_and_a_terminal_state_has_its_ending():
     story = Playbook() >> started() >> ended("a")
     assert isinstance(story.command, Finish)
     assert story.command is story.snapshot.end
 
 
-def test_advancing_changes_nothing_it_was_given():
+def test_advancing_does_not_mutate_its_arguments():
     book = Playbook() >> started()
     event = ended("a")
     before = repr(book.snapshot), repr(event)

@@ -55,7 +55,7 @@ INTO = {
 
 @together
 @pytest.mark.parametrize("state", DECIDING)
-def test_every_deciding_state_holds_goes_on_by_its_own_release_and_can_be_cancelled(state):
+def test_every_deciding_state_can_be_held_released_and_cancelled(state):
     asked, events = INTO[state]
     story = told(Breakpoint(state=state.value), *events, **asked) << hold(state)
     free = told(Breakpoint(state="complete"), *events, **asked)
@@ -77,7 +77,7 @@ PARTS = {
 
 @together
 @pytest.mark.parametrize("choice", list(product([None, 0, 1], repeat=4)))
-def test_all_that_is_set_must_match_alone_and_together(choice):
+def test_all_conditions_of_a_breakpoint_must_match(choice):
     parts = {name: PARTS[name][which] for name, which in zip(PARTS, choice, strict=True) if which is not None}
     story = told(Breakpoint(**parts), called(call()))
     if parts and 1 not in choice:
@@ -102,28 +102,28 @@ def test_all_that_is_set_must_match_alone_and_together(choice):
         ),
     ],
 )
-def test_a_reason_or_a_tool_together_with_a_place_holds_at_that_place(breakpoint_, event, state):
+def test_a_reason_or_a_tool_together_with_a_state_holds_at_that_state(breakpoint_, event, state):
     assert told(breakpoint_, event) << hold(state)
 
 
-def test_a_tool_and_a_state_hold_when_its_results_are_in():
+def test_a_tool_together_with_a_state_holds_when_its_results_have_arrived():
     story = told(Breakpoint(state="evaluate_continuation", tool="clock"), called(call("clock")), tools_returned())
     assert story << hold(State.EVALUATE_CONTINUATION) >> released() << call_model(AttemptKind.AFTER_TOOLS)
 
 
-def test_a_reason_alone_holds_once_for_each_answer():
+def test_a_breakpoint_on_a_stop_reason_holds_once_per_answer():
     story = told(Breakpoint(stop_reason="max_tokens"), truncated("a ")) << hold(State.EVALUATE_STOP) >> released()
     assert story << call_model(AttemptKind.CONTINUATION)
     assert story >> truncated("b ") << hold(State.EVALUATE_STOP)
     assert story >> ended("b") << finish("a b")
 
 
-def test_an_error_word_holds_once():
+def test_a_breakpoint_on_an_error_reason_holds_once():
     story = told(Breakpoint(stop_reason="unknown"), unknown("error", "a")) << hold(State.EVALUATE_STOP) >> released()
     assert story.snapshot.state is State.BACKOFF
 
 
-def test_a_breakpoint_holds_again_each_time_its_state_is_entered():
+def test_a_breakpoint_holds_each_time_its_state_is_entered():
     story = told(Breakpoint(state="continue_pending"), truncated("a "))
     for _ in range(3):
         story = story << hold(State.CONTINUE_PENDING) >> released() << call_model(AttemptKind.CONTINUATION)
@@ -131,43 +131,43 @@ def test_a_breakpoint_holds_again_each_time_its_state_is_entered():
     assert story << hold(State.CONTINUE_PENDING) >> released() << finish(None, StopReason.RETRY_LIMIT)
 
 
-def test_a_cap_changed_while_an_error_is_held_counts_for_the_retry():
+def test_a_cap_changed_while_an_error_is_held_applies_to_the_retry():
     story = told(Breakpoint(state="evaluate_error"), error(draw=0.5)) >> released(max_tokens=7) << wait(0.5)
     assert story >> woke_up() << call_model(AttemptKind.ERROR_RETRY, max_tokens=7)
 
 
-def test_a_cap_changed_during_a_call_that_fails_counts_for_the_retry():
+def test_a_cap_changed_during_a_call_that_fails_applies_to_the_retry():
     story = told(Breakpoint(state="complete"), operator(max_tokens=7), error(), woke_up())
     assert story << call_model(AttemptKind.ERROR_RETRY, max_tokens=7)
 
 
-def test_a_policy_changed_while_an_error_is_held_judges_it():
+def test_a_policy_changed_while_an_error_is_held_applies_to_it():
     story = Playbook() >> started(breakpoints=(Breakpoint(state="evaluate_error"),)) >> error()
     assert story >> released() << finish("", StopReason.ERROR, TurnStatus.FAILED)
     lenient = story >> released(error_policy={"on_model_error": "retry", "max_retries": 2})
     assert lenient.snapshot.state is State.BACKOFF
 
 
-def test_steps_changed_before_tools_run_judge_their_calls():
+def test_max_steps_changed_before_tools_run_applies_to_their_calls():
     story = told(Breakpoint(tool="calculator"), called(call()))
     assert story >> released(limits={"max_steps": 1}) << finish("", StopReason.STEPS_LIMIT, terminal="forbidden")
 
 
-def test_a_hold_asked_for_during_backoff_and_tools_holds_at_the_next_judgement():
+def test_a_hold_requested_during_backoff_or_tools_holds_at_the_next_judgement():
     story = told(Breakpoint(state="complete"), error(), operator(OperatorAction.HOLD), woke_up(), ended("a"))
     assert story << hold(State.EVALUATE_STOP)
     story = told(Breakpoint(state="complete"), called(call()), operator(OperatorAction.HOLD), tools_returned())
     assert story << hold(State.EVALUATE_CONTINUATION)
 
 
-def test_holding_records_one_move_and_no_outcome():
+def test_holding_records_one_transition_and_no_outcome():
     story = told(Breakpoint(trigger="responded"), ended("a"))
     move = story.step.transitions[-1]
     assert (move.source, move.trigger, move.target) == (State.EVALUATE_STOP, Trigger.BREAKPOINT, State.HELD)
     assert (move.outcome, move.reason) == (None, "breakpoint on trigger responded")
 
 
-def test_a_cap_changed_while_a_failed_continuation_is_held_counts_for_its_retry():
+def test_a_cap_changed_while_a_failed_continuation_is_held_applies_to_its_retry():
     story = told(Breakpoint(state="evaluate_error"), truncated("a "), error()) << hold(State.EVALUATE_ERROR)
     story = story >> operator(max_tokens=7) >> released() >> woke_up()
     assert story << call_model(AttemptKind.ERROR_RETRY, continues="a ", max_tokens=7)
@@ -178,7 +178,7 @@ def test_a_cap_changed_while_a_failed_continuation_is_held_counts_for_its_retry(
 LOW = Breakpoint(budget_below=0.34)
 
 
-def test_a_budget_holds_once_when_it_comes_under_and_not_again():
+def test_a_budget_breakpoint_holds_once_when_the_budget_falls_below_the_threshold():
     story = told(LOW, truncated("a "), truncated("b "), truncated("c "), max_continuations=3, max_tokens=900)
     assert story << hold(State.EVALUATE_STOP)
     assert story.step.transitions[-1].reason == "breakpoint on a budget under 34 %: continuations"
@@ -186,14 +186,14 @@ def test_a_budget_holds_once_when_it_comes_under_and_not_again():
     assert story >> ended("d") << finish("a b c d")
 
 
-def test_each_budget_holds_for_itself():
+def test_each_budget_holds_independently():
     story = told(LOW, truncated("a ", tokens=70), truncated("b ", tokens=70), max_total_completion_tokens=200)
     assert story << hold(State.EVALUATE_STOP)
     story = story >> released(limits={"max_continuations": 10}) >> truncated("c ", tokens=1)
     assert story << call_model(AttemptKind.CONTINUATION)
 
 
-def test_a_budget_that_was_raised_holds_when_it_comes_under_once_more():
+def test_a_raised_budget_holds_again_when_it_falls_below_the_threshold_again():
     story = told(LOW, truncated("a "), truncated("b "), truncated("c "), max_continuations=3, max_tokens=900)
     story = (
         story >> released(limits={"max_continuations": 6}) >> truncated("d ") << call_model(AttemptKind.CONTINUATION)
@@ -202,25 +202,25 @@ def test_a_budget_that_was_raised_holds_when_it_comes_under_once_more():
     assert story.step.transitions[-1].reason.endswith(": continuations")
 
 
-def test_a_budget_and_a_place_hold_at_that_place():
+def test_a_budget_together_with_a_state_holds_at_that_state():
     both = Breakpoint(state="continue_pending", budget_below=0.34)
     story = told(both, truncated("a "), truncated("b "), truncated("c "), max_continuations=3, max_tokens=900)
     assert story << hold(State.CONTINUE_PENDING) >> released() << call_model(AttemptKind.CONTINUATION)
 
 
-def test_what_is_not_allowed_at_all_cannot_run_low():
+def test_a_budget_of_zero_never_triggers_a_budget_breakpoint():
     assert told(Breakpoint(budget_below=0.5), ended("a"), max_continuations=0, max_tool_repair_attempts=0) << finish(
         "a"
     )
 
 
 @pytest.mark.parametrize("limits", [{"max_seconds": 1.5}, {"max_total_tokens": 20}, {"max_steps": 1}])
-def test_every_budget_the_pages_show_is_watched(limits):
+def test_every_budget_shown_on_the_pages_is_watched(limits):
     story = told(Breakpoint(budget_below=0.4), ended("a"), **limits) << hold(State.EVALUATE_STOP)
     assert story >> released() << finish("a")
 
 
-def test_two_breakpoints_on_budgets_hold_each_at_its_own():
+def test_two_budget_breakpoints_hold_each_at_its_own_threshold():
     stops = (Breakpoint(budget_below=0.7), Breakpoint(budget_below=0.3))
     story = Playbook(max_continuations=10, max_tokens=900, max_steps=100) >> started(breakpoints=stops)
     held_at = []

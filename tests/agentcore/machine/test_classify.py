@@ -45,18 +45,18 @@ def unchecked(**more):
     return Playbook(policy=Policy(validate=fails, error_policy=LENIENT, limits=Limits()), **more) >> started()
 
 
-def test_a_validator_that_fails_lets_no_call_run_and_breaks_no_turn():
+def test_a_failing_validator_runs_no_call_and_does_not_break_the_turn():
     story = unchecked() >> called(call(), call("clock", "b")) << run_tools() >> tools_returned()
     told = [m.text for m in story.snapshot.messages if m.role is Role.TOOL]
     assert told == ["The arguments do not fit: they could not be checked (RuntimeError)"] * 2
     assert story >> ended("then not") << finish("then not", StopReason.COMPLETED)
 
 
-def test_calls_of_a_cut_answer_that_cannot_be_checked_are_asked_for_again():
+def test_calls_of_a_truncated_answer_that_cannot_be_checked_are_requested_again():
     assert unchecked() >> truncated("", tool_calls=(call(),)) << call_model(AttemptKind.TOOL_REPAIR)
 
 
-def test_a_validator_that_fails_on_an_envelope_ends_the_turn_and_says_why():
+def test_a_validator_that_fails_on_an_envelope_ends_the_turn_with_the_reason():
     story = unchecked(envelope_schema={"type": "object"}) >> ended('{"secret": 1}')
     assert story << finish("", StopReason.ERROR, TurnStatus.FAILED, "forbidden", error_code="envelope_invalid")
     assert "could not be judged (RuntimeError)" in story.end.error_message
@@ -67,7 +67,7 @@ def test_a_validator_that_fails_on_an_envelope_ends_the_turn_and_says_why():
     assert told == ["envelope.retry.exhausted", "cap.breached"]
 
 
-def test_a_repairer_that_fails_on_an_envelope_ends_the_turn_too():
+def test_a_repairer_that_fails_on_an_envelope_also_ends_the_turn():
     rules = EnvelopeRules(recovery=(RecoveryPath.JSONREPAIR,))
     story = Playbook(envelope=rules, repair=lambda text: text[9999], envelope_schema={}) >> started() >> ended('{"a": ')
     assert story << finish("", StopReason.ERROR, TurnStatus.FAILED, "forbidden")
@@ -78,7 +78,7 @@ def test_a_repairer_that_fails_on_an_envelope_ends_the_turn_too():
 @pytest.mark.parametrize(
     ("whole", "valid"), [(True, True), (True, False), (False, True), (False, False)], ids=lambda flag: str(flag)
 )
-def test_a_whole_call_of_a_cut_answer_runs_only_if_shown_whole_valid_and_allowed(policy, whole, valid):
+def test_a_call_of_a_truncated_answer_runs_only_if_proven_complete_valid_and_allowed(policy, whole, valid):
     one = replace(call(), shown_whole=whole, arguments={"expression": "1"} if valid else {"other": 1})
     both = (call("clock", "b"), one)
     story = Playbook(tool_calls_on_truncation=policy) >> started() >> truncated("", tool_calls=both)
@@ -89,13 +89,13 @@ def test_a_whole_call_of_a_cut_answer_runs_only_if_shown_whole_valid_and_allowed
         assert story.command.request.continuation.hint == HINT
 
 
-def test_under_a_natural_reason_how_a_call_was_shown_does_not_matter():
+def test_under_a_natural_reason_a_call_needs_no_proof_of_completeness():
     shown = replace(call(), shown_whole=False)
     story = Playbook(tool_calls_on_truncation=OnTruncation.REPAIR) >> started() >> called(shown)
     assert story << run_tools("calculator")
 
 
-def test_a_free_text_call_is_held_to_no_schema():
+def test_a_free_text_call_is_not_checked_against_a_schema():
     custom = ToolCall("a", "calculator", {}, "1+1", custom=True)
     assert Playbook() >> started() >> called(custom) << run_tools("calculator")
     assert Playbook() >> started() >> truncated("", tool_calls=(custom,)) << run_tools("calculator")
@@ -104,7 +104,7 @@ def test_a_free_text_call_is_held_to_no_schema():
 @together
 @pytest.mark.parametrize("text", ["", "said"])
 @pytest.mark.parametrize("word", ["UNEXPECTED_TOOL_CALL", " too_many_tool_calls ", "Missing_Thought_Signature"])
-def test_a_call_word_is_fatal_whatever_stands_beside_it(word, text):
+def test_a_malformed_call_reason_fails_the_turn_whatever_else_the_answer_holds(word, text):
     story = Playbook() >> started() >> stopped(R.UNKNOWN, word, text, tool_calls=(call(),))
     assert story << finish(text, StopReason.FINISH_REASON, TurnStatus.ABORTED, "unknown_fatal")
     assert story.snapshot.raw_stop_reason == word
@@ -113,18 +113,18 @@ def test_a_call_word_is_fatal_whatever_stands_beside_it(word, text):
 @pytest.mark.parametrize(
     ("calls", "asked"), [((call(),), "calculator"), ((call(), call("clock", "b")), "calculator clock")]
 )
-def test_no_word_runs_the_calls_that_came_whole(calls, asked):
+def test_complete_calls_run_without_a_stop_reason(calls, asked):
     response = ChatResponse("", calls, usage=usage(5), stop_reason=R.UNKNOWN)
     story = Playbook() >> started() >> responded(response) << run_tools(*asked.split())
     assert "unknown_reason" in story.snapshot.flagged
 
 
-def test_a_blank_word_is_no_word():
+def test_a_blank_stop_reason_counts_as_none():
     assert Playbook() >> started() >> stopped(R.UNKNOWN, " ", "said") << finish("said", StopReason.COMPLETED)
     assert Playbook() >> started() >> stopped(R.UNKNOWN, "", "", tool_calls=(call(),)) << run_tools("calculator")
 
 
-def test_a_very_long_id_gets_one_of_ours():
+def test_a_very_long_call_id_is_replaced():
     story = Playbook() >> started() >> called(call(id="x" * 257), call(id="y" * 256))
     assert [len(c.id) for c in story.command.calls] == [len("call_1_0"), 256]
 
@@ -135,7 +135,7 @@ def test_a_cache_warm_up_completes_in_every_kind_of_turn(envelope_schema):
     assert story << finish("", StopReason.COMPLETED, TurnStatus.COMPLETED, "completed", notice="")
 
 
-def test_an_echo_stands_for_its_answer_only_while_nothing_of_it_was_changed():
+def test_an_echo_replaces_its_answer_only_while_the_answer_is_unchanged():
     response = ChatResponse("a", (call(),), usage=usage(5), stop_reason=R.TOOL_CALL, echo=["as it came"])
     assert (Playbook() >> started() >> responded(response)).snapshot.messages[-1].echo == ["as it came"]
     renamed = replace(response, tool_calls=(call(id=""),))
@@ -144,6 +144,6 @@ def test_an_echo_stands_for_its_answer_only_while_nothing_of_it_was_changed():
     assert (merged.snapshot.messages[-1].text, merged.snapshot.messages[-1].echo) == ("before a", None)
 
 
-def test_a_warm_up_with_a_call_is_judged_by_its_call():
+def test_a_cache_warm_up_with_a_call_is_judged_by_its_call():
     story = Playbook(max_tokens=0) >> started() >> truncated("", tokens=0, tool_calls=(call(),))
     assert story << run_tools("calculator")

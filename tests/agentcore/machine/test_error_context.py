@@ -54,7 +54,7 @@ def told(resolver: object, **errors: object) -> Playbook:
     return Playbook(error_policy=ErrorPolicy(**errors), resolver=resolver) >> started() >> error()  # type: ignore[arg-type]
 
 
-def test_without_a_resolver_the_machine_counts():
+def test_without_a_resolver_the_machine_counts_failures():
     plain = told(None, on_model_error="retry", max_retries=2)
     default = told(AgentErrorContextResolver(), on_model_error="retry", max_retries=2)
     assert plain.snapshot.state is default.snapshot.state is State.BACKOFF
@@ -62,14 +62,14 @@ def test_without_a_resolver_the_machine_counts():
     assert [record.transitions for record in plain.records] == [record.transitions for record in default.records]
 
 
-def test_the_type_that_a_resolver_says_is_what_the_error_policy_is_asked_about():
+def test_the_error_policy_uses_the_type_returned_by_a_resolver():
     story = told(As(ErrorType.TIMEOUT), on_timeout_error="retry", max_retries=2)
     assert story.snapshot.state is State.BACKOFF
     said = evaluation(story, "ErrorPolicyCriterion")
     assert (said.context["errorType"], said.reason) == ("timeout", "Timeout error, retrying (1/2)")
 
 
-def test_the_failures_that_a_resolver_counts_are_what_retries_run_out_by():
+def test_retries_run_out_by_the_failure_count_of_a_resolver():
     story = told(Lenient(), on_model_error="retry", max_retries=2)
     for _ in range(4):
         story = story >> woke_up() >> error()
@@ -77,7 +77,7 @@ def test_the_failures_that_a_resolver_counts_are_what_retries_run_out_by():
 
 
 @pytest.mark.parametrize("resolver", [Raises(), GivesNothing()])
-def test_a_resolver_that_cannot_tell_stops_the_turn_and_says_why(resolver):
+def test_a_failing_resolver_stops_the_turn_with_the_reason(resolver):
     story = told(resolver, on_model_error="retry", max_retries=5)
     end = story.snapshot.end
     assert end is not None
@@ -85,20 +85,20 @@ def test_a_resolver_that_cannot_tell_stops_the_turn_and_says_why(resolver):
     assert "The error-context resolver" in evaluation(story, "ErrorPolicyCriterion").reason
 
 
-def test_what_a_resolver_said_is_part_of_the_snapshot_and_reads_back():
+def test_the_result_of_a_resolver_is_stored_in_the_snapshot_and_read_back():
     snapshot = told(As(ErrorType.TIMEOUT), on_timeout_error="retry", max_retries=2).snapshot
     assert serial.snapshot_from_json(serial.to_json(snapshot)) == snapshot
     assert snapshot.error_context().metadata == {"seen": True}
 
 
-def test_a_turn_under_a_resolver_verifies_under_it():
+def test_a_turn_recorded_with_a_resolver_verifies_with_it():
     story = told(As(ErrorType.TIMEOUT), on_timeout_error="retry", max_retries=2)
     assert verify(Recording(story.policy, Snapshot(), story.records)).verified
     bare = replace(story.policy, resolver=None)
     assert not verify(Recording(bare, Snapshot(), story.records)).verified
 
 
-def test_a_tool_that_failed_is_resolved_too():
+def test_a_failed_tool_is_also_resolved():
     book = Playbook(error_policy=ErrorPolicy(on_tool_error="ignore"), resolver=As(ErrorType.RATE_LIMIT))  # type: ignore[arg-type]
     story = book >> started() >> called(call()) >> tools_returned(tool_failed())
     assert evaluation(story, "ErrorPolicyCriterion").context["errorType"] == "rate_limit"
@@ -107,7 +107,7 @@ def test_a_tool_that_failed_is_resolved_too():
 
 @pytest.mark.parametrize("resolver", [Raises(), GivesNothing(), As(ErrorType.MODEL)])
 @pytest.mark.parametrize("policy", [ErrorPolicy(), ErrorPolicy.ignore_tool_errors(), ErrorPolicy.retry_all(5)])
-def test_no_setting_for_tool_errors_is_named_where_the_resolver_settled_it(resolver, policy: ErrorPolicy):
+def test_no_setting_for_tool_errors_is_named_where_the_resolver_decided(resolver, policy: ErrorPolicy):
     story = Playbook(error_policy=policy, resolver=resolver) >> started() >> called(call())
     story = story >> tools_returned(tool_failed())
     said = verdict(story.snapshot)

@@ -94,7 +94,7 @@ ENDS = {
 
 @together
 @pytest.mark.parametrize("row", ENDS)
-def test_every_row_of_how_a_turn_ends(row):
+def test_every_row_of_the_endings_table_is_covered(row):
     story, status, stop_reason, terminal, notice = ENDS[row]
     assert story << finish(None, stop_reason, status, terminal)
     assert notice in story.end.notice
@@ -120,12 +120,12 @@ TERMINATIONS = {
 
 @together
 @pytest.mark.parametrize("word", TERMINATIONS)
-def test_the_end_of_continuing_is_told_once_in_a_word_of_the_design(word):
+def test_the_end_of_continuing_is_reported_once_with_a_documented_value(word):
     seen = TERMINATIONS[word].observed("continuation_terminated")
     assert seen == [{"terminal_reason": word, "turn_id": "turn", "iteration": 1}]
 
 
-def test_every_cut_iteration_tells_its_own_end_and_others_tell_none():
+def test_every_truncated_iteration_reports_its_ending_and_other_iterations_report_none():
     story = told(truncated("a "), called(call()), tools_returned(), called(call("clock")), tools_returned())
     story = story >> truncated("b ") >> ended("c")
     seen = story.observed("continuation_terminated")
@@ -133,7 +133,7 @@ def test_every_cut_iteration_tells_its_own_end_and_others_tell_none():
 
 
 @pytest.mark.parametrize("envelope", ['{"answer": 1}', "refused", "invalid"])
-def test_a_pause_before_an_envelope_ends_in_a_word_of_the_design_too(envelope):
+def test_a_pause_before_an_envelope_also_ends_with_a_documented_value(envelope):
     answer = blocked("x") if envelope == "refused" else ended(envelope)
     story = told(paused("so far "), answer, envelope_schema=SCHEMA, schema_rounds=0)
     word = {"refused": "safety_blocked", "invalid": "retry_limit"}.get(envelope, "completed")
@@ -173,7 +173,7 @@ def test_a_stop_reason_is_observed_once_per_attempt_with_exactly_its_fields(name
     }
 
 
-def test_what_had_arrived_of_a_lost_call_may_have_named_its_reason():
+def test_partial_output_of_a_lost_call_may_include_its_stop_reason():
     said = ChatResponse("a", stop_reason=R.MAX_TOKENS, raw_stop_reason="length")
     for event in (Interrupted(1.0, said), CancelRequested(1.0, "ada", said)):
         (seen,) = told(event).observed("stop_reason_observed")
@@ -189,7 +189,7 @@ def test_what_had_arrived_of_a_lost_call_may_have_named_its_reason():
     ],
     ids=["tools", "tools cancelled", "backoff"],
 )
-def test_where_no_call_is_in_flight_none_is_observed_to_end(story):
+def test_no_end_of_a_call_is_observed_where_none_is_in_flight(story):
     assert len(story.observed("stop_reason_observed")) == 1
 
 
@@ -226,26 +226,26 @@ REPAIRS = {
 
 @together
 @pytest.mark.parametrize("name", REPAIRS)
-def test_every_repair_tells_once_what_became_of_it(name):
+def test_every_repair_reports_its_result_once(name):
     events, success = REPAIRS[name]
     seen = told(cut_call("a "), *events, policy=RETRIES).observed("tool_payload_repair")
     fields = {"issue": "truncated", "repair_attempted": True, "success": success}
     assert seen == [fields | {"turn_id": "turn", "iteration": 1}]
 
 
-def test_a_repair_that_was_answered_and_held_is_not_told_twice_by_a_cancel():
+def test_a_repair_answered_and_then_held_is_not_reported_again_by_a_cancel():
     story = Playbook() >> started(breakpoints=(Breakpoint(state="repair_pending"),)) >> cut_call("a ") >> released()
     story = story >> cut_call() >> cancelled()
     assert len(story.observed("tool_payload_repair")) == 1
 
 
-def test_an_operators_act_is_observed_with_who_and_what():
+def test_an_operators_action_is_observed_with_who_and_what():
     story = told(operator(OperatorAction.HOLD))
     fields = {"by": "ada", "action": "hold", "turn_id": "turn", "iteration": 1}
     assert story.observed("operator_acted") == [fields]
 
 
-def test_a_call_that_was_malformed_and_not_cut_is_no_truncated_iteration():
+def test_a_malformed_complete_call_is_not_a_truncated_iteration():
     story = told(malformed_call("a "), malformed_call())
     assert story << finish("a ", terminal="tool_repair_failed")
     assert story.observed("continuation_terminated") == []
@@ -259,6 +259,6 @@ class Once:
         return ContinuationEvaluation("Once", decision, message="More.")
 
 
-def test_an_iteration_that_was_asked_for_begins_uncut():
+def test_a_requested_iteration_starts_without_a_truncation():
     story = told(truncated("a "), ended("b"), ended("c"), criteria=(Once(),))
     assert [s["iteration"] for s in story.observed("continuation_terminated")] == [1]

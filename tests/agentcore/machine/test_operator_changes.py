@@ -38,7 +38,7 @@ from tests.together import together
 CUT = (Breakpoint(state="continue_pending"),)
 
 
-def test_a_turn_runs_to_a_state_once():
+def test_run_to_a_state_applies_once():
     story = Playbook() >> started(breakpoints=(Breakpoint(state="evaluate_stop"),)) >> truncated("a ")
     story = story >> released(run_to="continue_pending", breakpoints=()) << hold(State.CONTINUE_PENDING)
     assert story.step.transitions[-1].reason == "an operator asked to run to continue_pending"
@@ -46,7 +46,7 @@ def test_a_turn_runs_to_a_state_once():
     assert story >> truncated("b ") << call_model(AttemptKind.CONTINUATION)
 
 
-def test_a_cap_that_an_operator_takes_away_is_sent_with_no_later_call():
+def test_a_cap_removed_by_an_operator_is_not_sent_with_later_calls():
     story = Playbook() >> started(breakpoints=CUT) >> truncated("a ", tokens=60)
     story = story >> released(uncapped=True, max_tokens=16_384, breakpoints=()) << call_model(AttemptKind.CONTINUATION)
     assert (story.snapshot.uncapped, story.snapshot.sent_cap) == (True, None)
@@ -59,7 +59,7 @@ def test_a_cap_that_an_operator_takes_away_is_sent_with_no_later_call():
 
 @together
 @pytest.mark.parametrize("state", ["evaluate_stop", "continue_pending"])
-def test_an_answer_is_judged_by_the_cap_of_its_own_call_whatever_an_operator_changes_since(state):
+def test_an_answer_is_judged_by_the_cap_of_its_own_call_despite_later_operator_changes(state):
     """`uncapped` counts from the next call on, and so does a cap where none was sent."""
     held = (Breakpoint(state=state),)
     for extra, change, cap in (
@@ -83,13 +83,13 @@ def test_an_answer_is_judged_by_the_cap_of_its_own_call_whatever_an_operator_cha
         assert what_if(told.recording, told.policy).final == told.snapshot
 
 
-def test_a_call_that_is_made_again_is_sent_what_the_operator_changed():
+def test_a_repeated_call_is_sent_with_the_operators_changes():
     story = Playbook() >> started() >> operator(uncapped=True, max_tokens=16_384)
     assert story.snapshot.sent_cap == 60, "the call in flight was sent it"
     assert (story >> interrupted()).snapshot.sent_cap is None
 
 
-def test_no_single_call_is_said_to_have_been_enough_where_what_cut_the_first_is_not_known():
+def test_no_sufficient_single_call_is_named_where_the_cause_of_the_first_truncation_is_unknown():
     """Of two calls only the second was sent a cap: the first was cut by a limit that nobody knows."""
     story = Playbook(extra={"prefill": True, "uncapped": NO_CAP}) >> started(breakpoints=CUT)
     story = story >> truncated("a" * 240, tokens=60) >> released(max_tokens=60, breakpoints=())
@@ -97,19 +97,19 @@ def test_no_single_call_is_said_to_have_been_enough_where_what_cut_the_first_is_
     assert enough_for_one_call(story.snapshot) is None
 
 
-def test_whatever_holds_first_ends_the_run():
+def test_the_first_hold_ends_a_run_to_a_state():
     story = Playbook() >> started(breakpoints=CUT) >> truncated("a ")
     story = story >> released(run_to="abort_partial") >> truncated("b ") << hold(State.CONTINUE_PENDING)
     assert story.snapshot.run_to is None
 
 
-def test_a_turn_that_never_gets_there_ends():
+def test_a_turn_that_never_reaches_the_state_ends():
     story = Playbook() >> started(breakpoints=CUT) >> truncated("a ") >> released(run_to="evaluate_error")
     assert story >> ended("b") << finish("a b")
 
 
 @pytest.mark.parametrize("action", [a for a in OperatorAction if a is not OperatorAction.RELEASE])
-def test_only_a_release_runs_to_a_state(action):
+def test_run_to_a_state_is_only_possible_from_a_release(action):
     story = Playbook() >> started(breakpoints=CUT) >> truncated("a ")
     with pytest.raises(IllegalEvent, match="run_to goes with release"):
         story >> operator(action, run_to="abort_partial")
@@ -117,13 +117,13 @@ def test_only_a_release_runs_to_a_state(action):
 
 @together
 @pytest.mark.parametrize("state", [state for state in State if state not in DECIDING])
-def test_a_turn_runs_to_deciding_states_only(state):
+def test_run_to_a_state_accepts_deciding_states_only(state):
     story = Playbook() >> started(breakpoints=CUT) >> truncated("a ")
     with pytest.raises(IllegalEvent, match="cannot be run to"):
         story >> released(run_to=state.value)
 
 
-def test_an_operator_answers_the_next_call_for_nothing():
+def test_an_operator_can_answer_the_next_call_at_no_cost():
     story = Playbook() >> started(breakpoints=CUT) >> truncated("a ", tokens=10)
     story = story >> released(answer=said("b")) << call_model(AttemptKind.CONTINUATION)
     answer = story.command.answer
@@ -135,20 +135,20 @@ def test_an_operator_answers_the_next_call_for_nothing():
     assert (story.snapshot.raw_stop_reason, story.snapshot.stand_in) == (None, None)
 
 
-def test_an_operator_answers_the_call_in_flight():
+def test_an_operator_can_answer_the_call_in_flight():
     story = Playbook() >> started() >> operator(answer=said("mine"))
     assert story.command.attempt == 1
     assert story >> stand_in << finish("mine")
 
 
 @pytest.mark.parametrize("loss", [interrupted(), error(retryable=False)])
-def test_an_answer_is_kept_until_a_call_is_answered_with_it(loss):
+def test_an_operators_answer_is_kept_until_a_call_is_answered_with_it(loss):
     story = Playbook() >> started(breakpoints=(Breakpoint(state="evaluate_error"),)) >> operator(answer=said("mine"))
     story = story >> loss
     assert story.snapshot.stand_in is not None
 
 
-def test_an_answer_given_during_a_backoff_is_that_of_the_retry():
+def test_an_operators_answer_given_during_a_backoff_answers_the_retry():
     policy = {"on_model_error": "retry", "max_retries": 3}
     story = Playbook() >> started() >> operator(error_policy=policy) >> error() >> operator(answer=said("mine"))
     assert story >> woke_up() >> stand_in << finish("mine")
@@ -159,14 +159,14 @@ def test_an_operators_answer_may_call_tools():
     assert story >> tools_returned() << call_model(AttemptKind.AFTER_TOOLS)
 
 
-def test_an_operators_answer_is_judged_as_any():
+def test_an_operators_answer_is_judged_like_any_answer():
     cut = said("a ", reason=NormalizedStopReason.MAX_TOKENS)
     story = Playbook() >> started() >> operator(answer=cut) >> stand_in
     assert isinstance(story.command, CallModel)
     assert story << call_model(AttemptKind.CONTINUATION, continues="a ") >> ended("b") << finish("a b")
 
 
-def test_what_an_operator_answers_is_never_a_block_or_an_error_of_the_provider():
+def test_an_operators_answer_is_never_a_block_or_an_error_of_the_provider():
     from dataclasses import replace
 
     forged = replace(said("x"), raw_stop_reason="stop", response_id="r", incomplete_stream=True, answered_by="model")
@@ -175,20 +175,20 @@ def test_what_an_operator_answers_is_never_a_block_or_an_error_of_the_provider()
     assert answer.answered_by == "ada"
 
 
-def test_what_was_done_is_said_with_the_name_of_who_did_it():
+def test_an_operators_change_is_recorded_with_its_author():
     story = Playbook() >> started(breakpoints=(Breakpoint(tool="calculator"),)) >> called(call())
     story = story >> released(answer=said("x"), run_to="evaluate_stop")
     reason = story.step.transitions[0].reason
     assert reason == "ada: release, run to evaluate_stop, an answer in the model's place"
 
 
-def test_a_limit_raised_by_hand_completes_a_turn_and_the_history_says_so():
+def test_a_limit_raised_by_an_operator_completes_a_turn_and_the_history_records_it():
     story = Playbook(max_continuations=0) >> started(breakpoints=CUT) >> truncated("a ") << hold(State.CONTINUE_PENDING)
     story = story >> released(limits={"max_continuations": 1}) << call_model(AttemptKind.CONTINUATION)
     assert story >> ended("b") << finish("a b", StopReason.COMPLETED, TurnStatus.COMPLETED)
 
 
-def test_what_an_operator_answered_is_told_as_theirs_and_nothing_is_concluded_from_what_it_cost():
+def test_an_operators_answer_is_attributed_to_them_and_excluded_from_cost_conclusions():
     story = Playbook() >> started(breakpoints=CUT) >> truncated("a ") >> released(answer=said("b")) >> stand_in
     assert story.step.transitions[-1].reason == "ada answered in the model's place: end_turn"
     assert story.snapshot.flagged == ("operator_answered",)
@@ -200,7 +200,7 @@ def test_what_an_operator_answered_is_told_as_theirs_and_nothing_is_concluded_fr
     [{"messages": (Message(Role.USER, "another question"),)}, {"model": "another"}, {"system_prompt": "Be brief."}],
     ids=lambda changes: next(iter(changes)),
 )
-def test_one_call_is_not_said_to_be_enough_for_what_an_operator_asked_otherwise(changes):
+def test_no_sufficient_single_call_is_named_where_an_operator_changed_the_request(changes):
     """The verdict named a max_tokens for one call, which would have asked for all of it as the first call did."""
     story = Playbook(max_tokens=60, extra={"prefill": True}) >> started(breakpoints=CUT)
     story = story >> truncated("one " * 60, tokens=60)
@@ -224,7 +224,7 @@ def test_one_call_is_not_said_to_be_enough_for_what_an_operator_asked_otherwise(
         ({"error_policy": {"retries": 3}}, "ErrorPolicy has no argument retries"),
     ],
 )
-def test_changed_numbers_are_judged_as_those_of_a_policy_are_and_named(changes, words):
+def test_changed_numbers_are_judged_and_named_like_those_of_a_policy(changes, words):
     story = Playbook() >> started()
     with pytest.raises(IllegalEvent, match=words):
         story >> operator(**changes)
@@ -242,7 +242,7 @@ def test_changed_numbers_are_judged_as_those_of_a_policy_are_and_named(changes, 
     ],
     ids=str,
 )
-def test_an_odd_number_that_an_earlier_release_took_is_replayed_as_its_turn_ran(change):
+def test_an_invalid_number_accepted_by_an_earlier_release_replays_as_recorded(change):
     """The act was refused when it was replayed, so the turn neither verified nor had a what-if."""
     old = Playbook(max_tokens=60, revision=7) >> started() >> operator(**change) >> ended("Fine.")
     assert verify(old.recording).verified
@@ -254,7 +254,7 @@ def test_an_odd_number_that_an_earlier_release_took_is_replayed_as_its_turn_ran(
 
 @together
 @pytest.mark.parametrize("now", [30, 60, 300])
-def test_a_verdict_tells_of_the_cap_that_the_call_was_made_under_whatever_an_operator_has_set_since(now: int):
+def test_a_verdict_names_the_cap_of_the_call_despite_later_operator_changes(now: int):
     """A call that reasoning ate is told with its cap, and that it was raised only where it was."""
     held = (Breakpoint(state="continue_pending"),)
     once = Playbook(max_continuations=0) >> started(breakpoints=held) >> truncated("", tokens=60)

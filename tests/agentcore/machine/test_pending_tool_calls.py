@@ -46,7 +46,7 @@ def other(id: str = "a", **arguments):
 # Other arguments ------------------------------------------------------------------------------------------------------
 
 
-def test_a_held_call_runs_with_other_arguments_and_the_model_is_told_those():
+def test_a_held_call_runs_with_edited_arguments_and_the_model_sees_them():
     story = (
         held(called(call(), call("clock", "b"), text="so")) >> operator(tool_call=other()) >> released(breakpoints=())
     )
@@ -59,12 +59,12 @@ def test_a_held_call_runs_with_other_arguments_and_the_model_is_told_those():
 
 @pytest.mark.parametrize("rule", OnTruncation)
 @pytest.mark.parametrize("event", [cut_call("so "), malformed_call("so ")])
-def test_a_broken_call_becomes_whole_and_runs(event, rule):
+def test_a_broken_call_can_be_completed_by_an_operator_and_runs(event, rule):
     story = held(event, tool_calls_on_truncation=rule) >> released(tool_call=other(), breakpoints=())
     assert story << run_tools("calculator") >> tools_returned() >> ended("4") << finish("4")
 
 
-def test_as_long_as_another_call_is_broken_nothing_runs():
+def test_nothing_runs_while_another_call_is_broken():
     both = truncated(
         "", broken_tool_calls=(replace(call(), issue="truncated"), replace(call(id="b"), issue="truncated"))
     )
@@ -74,7 +74,7 @@ def test_as_long_as_another_call_is_broken_nothing_runs():
     assert story >> released(tool_call=other("a")) << run_tools("calculator", "calculator")
 
 
-def test_calls_without_an_id_are_named_as_they_will_be():
+def test_calls_without_an_id_are_named_by_their_future_id():
     story = held(called(call(id=""), call("clock", "")))
     first, second = (c.id for c in pending_calls(story.snapshot))
     story = story >> operator(tool_call=other(first)) >> released(tool_call=ChangedCall(second, {"zone": "utc"}))
@@ -84,19 +84,19 @@ def test_calls_without_an_id_are_named_as_they_will_be():
     ]
 
 
-def test_the_dialects_own_copy_of_a_changed_answer_is_not_sent_back():
+def test_the_dialects_copy_of_an_edited_answer_is_not_sent_back():
     event = called(call())
     event = replace(event, response=replace(event.response, echo={"said": "1+1"}))
     story = held(event) >> released(tool_call=other()) >> tools_returned()
     assert story.command.request.messages[1].echo is None
 
 
-def test_arguments_that_do_not_fit_come_to_an_error_the_model_reads():
+def test_edited_arguments_that_violate_the_schema_become_an_error_for_the_model():
     story = held(called(call())) >> released(tool_call=other(wrong="x")) << run_tools() >> tools_returned()
     assert "do not fit" in story.command.request.messages[-1].text
 
 
-def test_a_call_about_to_run_is_given_with_its_new_arguments():
+def test_a_call_about_to_run_is_listed_with_its_edited_arguments():
     story = Playbook(error_policy=RAN) >> started() >> called(call(), call("clock", "b"))
     story = story >> operator(tool_call=other()) << run_tools("calculator", "clock")
     assert dict(story.command.calls[0].arguments) == {"expression": "2+2"}
@@ -104,19 +104,19 @@ def test_a_call_about_to_run_is_given_with_its_new_arguments():
     assert story.command.request.messages[1].tool_calls[0].raw == '{"expression": "2+2"}'
 
 
-def test_a_call_that_did_not_fit_runs_once_it_does_and_the_other_way_round():
+def test_an_edit_decides_by_validity_whether_a_call_runs():
     story = Playbook(error_policy=RAN) >> started() >> called(call(wrong="x")) << run_tools()
     story = story >> operator(tool_call=other()) << run_tools("calculator")
     assert story >> operator(tool_call=other(wrong="x")) << run_tools()
 
 
 @pytest.mark.parametrize("before", [held(called(call())), held(ended("x")), Playbook() >> started()])
-def test_a_call_nobody_waits_for_cannot_be_changed(before):
+def test_a_call_that_is_not_pending_cannot_be_changed(before):
     with pytest.raises(IllegalEvent, match="No tool call “z” waits to run"):
         before >> operator(tool_call=other("z"))
 
 
-def test_a_block_is_not_undone_by_a_call_that_is_mended():
+def test_editing_a_call_does_not_undo_a_block():
     event = stopped(NormalizedStopReason.SAFETY_BLOCKED, "content_filter", broken_tool_calls=(broken(),))
     story = held(event) >> released(tool_call=other())
     assert story.end.terminal_reason == "safety_blocked"
@@ -132,7 +132,7 @@ def asked(*events, approvals: Approvals = ASK, breakpoints=(), **more):
     return story
 
 
-def test_a_tool_that_needs_approval_holds_until_somebody_releases_it():
+def test_a_tool_that_needs_approval_holds_until_released():
     story = asked(called(call(), call("clock", "b"))) << hold(State.EVALUATE_STOP, deadline=31.0 + 1.0)
     assert story.step.transitions[-1].reason == "approval of calculator"
     assert story.snapshot.approving == ("calculator",)
@@ -141,7 +141,7 @@ def test_a_tool_that_needs_approval_holds_until_somebody_releases_it():
     assert story >> tools_returned() >> ended("2") << finish("2")
 
 
-def test_other_tools_run_at_once():
+def test_tools_without_approval_run_at_once():
     assert asked(called(call("clock"))) << run_tools("clock")
 
 
@@ -149,11 +149,11 @@ def test_other_tools_run_at_once():
 @pytest.mark.parametrize(
     "event", [called(call("nope")), called(call(wrong="x")), cut_call("x"), ended("x"), truncated("x")]
 )
-def test_what_would_not_run_needs_no_approval(event):
+def test_a_call_that_would_not_run_needs_no_approval(event):
     assert asked(event).snapshot.state is not State.HELD
 
 
-def test_a_refused_call_comes_to_an_error_that_names_who_and_its_siblings_run():
+def test_a_rejected_call_becomes_an_error_naming_the_operator_and_its_siblings_run():
     story = asked(called(call(), call("clock", "b"))) >> operator(OperatorAction.REFUSE) << run_tools("clock")
     story = story >> tools_returned() << call_model(AttemptKind.AFTER_TOOLS)
     told = {m.tool_call_id: m.text for m in story.command.request.messages if m.tool_call_id}
@@ -161,18 +161,18 @@ def test_a_refused_call_comes_to_an_error_that_names_who_and_its_siblings_run():
     assert story >> ended("then not") << finish("then not")
 
 
-def test_under_a_policy_that_stops_on_tool_errors_a_refusal_ends_the_turn():
+def test_under_a_policy_that_stops_on_tool_errors_a_rejection_ends_the_turn():
     story = Playbook(approvals=ASK) >> started() >> called(call(), text="so") >> operator(OperatorAction.REFUSE)
     assert (story >> tools_returned()).end.status is TurnStatus.PARTIAL
 
 
-def test_a_result_given_by_hand_stands_beside_a_refusal():
+def test_a_result_supplied_by_an_operator_is_kept_beside_a_rejection():
     mine = ToolResult("a", "calculator", "4")
     story = asked(called(call(), call(id="b"))) >> operator(OperatorAction.REFUSE, tool_result=mine) >> tools_returned()
     assert [m.text for m in story.command.request.messages if m.tool_call_id][:1] == ["4"]
 
 
-def test_nothing_can_be_refused_where_nothing_waits_for_approval():
+def test_a_call_can_only_be_rejected_while_it_awaits_approval():
     with pytest.raises(IllegalEvent, match="No call waits for approval"):
         held(called(call())) >> operator(OperatorAction.REFUSE)
 
@@ -183,13 +183,13 @@ def test_clearing_breakpoints_does_not_clear_approvals():
 
 
 @pytest.mark.parametrize("action", [OperatorAction.HOLD, OperatorAction.CHANGE])
-def test_an_approval_is_named_before_whatever_else_holds_there(action):
+def test_an_approval_is_named_before_any_other_cause_of_the_hold(action):
     story = asked(operator(action), called(call()), breakpoints=STOP)
     assert story.step.transitions[-1].reason == "approval of calculator"
     assert story >> released() << run_tools("calculator")
 
 
-def test_who_mends_a_call_in_a_turn_that_was_held_for_something_else_has_not_approved_of_it():
+def test_editing_a_call_in_a_turn_held_for_another_reason_is_not_an_approval():
     story = asked(cut_call("x"), breakpoints=STOP) >> released(tool_call=other())
     assert (story.command.deadline, story.snapshot.approving) == (story.snapshot.at + 30, ("calculator",))
     assert story >> released() << run_tools("calculator")
@@ -198,7 +198,7 @@ def test_who_mends_a_call_in_a_turn_that_was_held_for_something_else_has_not_app
 @pytest.mark.parametrize(
     ("action", "ran"), [(OperatorAction.REFUSE, ()), (OperatorAction.RELEASE, ("clock", "calculator"))]
 )
-def test_a_call_that_is_mended_while_another_waits_waits_as_well(action, ran):
+def test_a_call_edited_while_another_awaits_approval_waits_too(action, ran):
     approvals = Approvals(("clock", "calculator"), 30.0, Otherwise.REFUSE)
     story = asked(called(call("clock", "b"), call(wrong="x")), approvals=approvals)
     assert story.snapshot.approving == ("clock",)
@@ -209,16 +209,16 @@ def test_a_call_that_is_mended_while_another_waits_waits_as_well(action, ran):
     assert {"clock", "calculator"} - answered == set(ran)
 
 
-def test_changing_something_while_an_approval_is_waited_for_does_not_move_its_deadline():
+def test_a_change_during_an_approval_does_not_move_its_deadline():
     story = asked(called(call()))
     assert (story >> operator(max_tokens=7)).command == story.command
 
 
 @pytest.mark.parametrize("otherwise", Otherwise)
-def test_without_a_time_limit_an_approval_is_waited_for_for_ever(otherwise):
+def test_without_a_time_limit_an_approval_waits_forever(otherwise):
     assert asked(called(call()), approvals=Approvals(("calculator",), None, otherwise)) << hold()
 
 
-def test_a_refusal_is_an_error_of_the_tool():
+def test_a_rejection_is_a_tool_error():
     story = asked(called(call())) >> operator(OperatorAction.REFUSE)
     assert [result.error for result in story.snapshot.supplied] == [ErrorType.TOOL]

@@ -18,7 +18,7 @@ from tests.agentcore.playbook import (
 )
 
 
-def test_every_call_and_every_run_of_tools_carries_the_seconds_left():
+def test_every_call_and_tool_run_carries_the_seconds_left():
     story = Playbook(max_seconds=10.0, error_policy=ErrorPolicy.retry_all()) >> started()
     left = [story.command.seconds_left]
     for event in (truncated("a "), error(), woke_up(), called(call()), tools_returned()):
@@ -28,18 +28,18 @@ def test_every_call_and_every_run_of_tools_carries_the_seconds_left():
     assert left == [10.0, 9.0, 8.0, 7.0, 6.0]
 
 
-def test_without_a_limit_no_seconds_are_carried_and_never_fewer_than_none():
+def test_without_a_time_limit_no_seconds_are_carried_and_they_are_never_negative():
     assert (Playbook() >> started()).command.seconds_left is None
     late = Playbook(max_seconds=10.0) >> started() >> operator(limits={"max_seconds": 0.0})
     assert late.command.seconds_left == 0.0
 
 
-def test_tools_that_have_a_result_already_are_not_run():
+def test_tools_with_a_result_are_not_run():
     story = Playbook() >> started() >> called(call(), call("nope", "b"), call("clock", "c"))
     assert story >> operator(tool_result=ToolResult("c", "clock", "noon")) << run_tools("calculator")
 
 
-def test_a_request_holds_what_was_asked_the_history_and_nothing_of_ours():
+def test_a_request_holds_the_prompt_and_history_and_no_internal_text():
     story = (
         Playbook(system_prompt="Be terse.", extra={"temperature": 0}) >> started("q") >> called(call(), text="let me ")
     )
@@ -54,7 +54,7 @@ def test_a_request_holds_what_was_asked_the_history_and_nothing_of_ours():
     assert request.tools == story.setup.tools
 
 
-def test_attempts_are_numbered_from_one_through_everything():
+def test_attempts_are_numbered_from_one_throughout_the_turn():
     story = Playbook(error_policy=ErrorPolicy.retry_all()) >> started()
     numbers = [story.command.attempt]
     for event in (truncated("a "), error(), woke_up(), called(call()), tools_returned()):

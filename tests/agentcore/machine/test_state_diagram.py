@@ -9,7 +9,7 @@ from agentcore.states import TRANSITIONS
 PAGE = Path(__file__).parents[3] / "docs" / "reference" / "state-machine.md"
 
 
-def test_the_page_in_the_docs_is_current():
+def test_the_documentation_page_is_current():
     assert PAGE.read_text(encoding="utf-8") == state_diagram.page()
 
 
@@ -19,7 +19,7 @@ def test_the_table_has_every_transition_once():
     assert "| continue_pending | under_limits | request_continuation |" in rows
 
 
-def test_the_diagram_names_every_state_that_is_reached_otherwise_than_by_holding():
+def test_the_diagram_names_every_state_reached_otherwise_than_by_holding():
     drawn = state_diagram.mermaid()
     assert drawn.startswith("stateDiagram-v2\n")
     assert all(state in drawn for state in State if state is not State.HELD)

@@ -54,7 +54,7 @@ def said_of(story, criterion="TruncationCriterion"):
 
 @together
 @pytest.mark.parametrize("uncapped", UNKNOWN)
-def test_a_judgement_names_no_limit_that_nobody_set(uncapped: str):
+def test_a_judgement_names_no_limit_that_was_not_set(uncapped: str):
     (said,) = said_of(turn(cut(), ended("."), uncapped=uncapped))
     assert (said.context["callLimit"], said.context["tokensLimit"]) == (None, None)
     assert said.reason == "cut off; 0 of 3 continuations used"
@@ -63,7 +63,7 @@ def test_a_judgement_names_no_limit_that_nobody_set(uncapped: str):
 
 @together
 @pytest.mark.parametrize("uncapped", UNKNOWN)
-def test_a_turn_without_a_cap_has_no_total_to_run_out_of(uncapped: str):
+def test_a_turn_without_a_cap_has_no_completion_total(uncapped: str):
     story = turn(cut(), cut(), cut(), cut(), uncapped=uncapped)
     assert resource_of(story.snapshot) == "max_continuations"
     assert limits_spent(story.snapshot) == ("max_continuations",)
@@ -75,37 +75,37 @@ def test_a_turn_without_a_cap_has_no_total_to_run_out_of(uncapped: str):
 @together
 @pytest.mark.parametrize("uncapped", UNKNOWN)
 @pytest.mark.parametrize("ceiling", [None, 20_000])
-def test_a_cut_call_without_text_or_with_the_same_text_is_made_again(uncapped: str, ceiling: int | None):
+def test_a_truncated_call_with_no_text_or_only_repeated_text_is_repeated(uncapped: str, ceiling: int | None):
     for moves in ((cut(text=""), ended(".")), (cut(text="abc"), cut(text="abc"), ended("."))):
         story = turn(*moves, uncapped=uncapped, ceiling=ceiling)
         assert story.end.status == "completed"
         assert verify(story.stored()).verified
 
 
-def test_reasons_of_next_calls_name_no_cap():
+def test_reasons_of_next_calls_do_not_mention_a_cap():
     told = [one.reason for step in turn(cut(), ended(".")).steps for one in step.transitions]
     assert "continuation 1 of 3" in told
     told = [one.reason for step in turn(cut_call(), ended(".")).steps for one in step.transitions]
     assert "repair 1 of 1" in told
 
 
-def test_the_notice_of_a_continuation_says_that_nothing_limits_what_is_left():
+def test_the_notice_of_a_continuation_says_that_no_limit_applies():
     seen = [one.fields for step in turn(cut(), ended(".")).steps for one in step.observed]
     assert [one["budget_remaining"] for one in seen if "budget_remaining" in one] == [None]
 
 
-def test_a_total_that_somebody_set_counts_without_a_cap():
+def test_an_explicit_total_applies_without_a_cap():
     story = turn(cut(), cut(), max_total_completion_tokens=50_000)
     assert resource_of(story.snapshot) == "max_total_completion_tokens"
     assert {one.context["tokensLimit"] for one in said_of(story)} == {50_000}
 
 
-def test_a_total_of_all_tokens_is_told_where_completions_have_none():
+def test_the_total_token_limit_is_reported_where_there_is_no_completion_total():
     story = turn(cut(), max_total_tokens=30_000)
     assert resource_of(story.snapshot) == "max_total_tokens"
 
 
-def test_a_cap_that_the_dialect_demands_is_sent_and_counts():
+def test_a_cap_required_by_the_dialect_is_sent_and_applies():
     story = turn(cut(16_384), cut(16_384), cut(16_384), cut(16_384), uncapped=DEMANDED, max_continuations=9)
     assert resource_of(story.snapshot) == "max_total_completion_tokens"
     assert said_of(story)[0].context["callLimit"] == CALCULATED
@@ -118,7 +118,7 @@ def test_a_failed_call_without_a_cap_is_retried_whatever_it_spent():
     assert story.end.status == "completed"
 
 
-def test_a_cut_call_that_was_only_watched_names_no_cap():
+def test_a_truncated_call_that_was_only_observed_names_no_cap():
     story = turn(cut(300), uncapped="unknown", max_tokens=300, max_continuations=0, watched=True)
     assert resource_of(story.snapshot) == "max_tokens"
     assert story.snapshot.outcome.get_evaluation_for("TruncationCriterion").context["callLimit"] is None
@@ -134,7 +134,7 @@ def envelope(*moves, **asked):
 
 
 @pytest.mark.parametrize("asked", [{}, {"ceiling": CALCULATED}, {"ceiling": 2 * CALCULATED}])
-def test_a_cut_envelope_without_a_cap_is_not_asked_for_again(asked):
+def test_a_truncated_envelope_without_a_cap_is_not_retried(asked):
     """The same request would go out once more: it has no larger budget, and no number of ours cut it."""
     story = envelope(cut(60, '{"a": "'), **asked)
     assert story.end.error_code == "envelope_truncation_unrecoverable"
@@ -149,20 +149,20 @@ def test_a_cut_envelope_without_a_cap_is_not_asked_for_again(asked):
     assert (breach["limit"], breach["observed"]) == (0, 1)
 
 
-def test_an_operator_who_sets_a_cap_gives_a_cut_envelope_another_budget():
+def test_an_operator_who_sets_a_cap_gives_a_truncated_envelope_another_retry():
     story = Playbook(envelope_schema=ENVELOPE, max_tokens=CALCULATED, extra={"uncapped": NO_CAP})
     story = story >> started(breakpoints=(Breakpoint(state=State.EVALUATE_ENVELOPE),)) >> cut(60, '{"a": "')
     story = story >> released(max_tokens=4_000)
     assert story << call_model(AttemptKind.ENVELOPE_RETRY, max_tokens=4_000)
 
 
-def test_a_violation_is_still_asked_for_again_without_a_cap():
+def test_a_schema_violation_is_still_retried_without_a_cap():
     story = envelope(ended("{}"))
     assert story << call_model(AttemptKind.ENVELOPE_RETRY)
 
 
 @pytest.mark.parametrize("revision", [1, 5, 8])
-def test_by_earlier_rules_a_cut_envelope_was_asked_for_with_twice_the_number(revision):
+def test_under_earlier_rules_a_truncated_envelope_was_retried_with_twice_the_calculated_cap(revision):
     story = envelope(cut(60, '{"a": "'), revision=revision)
     assert story << call_model(AttemptKind.ENVELOPE_RETRY, max_tokens=2 * CALCULATED)
     story = envelope(cut(60, '{"a": "'), revision=revision, ceiling=CALCULATED)
@@ -172,7 +172,7 @@ def test_by_earlier_rules_a_cut_envelope_was_asked_for_with_twice_the_number(rev
 @together
 @pytest.mark.parametrize("uncapped", [*UNKNOWN, True])
 @pytest.mark.parametrize("revision", [None, 1, 5, 7, 8])
-def test_histories_of_earlier_rules_verify_with_the_number_they_ran_under(uncapped, revision):
+def test_histories_of_earlier_rules_verify_with_the_calculated_cap(uncapped, revision):
     story = turn(cut(), cut(), cut(), uncapped=uncapped, revision=revision)
     assert {one.context["tokensLimit"] for one in said_of(story)} == {4 * CALCULATED}
     assert resource_of(story.snapshot) == "max_total_completion_tokens"
@@ -182,7 +182,7 @@ def test_histories_of_earlier_rules_verify_with_the_number_they_ran_under(uncapp
 
 @together
 @pytest.mark.parametrize("uncapped", UNKNOWN)
-def test_histories_of_these_rules_verify(uncapped: str):
+def test_histories_of_the_current_rules_verify(uncapped: str):
     for moves in ((cut(), cut(), cut(), cut()), (cut(None), ended(".")), (cut_call(), ended("."))):
         story = turn(*moves, uncapped=uncapped)
         assert verify(recording_from_json(recording_to_json(story.recording))).verified

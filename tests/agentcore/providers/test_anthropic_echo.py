@@ -12,7 +12,7 @@ from tests.agentcore.providers.wires import (
 )
 
 
-def test_a_paused_stream_is_put_together_again():
+def test_a_paused_stream_is_reassembled():
     streamed = [start(1, type="server_tool_use", id="srvtoolu_1", name="web_search", input={})]
     streamed += [piece(1, type="input_json_delta", partial_json=text) for text in ("", '{"query": ', '"x"}')]
     cited = [start(2, type="text", text="", citations=[]), piece(2, type="citations_delta", citation={"url": "u"})]
@@ -26,7 +26,7 @@ def test_a_paused_stream_is_put_together_again():
     ]
 
 
-def test_a_compaction_is_a_pause_that_goes_back():
+def test_a_compaction_is_a_pause_and_is_sent_back():
     block = [start(0, type="compaction", content=None), piece(0, type="compaction_delta", content="Summary"), stop(0)]
     response = read("anthropic", message_stream(block, reason="compaction"))
     assert (response.stop_reason, response.raw_stop_reason) == (Reason.PAUSED, "compaction")
@@ -34,7 +34,7 @@ def test_a_compaction_is_a_pause_that_goes_back():
     assert response.diagnostics == ()
 
 
-def test_a_thought_that_was_cut_is_left_out():
+def test_a_truncated_thought_is_left_out():
     stream = message_stream(thought(0, "One.", "sig"), said(1, "Two."), thought(2, "Thr"), reason="max_tokens")
     response = read("anthropic", stream)
     assert response.reasoning_content == "One.Thr"

@@ -29,7 +29,7 @@ def test_address_and_headers_are_the_vendors():
     assert ANTHROPIC.headers("k") == {**headers, "x-api-key": "k"}
 
 
-def test_the_plainest_request():
+def test_a_minimal_request():
     assert encode(stream=False) == {
         "model": "claude-x",
         "max_tokens": 100,
@@ -37,7 +37,7 @@ def test_the_plainest_request():
     }
 
 
-def test_everything_optional_has_its_place():
+def test_every_optional_field_is_sent():
     schema = {"type": "object", "additionalProperties": False}
     body = encode(system_prompt="Be brief.", tools=(TOOL,), envelope_schema=schema)
     assert body["stream"] is True
@@ -48,7 +48,7 @@ def test_everything_optional_has_its_place():
     assert body["output_config"] == {"format": {"type": "json_schema", "schema": schema}}
 
 
-def test_extra_goes_into_the_body_but_our_settings_and_the_essentials_do_not():
+def test_extra_is_merged_into_the_body_except_internal_settings_and_required_fields():
     extra = {"temperature": 1, "model": "x", "max_tokens": 1, "messages": [], "stream": True}
     extra |= {"hint_role": "user", "max_tokens_field": "n", "prefill": False, "output_config": {"effort": "low"}}
     body = encode(stream=False, extra=extra, envelope_schema={"type": "object"})
@@ -57,7 +57,7 @@ def test_extra_goes_into_the_body_but_our_settings_and_the_essentials_do_not():
     assert not {"hint_role", "max_tokens_field", "prefill", "stream"} & set(body)
 
 
-def test_filling_the_cache_is_asked_for_with_no_tokens():
+def test_a_cache_warm_up_is_requested_with_zero_tokens():
     assert ANTHROPIC.encode_request(ChatRequest("m", (USER,), 0))["max_tokens"] == 0
 
 
@@ -85,14 +85,14 @@ def test_a_call_without_a_result_is_never_sent_nor_a_result_without_its_call():
     assert orphan["messages"][1:] == [{"role": "assistant", "content": "Looking."}]
 
 
-def test_an_echo_goes_back_verbatim():
+def test_an_echo_is_sent_back_verbatim():
     echo = [{"type": "thinking", "thinking": "", "signature": "sig"}, SENT_CALL]
     body = encode(USER, Message(Role.ASSISTANT, "", (CALL,), echo=echo), RESULT)
     assert body["messages"][1] == {"role": "assistant", "content": echo}
     assert body["messages"][2] == {"role": "user", "content": [SENT_RESULT]}
 
 
-def test_a_paused_answer_is_sent_back_with_nothing_after_it():
+def test_a_paused_answer_is_sent_back_as_the_last_message():
     echo = [{"type": "server_tool_use", "id": "s", "name": "web_search", "input": {}}]
     body = encode(USER, Message(Role.ASSISTANT, "Let me", echo=echo))
     assert body["messages"] == [{"role": "user", "content": USER.text}, {"role": "assistant", "content": echo}]
@@ -125,7 +125,7 @@ def test_an_echo_of_another_dialect_is_replaced_by_text_and_calls(echo):
     assert body["messages"][1]["content"] == [{"type": "text", "text": "Looking."}, SENT_CALL]
 
 
-def test_a_cut_answer_is_continued_by_a_user_turn_and_a_hint_in_the_system_prompt():
+def test_a_truncated_answer_is_continued_by_a_user_turn_and_a_hint_in_the_system_prompt():
     text = "Once upon a time "
     body = encode(system_prompt="Be brief.", continuation=Continuation(text, HINT))
     assert body["system"] == f"Be brief.\n\n{HINT}"
@@ -151,7 +151,7 @@ def test_system_messages_join_the_system_prompt():
     assert (body["system"], len(body["messages"])) == ("One.\n\nTwo.", 1)
 
 
-def test_what_a_user_and_the_tools_say_in_blocks_goes_up_as_it_is():
+def test_user_and_tool_content_blocks_are_sent_unchanged():
     image = {"type": "image", "source": {"type": "url", "url": "u"}}
     cached = {"type": "text", "text": "And now?", "cache_control": {"type": "ephemeral"}}
     failed = {**SENT_RESULT, "is_error": True, "content": [image]}
@@ -169,7 +169,7 @@ def test_what_a_user_and_the_tools_say_in_blocks_goes_up_as_it_is():
     ]
 
 
-def test_the_system_prompt_is_blocks_only_where_one_part_of_it_is():
+def test_the_system_prompt_is_sent_as_blocks_only_where_a_part_of_it_is_one():
     cached = {"type": "text", "text": "Long.", "cache_control": {"type": "ephemeral"}}
     plain, blocks = Message(Role.SYSTEM, "Long."), Message(Role.SYSTEM, "Long.", echo=[cached])
     going = Continuation("Half", HINT)
@@ -181,13 +181,13 @@ def test_the_system_prompt_is_blocks_only_where_one_part_of_it_is():
     ]
 
 
-def test_a_message_of_the_systems_stands_where_it_stood():
+def test_a_system_message_keeps_its_position():
     within = {"role": "system", "content": "Now be brief."}
     body = encode(USER, Message(Role.SYSTEM, "Now be brief.", echo=within), USER)
     assert "system" not in body
     assert body["messages"][1] == within
 
 
-def test_a_users_blocks_of_another_dialect_are_told_as_their_text():
+def test_user_blocks_of_another_dialect_are_sent_as_text():
     for echo in ([{"text": "Hello"}], {"role": "user", "content": []}, [], ["Hello"]):
         assert encode(Message(Role.USER, "Hello", echo=echo))["messages"] == [{"role": "user", "content": "Hello"}]

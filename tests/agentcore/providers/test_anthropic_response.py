@@ -35,7 +35,7 @@ def whole(*content: dict, cap: int | None = None, **more) -> ChatResponse:
     return ANTHROPIC.decode_response(message(*content, **more), max_tokens=cap)
 
 
-def test_a_streamed_answer_is_gathered_and_shown():
+def test_a_streamed_answer_is_assembled_and_shown():
     stream = message_stream(
         thought(0, "Weather…", "sig"),
         said(1, "I will look."),
@@ -56,7 +56,7 @@ def test_a_streamed_answer_is_gathered_and_shown():
     assert "".join(delta.tool_arguments for delta in deltas) == '{"city": "Rome"}'
 
 
-def test_a_whole_answer_to_a_streaming_request_is_read():
+def test_a_complete_answer_to_a_streaming_request_is_read():
     body = json.dumps(message(TEXT, CALL, reason="tool_use")).encode()
     assert read("anthropic", body) == whole(TEXT, CALL, reason="tool_use")
     assert read("anthropic", body, size=1) == whole(TEXT, CALL, reason="tool_use")
@@ -93,12 +93,12 @@ def test_a_refusal_is_kept_apart_from_the_text(details, refusal):
         assert (response.text, response.refusal, response.echo) == ("I will look.", refusal, None)
 
 
-def test_details_without_the_reason_are_no_refusal():
+def test_details_without_the_refusal_reason_are_not_a_refusal():
     response = whole(TEXT, stop_details={"type": "refusal", "explanation": "No."})
     assert (response.stop_reason, response.refusal) == (Reason.END_TURN, None)
 
 
-def test_filling_the_cache_is_no_truncated_answer():
+def test_a_cache_warm_up_is_not_a_truncated_answer():
     for cap in (0, None):
         response = whole(reason="max_tokens", output=0, cap=cap)
         assert (response.text, response.diagnostics, response.broken_tool_calls) == ("", (), ())
@@ -108,12 +108,12 @@ def test_filling_the_cache_is_no_truncated_answer():
 @together
 @pytest.mark.parametrize("content", [[], [{"type": "text", "text": " \n"}]])
 @pytest.mark.parametrize("reason", ["end_turn", "stop_sequence", "max_tokens"])
-def test_silence_is_worth_a_word(content, reason):
+def test_an_empty_answer_gets_a_diagnostic(content, reason):
     response = whole(*content, reason=reason, stop_sequence="alpha", output=2)
     assert response.diagnostics == ("empty_output",)
 
 
-def test_counts_that_come_twice_are_not_added():
+def test_repeated_token_counts_are_not_added():
     later = {"input_tokens": 30, "output_tokens": 50, "cache_read_input_tokens": 0}
     later["output_tokens_details"] = {"thinking_tokens": 40}
     events = [
@@ -126,7 +126,7 @@ def test_counts_that_come_twice_are_not_added():
     assert read("anthropic", sse(*events)).usage == TokenUsage(30, 50, 40, 0)
 
 
-def test_a_reason_stands_without_the_closing_event():
+def test_a_reason_is_valid_without_the_closing_event():
     stream = message_stream(said(0, "Hi")).rsplit(b"event: message_stop", 1)[0]
     response = read("anthropic", stream)
     assert (response.stop_reason, response.incomplete_stream, response.error) == (Reason.END_TURN, False, None)
@@ -144,7 +144,7 @@ def test_a_stream_that_breaks_off_never_ends_naturally():
 
 
 @pytest.mark.parametrize("reason", [None, "end_turn"])
-def test_an_error_in_the_stream_wins_and_keeps_the_text(reason):
+def test_an_error_in_the_stream_takes_precedence_and_keeps_the_text(reason):
     error = {"type": "error", "error": {"type": "overloaded_error", "message": "Overloaded"}}
     response = read("anthropic", message_stream(said(0, "Once"), reason=reason) + sse(error))
     assert (response.stop_reason, response.text, response.incomplete_stream) == (Reason.UNKNOWN, "Once", False)
@@ -152,7 +152,7 @@ def test_an_error_in_the_stream_wins_and_keeps_the_text(reason):
     assert (response.error.kind, response.error.retryable) == ("overloaded", True)
 
 
-def test_an_exception_of_bedrock_ends_a_stream_of_claude():
+def test_a_bedrock_exception_ends_a_claude_stream():
     exception = framed(
         {"message": "Too many tokens, please wait"}, message_type="exception", exception_type="throttlingException"
     )
@@ -162,7 +162,7 @@ def test_an_exception_of_bedrock_ends_a_stream_of_claude():
     assert (response.error.type, response.error.stop_reason) == (ErrorType.RATE_LIMIT, None)
 
 
-def test_a_body_that_ends_too_early_is_an_incomplete_answer():
+def test_a_body_that_ends_early_is_an_incomplete_answer():
     body = b'{"type": "message", "role": "assistant", "content": [{"type": "text", "text": "Once up'
     response = read("anthropic", body)
     assert (response.text, response.stop_reason, response.incomplete_stream) == ("Once up", Reason.UNKNOWN, True)
@@ -182,7 +182,7 @@ def test_a_body_that_ends_too_early_is_an_incomplete_answer():
         chunks({"messageStop": {}}),
     ],
 )
-def test_what_is_not_the_dialect_is_refused(body):
+def test_a_payload_of_another_dialect_is_refused(body):
     decoder = ANTHROPIC.stream_decoder()
     with pytest.raises(DecodeError):
         feed_and_close(decoder, body)
@@ -202,7 +202,7 @@ def test_long_answers_are_read_in_linear_time():
     assert grows_linearly(read_long, 1_000)
 
 
-def test_content_that_is_plain_text_is_text():
+def test_plain_string_content_is_text():
     body = {"role": "assistant", "content": "Hi", "stop_reason": "end_turn"}
     assert ANTHROPIC.decode_response(body).text == "Hi"
     assert ANTHROPIC.decode_response({"type": "message", **body}).diagnostics == ()
@@ -217,13 +217,13 @@ def test_a_guardrail_before_claude_on_bedrock_is_a_block():
 @pytest.mark.parametrize(
     "event", [{"type": "ping"}, {"type": "something_new", "x": 1}, {"type": "content_block_stop", "index": 99}]
 )
-def test_events_that_say_nothing_change_nothing(event):
+def test_events_without_content_change_nothing(event):
     plain = message_stream(said(0, "Hi"))
     first, rest = plain.split(b"\n\n", 1)
     assert read("anthropic", first + b"\n\n" + sse(event) + rest, size=3) == read("anthropic", plain)
 
 
-def test_a_reason_that_is_followed_by_none_stands_and_the_last_count_counts():
+def test_a_null_reason_does_not_replace_an_earlier_one_and_the_last_count_applies():
     later = {"type": "message_delta", "delta": {"stop_reason": None}, "usage": {"output_tokens": 30}}
     response = read("anthropic", message_stream(said(0, "Hi"), reason="max_tokens") + sse(later))
     assert (response.stop_reason, response.usage.output_tokens) == (Reason.MAX_TOKENS, 30)
@@ -235,14 +235,14 @@ def test_an_empty_reason_is_unknown_and_kept():
         assert (response.stop_reason, response.raw_stop_reason, response.error) == (Reason.UNKNOWN, raw, None)
 
 
-def test_a_stream_cut_inside_an_event_keeps_what_was_whole():
+def test_a_stream_cut_inside_an_event_keeps_the_complete_events():
     stream = message_stream(said(0, "Once"), reason=None)
     for end in range(stream.index(b"content_block_stop"), len(stream)):
         response = read("anthropic", stream[:end])
         assert (response.text, response.stop_reason, response.incomplete_stream) == ("Once", Reason.UNKNOWN, True)
 
 
-def test_what_is_blocked_by_a_filter_after_all_is_a_stop_reason():
+def test_a_block_by_a_filter_after_the_fact_is_a_stop_reason():
     said_so = {"type": "api_error", "message": "Output blocked by content filtering policy"}
     response = read("anthropic", message_stream(said(0, "On"), reason=None) + sse({"type": "error", "error": said_so}))
     assert (response.stop_reason, response.text, response.error.retryable) == (Reason.SAFETY_BLOCKED, "On", False)
@@ -256,6 +256,6 @@ def test_only_the_served_attempt_is_counted():
     assert whole(TEXT, usage=served).usage == TokenUsage(20, 9)
 
 
-def test_a_refusal_before_any_word_is_no_silent_answer():
+def test_a_refusal_before_any_text_is_not_reported_as_an_empty_answer():
     response = whole(reason="refusal", output=0, stop_details={"type": "refusal", "category": "cyber"})
     assert (response.stop_reason, response.text, response.diagnostics) == (Reason.SAFETY_BLOCKED, "", ())

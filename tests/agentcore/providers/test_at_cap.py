@@ -24,13 +24,13 @@ def _grok(said: int, reasoned: int) -> dict:
     }
 
 
-def test_an_answer_whose_reasoning_was_not_held_to_the_cap_is_whole():
+def test_an_answer_whose_reasoning_does_not_count_towards_the_cap_is_complete():
     response = get_provider("openai_responses").decode_response(_grok(3, 110), max_tokens=16)
     assert (response.text, response.stop_reason, response.diagnostics) == ("Four.", R.END_TURN, ())
     assert lint(response, 16) == ()
 
 
-def test_one_whose_text_alone_used_it_all_was_cut():
+def test_an_answer_whose_text_alone_reached_the_cap_was_truncated():
     response = get_provider("openai_responses").decode_response(_grok(16, 110), max_tokens=16)
     assert response.stop_reason is R.MAX_TOKENS
 
@@ -40,15 +40,15 @@ def test_one_whose_text_alone_used_it_all_was_cut():
     ("output", "reasoning", "at"),
     [(16, 0, True), (17, 0, True), (18, 0, False), (15, 0, False), (20, 4, True), (113, 110, False), (300, 0, False)],
 )
-def test_what_is_at_a_cap_of_sixteen(output, reasoning, at):
+def test_token_counts_at_a_cap_of_sixteen(output, reasoning, at):
     assert TokenUsage(5, output, reasoning).is_at(16) is at
 
 
-def test_a_cap_of_nothing_is_reached_by_nothing():
+def test_a_cap_of_zero_is_never_reached():
     assert not TokenUsage(5, 0).is_at(0)
 
 
 @pytest.mark.parametrize("cap", [-1, 10**400])
-def test_a_cap_that_is_no_number_of_tokens_is_refused_by_name(cap):
+def test_a_cap_that_is_not_a_token_count_is_refused_by_name(cap):
     with pytest.raises(WrongInput, match="cap must be a whole number"):
         TokenUsage(5, 0).is_at(cap)

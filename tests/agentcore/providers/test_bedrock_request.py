@@ -38,7 +38,7 @@ def encode(*messages: Message, **more) -> dict:
         ),
     ],
 )
-def test_the_model_and_the_framing_stand_in_the_path(model, stream, path):
+def test_the_model_and_the_framing_are_part_of_the_path(model, stream, path):
     assert BEDROCK.path(ChatRequest(model, (USER,), 100, stream=stream)) == path
 
 
@@ -47,12 +47,12 @@ def test_a_key_is_a_bearer_token():
     assert BEDROCK.headers("k") == {"Content-Type": "application/json", "Authorization": "Bearer k"}
 
 
-def test_the_plainest_request():
+def test_a_minimal_request():
     sent = [{"role": "user", "content": [{"text": "Weather in Rome?"}]}]
     assert encode() == {"messages": sent, "inferenceConfig": {"maxTokens": 100}}
 
 
-def test_where_calls_stand_in_the_history_and_no_tool_is_told_those_that_were_called_are():
+def test_tools_called_in_the_history_are_declared_where_no_tools_are_given():
     """Converse refuses it else: “The toolConfig field must be defined when using toolUse …”."""
     asked = Message(Role.ASSISTANT, tool_calls=(CALL,))
     called = [{"toolSpec": {"name": "weather", "inputSchema": {"json": {"type": "object"}}}}]
@@ -62,7 +62,7 @@ def test_where_calls_stand_in_the_history_and_no_tool_is_told_those_that_were_ca
     assert "toolConfig" not in encode(USER, asked)  # a call without a result is not sent
 
 
-def test_everything_optional_has_its_place():
+def test_every_optional_field_is_sent():
     schema = {"type": "object", "title": "É"}
     tools = (ToolSpec("weather", "Tells the weather", {"type": "object"}), ToolSpec("now", "", {}))
     body = encode(system_prompt="Be brief.", tools=tools, envelope_schema=schema)
@@ -77,7 +77,7 @@ def test_everything_optional_has_its_place():
     assert json.loads(text_format["structure"]["jsonSchema"]["schema"]) == schema
 
 
-def test_extra_goes_into_the_body_and_its_groups_are_added_to_ours():
+def test_extra_is_merged_into_the_body_and_its_groups_are_added_to_ours():
     extra = {"inferenceConfig": {"temperature": 0, "maxTokens": 1}, "toolConfig": {"toolChoice": {"any": {}}}}
     extra |= {"guardrailConfig": {"guardrailIdentifier": "g"}, "hint_role": "user", "prefill": True, "messages": []}
     body = encode(tools=(ToolSpec("now", "", {}),), extra=extra)
@@ -86,7 +86,7 @@ def test_extra_goes_into_the_body_and_its_groups_are_added_to_ours():
     assert (len(body["messages"]), {"hint_role", "prefill"} & set(body)) == (1, set())
 
 
-def test_roles_take_turns():
+def test_roles_alternate():
     second = ToolCall("t2", "weather", {}, "{}")
     messages = (
         USER,
@@ -112,7 +112,7 @@ def test_a_call_without_a_result_is_never_sent_nor_a_result_without_its_call():
     assert silent["messages"] == [{"role": "user", "content": [{"text": USER.text}, {"text": "Well?"}]}]
 
 
-def test_an_echo_goes_back_verbatim_unless_a_call_of_it_has_no_result():
+def test_an_echo_is_sent_back_verbatim_unless_one_of_its_calls_has_no_result():
     run = {"toolUse": {"toolUseId": "s1", "name": "grounding", "type": "server_tool_use", "input": {}}}
     thought = {"reasoningContent": {"reasoningText": {"text": "Hm.", "signature": "sig"}}}
     echo = [thought, run, {"text": "Looking."}, SENT_CALL]
@@ -132,7 +132,7 @@ def test_an_echo_of_another_dialect_is_replaced_by_text_and_calls(echo):
     assert body["messages"][1]["content"] == [{"text": "Looking."}, SENT_CALL]
 
 
-def test_a_cut_answer_is_continued_by_a_user_turn_and_a_hint_in_the_system_prompt():
+def test_a_truncated_answer_is_continued_by_a_user_turn_and_a_hint_in_the_system_prompt():
     body = encode(system_prompt="Be brief.", continuation=Continuation("Once upon ", HINT))
     assert body["system"] == [{"text": "Be brief."}, {"text": HINT}]
     nudge = "Your previous response was interrupted and ended with `Once upon `. Continue from there."

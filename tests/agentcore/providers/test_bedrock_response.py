@@ -47,7 +47,7 @@ def thinking() -> list[dict]:
     ]
 
 
-def test_a_streamed_answer_is_gathered_and_shown():
+def test_a_streamed_answer_is_assembled_and_shown():
     call = asked(2, "t1", "weather", "", '{"ci', 'ty": "Rome"}')
     body = converse(
         *answer_events(*thinking(), grown(1, text="I will"), grown(1, text=" look."), *call, reason="tool_use")
@@ -64,7 +64,7 @@ def test_a_streamed_answer_is_gathered_and_shown():
     assert "".join(delta.tool_arguments for delta in deltas) == '{"city": "Rome"}'
 
 
-def test_a_whole_answer_is_read_also_where_a_stream_was_asked_for():
+def test_a_complete_answer_is_read_even_where_a_stream_was_requested():
     response = whole(SIGNED, TEXT, CALL, reason="tool_use")
     assert (response.text, response.reasoning_content, response.echo) == ("I will look.", "Hm.", [SIGNED, TEXT, CALL])
     body = json.dumps(answer(SIGNED, TEXT, CALL, reason="tool_use")).encode()
@@ -77,7 +77,7 @@ def test_nova_through_invoke_model_is_read_from_its_chunks():
     assert (response.text, response.stop_reason, len(response.tool_calls)) == ("Hi", Reason.TOOL_CALL, 1)
 
 
-def test_the_cache_is_counted_under_either_of_its_names():
+def test_cached_tokens_are_counted_under_either_name():
     usage = {"inputTokens": 10, "outputTokens": 2, "cacheReadInputTokenCount": 5, "cacheWriteInputTokenCount": 7}
     assert whole(TEXT, usage=usage).usage == TokenUsage(22, 2, 0, 5)
     both = {**usage, "cacheReadInputTokens": 5, "cacheWriteInputTokens": 7}
@@ -96,7 +96,7 @@ def test_a_streamed_call_that_is_cut_short_is_truncated(reason, pieces):
 
 
 @pytest.mark.parametrize("arguments", [{}, {"title": "exa"}])
-def test_a_call_at_the_end_of_a_whole_answer_that_was_cut_is_truncated(arguments):
+def test_a_call_at_the_end_of_a_complete_truncated_answer_is_truncated(arguments):
     call = {"toolUse": {**CALL["toolUse"], "input": arguments}}
     response = whole(TEXT, call, reason="max_tokens")
     assert ([call.issue for call in response.broken_tool_calls], response.tool_calls) == ([CallIssue.TRUNCATED], ())
@@ -107,7 +107,7 @@ def test_a_call_at_the_end_of_a_whole_answer_that_was_cut_is_truncated(arguments
 
 
 @pytest.mark.parametrize("word", ["malformed_tool_use", "malformed_model_output"])
-def test_a_call_the_model_wrote_badly_is_malformed_whether_or_not_it_was_passed_on(word):
+def test_a_call_malformed_by_the_model_is_reported_as_malformed_with_or_without_its_content(word):
     nothing = whole(TEXT, reason=word)
     assert [(call.name, call.issue) for call in nothing.broken_tool_calls] == [("", CallIssue.MALFORMED)]
     looks_whole = whole(CALL, CALL, reason=word)
@@ -125,7 +125,7 @@ def test_a_natural_end_with_a_call_is_a_tool_call():
     assert whole(TEXT, reason="tool_use").stop_reason is Reason.END_TURN
 
 
-def test_what_bedrock_runs_itself_is_no_call_and_goes_back_with_its_result():
+def test_a_tool_that_bedrock_runs_is_not_a_call_and_is_sent_back_with_its_result():
     run = {"toolUse": {"toolUseId": "s1", "name": "nova_grounding", "type": "server_tool_use", "input": {"q": "x"}}}
     result = {"toolResult": {"toolUseId": "s1", "status": "success", "content": [{"json": {"out": "7"}}]}}
     response = whole(run, result, TEXT)
@@ -140,7 +140,7 @@ def test_what_bedrock_runs_itself_is_no_call_and_goes_back_with_its_result():
     assert streamed(*events).echo == [run, result, TEXT]
 
 
-def test_thoughts_go_back_signed_or_not_at_all():
+def test_reasoning_is_sent_back_only_with_its_signature():
     assert streamed(
         grown(0, reasoningContent={"redactedContent": REDACTED["reasoningContent"]["redactedContent"]}),
         grown(1, text="I will look."),
@@ -163,13 +163,13 @@ def test_cited_text_is_text():
 
 
 @pytest.mark.parametrize("word", ["guardrail_intervened", "content_filtered"])
-def test_a_guardrail_blocks_and_the_text_stays_with_the_attempt(word):
+def test_a_guardrail_blocks_and_the_text_is_kept_with_the_attempt(word):
     for response in (whole(TEXT, reason=word), streamed(grown(0, text="I will look."), reason=word)):
         assert (response.stop_reason, response.raw_stop_reason) == (Reason.SAFETY_BLOCKED, word)
         assert (response.text, response.echo) == ("I will look.", None)
 
 
-def test_silence_is_worth_a_word():
+def test_an_empty_answer_gets_a_diagnostic():
     assert whole().diagnostics == ("empty_output",)
     assert whole(SIGNED, reason="max_tokens").diagnostics == ("empty_output",)
 
@@ -188,12 +188,12 @@ def test_silence_is_worth_a_word():
         message_stream([]),
     ],
 )
-def test_what_is_not_the_dialect_is_refused(body):
+def test_a_payload_of_another_dialect_is_refused(body):
     with pytest.raises(DecodeError):
         feed_and_close(BEDROCK.stream_decoder(), body)
 
 
-def test_calls_that_grow_in_turns_are_told_apart_by_their_index():
+def test_interleaved_calls_are_told_apart_by_their_index():
     opened = [announced(i, toolUse={"toolUseId": f"t{i}", "name": "post"}) for i in (0, 1)]
     pieces = [(0, '{"a"'), (1, '{"b"'), (0, ": 1}"), (1, ": 2}")]
     grown_calls = [grown(i, toolUse={"input": text}) for i, text in pieces]
@@ -208,19 +208,19 @@ def test_a_call_without_a_name_does_not_run_and_is_not_sent_back(call):
     assert response.echo is None
 
 
-def test_blocks_that_say_nothing_are_not_sent_back():
+def test_blocks_without_content_are_not_sent_back():
     empty = [{"toolUse": None}, {"text": None}, {"reasoningContent": {}}, {}, None, 5]
     assert whole(*empty, SIGNED, TEXT).echo == [SIGNED, TEXT]
     announced_text = streamed(announced(0, text=""), grown(0, text="I will look."), *asked(1, "t1", "now", "{}"))
     assert (announced_text.text, announced_text.echo) == ("I will look.", None)
 
 
-def test_pieces_of_a_call_that_never_began_do_not_run():
+def test_pieces_of_a_call_that_never_started_do_not_run():
     response = streamed(grown(3, toolUse={"input": '{"x": 1}'}), reason="tool_use")
     assert (response.tool_calls, [c.issue for c in response.broken_tool_calls]) == ((), [CallIssue.MALFORMED])
 
 
-def test_the_last_count_counts_and_of_two_reasons_the_weightier():
+def test_the_last_count_applies_and_the_more_severe_of_two_reasons():
     body = converse(
         *answer_events(grown(0, text="Hi")),
         {"messageStop": {"stopReason": "max_tokens"}},

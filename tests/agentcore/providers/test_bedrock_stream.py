@@ -28,20 +28,20 @@ def test_a_stream_that_breaks_off_never_ends_naturally():
     assert read("bedrock", cut[: cut.index(b"messageStop")]).incomplete_stream
 
 
-def test_a_damaged_message_breaks_the_stream_off():
+def test_a_damaged_message_ends_the_stream_as_incomplete():
     body = bytearray(converse(*answer_events(grown(0, text="Once upon"), grown(0, text=" a time"))))
     body[body.index(b" a time") + 1] ^= 1
     response = read("bedrock", bytes(body))
     assert (response.text, response.incomplete_stream) == ("Once upon", True)
 
 
-def test_a_reason_stands_without_the_usage_that_follows_it():
+def test_a_reason_is_valid_without_the_usage_that_follows_it():
     body = converse(*answer_events(grown(0, text="Hi"))[:-1])
     response = read("bedrock", body)
     assert (response.stop_reason, response.incomplete_stream, response.usage) == (Reason.END_TURN, False, None)
 
 
-def test_an_end_without_a_reason_is_unknown_but_whole():
+def test_an_end_without_a_reason_is_unknown_but_complete():
     response = read(
         "bedrock", converse(*answer_events(grown(0, text="Hi"), reason=None), {"metadata": {"metrics": {}}})
     )
@@ -61,7 +61,7 @@ EXCEPTIONS = [
 
 @together
 @pytest.mark.parametrize(("name", "type", "kind", "retryable"), EXCEPTIONS)
-def test_an_exception_in_the_stream_is_an_error_in_either_of_its_forms(name, type, kind, retryable):
+def test_an_exception_in_the_stream_is_an_error_in_both_forms(name, type, kind, retryable):
     said = {"message": "It went wrong."}
     begun = answer_events(grown(0, text="Once upon"), reason=None)
     streams = [
@@ -84,7 +84,7 @@ def test_an_exception_in_the_stream_is_an_error_in_either_of_its_forms(name, typ
         )
 
 
-def test_a_context_that_is_full_in_the_middle_is_a_stop_reason():
+def test_a_context_window_that_fills_up_mid_stream_is_a_stop_reason():
     said = {"message": "Input is too long for requested model."}
     response = read("bedrock", framed(said, message_type="exception", exception_type="validationException"))
     assert response.stop_reason is Reason.CONTEXT_WINDOW_EXCEEDED
@@ -96,7 +96,7 @@ def test_a_transport_error_is_an_error():
     assert (response.error.code, response.error.message) == ("InternalFailure", "Oops")
 
 
-def test_a_frame_cut_anywhere_never_ends_naturally_before_its_reason():
+def test_a_frame_cut_anywhere_before_its_reason_never_ends_naturally():
     body = converse(*answer_events(grown(0, text="Once")))
     told = body.index(b"messageStop") + len(b"messageStop")
     for end in range(body.index(b"contentBlockDelta") + 200, told, 7):
@@ -106,26 +106,26 @@ def test_a_frame_cut_anywhere_never_ends_naturally_before_its_reason():
 
 @together
 @pytest.mark.parametrize("at", [0, 3, 5, 9, 13])
-def test_a_first_message_that_is_damaged_is_no_answer(at):
+def test_a_damaged_first_message_is_not_an_answer(at):
     body = bytearray(converse(*answer_events(grown(0, text="Once"))))
     body[at] ^= 1 if at else 0x7F
     with pytest.raises(DecodeError):
         read("bedrock", bytes(body))
 
 
-def test_what_follows_the_end_is_not_read():
+def test_bytes_after_the_end_are_not_read():
     body = converse(*answer_events(grown(0, text="Hi")))
     assert read("bedrock", body + b"garbage" * 9) == read("bedrock", body)
 
 
-def test_an_exception_after_the_reason_still_wins():
+def test_an_exception_after_the_reason_still_takes_precedence():
     body = converse(*answer_events(grown(0, text="Hi")))
     body += framed({"message": "Oops"}, message_type="exception", exception_type="internalServerException")
     response = read("bedrock", body)
     assert (response.stop_reason, response.text, response.error.kind) == (Reason.UNKNOWN, "Hi", "server")
 
 
-def test_the_status_a_model_error_quotes_is_believed():
+def test_the_status_quoted_by_a_model_error_is_used():
     said = {"message": "boom", "originalStatusCode": 429, "originalMessage": "slow down"}
     response = read("bedrock", framed(said, message_type="exception", exception_type="modelStreamErrorException"))
     assert (response.error.type, response.error.status) == (ErrorType.RATE_LIMIT, 429)

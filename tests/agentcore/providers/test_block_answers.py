@@ -66,7 +66,7 @@ def bodies(draw: st.DrawFn) -> tuple[str, bytes]:
 
 
 @given(bodies(), st.data())
-def test_how_an_answer_is_cut_into_chunks_makes_no_difference(dialect_and_body, data):
+def test_chunking_does_not_change_the_result(dialect_and_body, data):
     provider, body = dialect_and_body
     body = body[: data.draw(st.integers(len(body) // 2, len(body)))]
     expected = outcome(provider, body, len(body) or 1)
@@ -112,7 +112,7 @@ def check(response: ChatResponse) -> None:
 
 @settings(max_examples=examples(150))
 @given(st.sampled_from(["anthropic", "bedrock"]), st.dictionaries(KEYS, VALUES, max_size=8))
-def test_nothing_but_a_decode_error_comes_of_any_body(provider, payload):
+def test_any_body_raises_only_decode_errors(provider, payload):
     codec = get_provider(provider)
     with suppress(DecodeError):
         check(codec.decode_response(payload, max_tokens=9))
@@ -123,7 +123,7 @@ def test_nothing_but_a_decode_error_comes_of_any_body(provider, payload):
 
 @settings(max_examples=examples(150))
 @given(st.data())
-def test_nothing_but_a_decode_error_comes_of_any_events(data):
+def test_any_events_raise_only_decode_errors(data):
     provider = data.draw(st.sampled_from(["anthropic", "bedrock"]))
     kinds = ["content_block_start", "content_block_delta", "message_delta", "message_start", "message", "error", "x"]
     deltas = [
@@ -153,7 +153,7 @@ def bare_sse(*events: dict) -> bytes:
 
 @settings(max_examples=examples(200))
 @given(st.sampled_from(["anthropic", "bedrock"]), st.binary(max_size=60), st.binary(max_size=60), st.booleans())
-def test_nothing_but_a_decode_error_comes_of_any_bytes(provider, before, after, soundly_framed):
+def test_any_bytes_raise_only_decode_errors(provider, before, after, soundly_framed):
     body = before + converse({"messageStart": {}}) + after
     if soundly_framed:
         body = framed(before, event_type="chunk") + framed(after, event_type="contentBlockDelta")
@@ -164,7 +164,7 @@ def test_nothing_but_a_decode_error_comes_of_any_bytes(provider, before, after, 
 
 
 @pytest.mark.parametrize("depth", [150, 250, 900, 100_000])
-def test_deep_nesting_is_survived(depth):
+def test_deep_nesting_does_not_crash(depth):
     deep = b'{"a":' * depth + b"1" + b"}" * depth
     streams = {
         "anthropic": sse(*called(0, "a", "b", deep.decode()))
@@ -186,14 +186,14 @@ def test_deep_nesting_is_survived(depth):
             assert depth > 500
 
 
-def test_announced_blocks_that_never_come_are_nothing():
+def test_announced_blocks_that_never_arrive_are_ignored():
     response = read("bedrock", converse(*answer_events(announced(0), grown(0, text="Hi"), announced(1, image={}))))
     assert (response.text, response.tool_calls, response.broken_tool_calls) == ("Hi", (), ())
 
 
 @pytest.mark.parametrize("keys_sorted", [False, True])
 @pytest.mark.parametrize("provider", ["anthropic", "bedrock"])
-def test_a_body_cut_anywhere_is_an_incomplete_answer_from_where_it_can_be_told(provider, keys_sorted):
+def test_a_body_cut_anywhere_is_an_incomplete_answer_once_recognizable(provider, keys_sorted):
     whole = message({"type": "text", "text": "Hello."}) if provider == "anthropic" else answer({"text": "Hello."})
     body = json.dumps(whole, sort_keys=keys_sorted).encode()
     begins = body.index(b"Hello.") + len('Hello.", "type": "text"')

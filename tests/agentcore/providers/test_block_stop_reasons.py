@@ -55,7 +55,7 @@ CONVERSE = {
 UNKNOWN = ["a_new_word", "error", "failed", "terminated", "invalid_query", "max_tool_invocations", "", " "]
 
 
-def test_these_are_all_the_words():
+def test_every_stop_reason_is_listed():
     assert (ANTHROPIC, BEDROCK) == (MESSAGES, CONVERSE)
 
 
@@ -64,7 +64,7 @@ def test_these_are_all_the_words():
     ("provider", "word", "reason"),
     [("anthropic", *pair) for pair in MESSAGES.items()] + [("bedrock", *pair) for pair in CONVERSE.items()],
 )
-def test_a_word_means_the_same_in_any_case_and_is_kept_as_it_came(provider, word, reason):
+def test_a_stop_reason_is_matched_in_any_case_and_kept_verbatim(provider, word, reason):
     normalize = get_provider(provider).normalize
     assert {normalize(word), normalize(word.upper()), normalize(f" {word}\n")} == {reason}
     raw = word.upper()
@@ -79,7 +79,7 @@ def test_a_word_means_the_same_in_any_case_and_is_kept_as_it_came(provider, word
 @together
 @pytest.mark.parametrize("provider", ["anthropic", "bedrock"])
 @pytest.mark.parametrize("word", UNKNOWN)
-def test_a_word_that_stands_for_nothing_of_ours_survives(provider, word):
+def test_an_unmapped_stop_reason_is_kept(provider, word):
     assert get_provider(provider).normalize(word) is Reason.UNKNOWN
     assert get_provider(provider).normalize(None) is Reason.UNKNOWN
     streams = {

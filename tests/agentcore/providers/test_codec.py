@@ -19,7 +19,7 @@ BEARERS = ["openai", "openai_responses", "ollama", "llama", "cohere", "bedrock"]
 
 @together
 @pytest.mark.parametrize("codec", CODECS)
-def test_a_key_is_in_the_headers_only_where_there_is_one(codec: Provider):
+def test_a_key_is_sent_in_the_headers_only_where_one_is_set(codec: Provider):
     without = codec.headers()
     assert without["Content-Type"] == "application/json"
     assert without == codec.headers("") == codec.headers(None)
@@ -28,13 +28,13 @@ def test_a_key_is_in_the_headers_only_where_there_is_one(codec: Provider):
 
 @together
 @pytest.mark.parametrize("name", BEARERS)
-def test_most_take_the_key_as_a_bearer(name: str):
+def test_most_codecs_send_the_key_as_a_bearer_token(name: str):
     assert PROVIDERS[name].headers("sk-1")["Authorization"] == "Bearer sk-1"
 
 
 @together
 @pytest.mark.parametrize("codec", CODECS)
-def test_paths_begin_with_a_slash_and_floors_are_positive(codec: Provider):
+def test_paths_start_with_a_slash_and_minimums_are_positive(codec: Provider):
     assert codec.path(ChatRequest("m", (Message(Role.USER, "Hi"),), 60)).startswith("/")
     assert codec.output_floor >= 1
 
@@ -42,7 +42,7 @@ def test_paths_begin_with_a_slash_and_floors_are_positive(codec: Provider):
 @together
 @pytest.mark.parametrize("codec", CODECS)
 @pytest.mark.parametrize("raw", [None, "", "  ", "bananas", "\ud83d", "\0", "x" * 100_000])
-def test_what_is_no_word_normalizes_to_unknown(codec: Provider, raw: str | None):
+def test_a_value_that_is_not_a_string_normalizes_to_unknown(codec: Provider, raw: str | None):
     assert codec.normalize(raw) is Reason.UNKNOWN
     assert str(codec.normalize(raw)) == "unknown"
 
@@ -60,7 +60,7 @@ def test_no_failed_call_makes_a_codec_raise(codec: Provider, status: int, body: 
 @together
 @pytest.mark.parametrize("name", ["openai", "llama"])
 @pytest.mark.parametrize("size", [1, 7, 0])
-def test_a_vendors_chunks_are_read_in_the_messages_of_bedrock_too(name: str, size: int):
+def test_a_vendors_chunks_are_also_read_inside_bedrock_messages(name: str, size: int):
     """OpenAI's open models on Bedrock answer InvokeModel in their own words."""
     wire = chunks(
         {"choices": [{"index": 0, "delta": {"content": "Grü"}, "finish_reason": None}]},
@@ -73,7 +73,7 @@ def test_a_vendors_chunks_are_read_in_the_messages_of_bedrock_too(name: str, siz
         read_with_deltas(name, b"\0" * 40, size=size)
 
 
-def test_a_codec_must_say_where_what_and_how():
+def test_a_codec_must_implement_address_encoding_and_decoding():
     with pytest.raises(TypeError, match="abstract"):
         Codec()  # type: ignore[abstract]
 
@@ -90,7 +90,7 @@ def test_a_codec_must_say_where_what_and_how():
         (lambda codec: codec.decode_error(500, {}, "x"), "body"),
     ],
 )
-def test_what_is_no_input_of_a_codec_is_refused_by_the_arguments_name(
+def test_invalid_input_of_a_codec_is_refused_by_the_argument_name(
     codec: Provider, wrong: Callable[[Any], object], argument: str
 ):
     with pytest.raises(CoreError, match=f"^{argument} must be "):

@@ -49,7 +49,7 @@ def text(said):
 # Requests ------------------------------------------------------------------------------------------------------------
 
 
-def test_a_request_in_the_words_of_this_api():
+def test_a_request_in_the_format_of_this_api():
     schema = {"type": "object", "properties": {"a": {"type": "string"}}}
     assert body(
         system_prompt="Be brief.", tools=(ToolSpec("look", "Looks.", schema),), envelope_schema={"type": "object"}
@@ -67,11 +67,11 @@ def test_a_request_in_the_words_of_this_api():
 @together
 @pytest.mark.parametrize("said", ["", " ", "a\r\n\tb ", "é😀\u202e<script>", "x" * 100_000])
 @pytest.mark.parametrize("role", [Role.SYSTEM, Role.USER, Role.ASSISTANT])
-def test_text_goes_as_one_string_byte_for_byte(role, said):
+def test_text_is_sent_as_one_string_byte_for_byte(role, said):
     assert body(Message(role, said))["messages"] == [{"role": role.value, "content": said}]
 
 
-def test_calls_and_their_results_are_a_pair_and_others_are_not_sent():
+def test_calls_are_sent_only_in_pairs_with_their_results():
     calls = (ToolCall("c1", "look", {"a": 1}, '{"a":  1}'), ToolCall("c2", "look", issue=CallIssue.TRUNCATED))
     sent = body(ASK, Message(Role.ASSISTANT, "Now.", calls), Message(Role.TOOL, "seen", tool_call_id="c1"))["messages"]
     assert sent[1:] == [
@@ -87,7 +87,7 @@ def test_a_free_text_call_of_another_dialect_becomes_one_with_arguments():
     assert sent[0] == {"role": "assistant", "tool_calls": [call('{"input": "x"}')]}
 
 
-def test_the_plan_and_the_thoughts_come_back_with_the_calls():
+def test_the_plan_and_the_reasoning_are_sent_back_with_the_calls():
     thoughts = [{"type": "thinking", "thinking": "Hm."}]
     message = {"tool_plan": "I will look.", "content": thoughts, "tool_calls": [call("{}")]}
     response = answer("TOOL_CALL", **message)
@@ -111,13 +111,13 @@ def test_a_result_without_its_call_is_not_sent():
     ]
 
 
-def test_a_prefill_is_not_even_tried():
+def test_a_prefill_is_not_attempted():
     asked = body(continuation=Continuation("Once", "Continue."), extra={"prefill": True})
     assert asked == body(continuation=Continuation("Once", "Continue."))
     assert asked["messages"][-1]["role"] == "user"
 
 
-def test_a_continuation_ends_with_the_user_and_hints_in_the_system_prompt():
+def test_a_continuation_ends_with_a_user_message_and_puts_the_hint_in_the_system_prompt():
     sent = body(system_prompt="Be brief.", continuation=Continuation("Once upon ", "Continue."))["messages"]
     assert sent == [
         {"role": "system", "content": "Be brief.\n\nContinue."},
@@ -134,7 +134,7 @@ def test_a_continuation_ends_with_the_user_and_hints_in_the_system_prompt():
     ]
 
 
-def test_settings_are_not_sent_and_never_replace_what_the_machine_decides():
+def test_settings_are_not_sent_and_never_override_the_machine():
     settings = {"hint_role": "user", "max_tokens_field": "max_completion_tokens", "prefill": False}
     assert body(extra={**settings, "model": "x", "messages": [], "max_tokens": 1, "stream": False}) == body()
     assert body(extra={"temperature": 0.5})["temperature"] == 0.5
@@ -149,7 +149,7 @@ def test_the_address_and_the_headers():
 # Answers -------------------------------------------------------------------------------------------------------------
 
 
-def test_a_plain_answer_is_read_whole():
+def test_a_plain_answer_is_read_completely():
     response = answer(content=text("Hello."), usage=USAGE)
     assert response == ChatResponse(
         text="Hello.",
@@ -165,7 +165,7 @@ def test_a_plain_answer_is_read_whole():
     assert answer(content="Hello.", usage=billed).usage == TokenUsage(4, 2)
 
 
-def test_what_it_billed_is_left_out_where_nobody_could_keep_it():
+def test_billed_units_are_left_out_where_they_cannot_be_stored():
     response = answer(content="Hello.", usage={"billed_units": {"input_tokens": 4, "search_units": float("inf")}})
     assert response.quota_metadata is None
     assert response.text == "Hello."
@@ -188,14 +188,14 @@ WORDS = [
 
 @together
 @pytest.mark.parametrize(("word", "reason"), WORDS)
-def test_every_word_is_mapped_and_kept(word, reason):
+def test_every_stop_reason_is_mapped_and_kept(word, reason):
     response = answer(word, content=text("Some text"))
     assert (response.stop_reason, response.raw_stop_reason, response.text) == (reason, word, "Some text")
     assert COHERE.normalize(word) is reason
     assert COHERE.normalize(word and f" {word.lower()}\n") is reason
 
 
-def test_calls_and_the_label_of_calls_belong_together():
+def test_calls_require_the_tool_call_reason_and_the_reverse():
     assert COHERE.normalize("TOOL_CALL") is Reason.TOOL_CALL
     assert answer("TOOL_CALL", tool_calls=[call("{}")]).stop_reason is Reason.TOOL_CALL
     assert answer("COMPLETE", tool_calls=[call("{}")]).stop_reason is Reason.TOOL_CALL
@@ -203,7 +203,7 @@ def test_calls_and_the_label_of_calls_belong_together():
     assert answer("MAX_TOKENS", tool_calls=[call('{"a": 1}')]).tool_calls[0].shown_whole
 
 
-def test_thoughts_and_the_plan_are_no_text():
+def test_the_plan_and_the_reasoning_are_not_text():
     content = [{"type": "thinking", "thinking": "Hm."}, *text("So.")]
     response = answer(content=content, tool_plan="I will look.")
     assert (response.text, response.reasoning_content) == ("So.", "Hm.\n\nI will look.")
@@ -217,14 +217,14 @@ def test_a_call_cut_by_the_cap_is_truncated(arguments):
     assert ([c.id for c in response.tool_calls], response.echo) == (["c0"], None)
 
 
-def test_a_bad_call_is_malformed_unless_its_tokens_reach_the_cap():
+def test_an_invalid_call_is_malformed_unless_its_tokens_reach_the_cap():
     assert answer("TOOL_CALL", tool_calls=[call("{")], usage=USAGE).broken_tool_calls[0].issue is CallIssue.MALFORMED
     response = answer("TOOL_CALL", tool_calls=[call("{")], usage=USAGE, cap=54)
     assert (response.stop_reason, response.raw_stop_reason) == (Reason.MAX_TOKENS, "TOOL_CALL")
     assert response.broken_tool_calls[0].issue is CallIssue.TRUNCATED
 
 
-def test_a_body_without_a_reason_is_whole_but_unknown():
+def test_a_body_without_a_reason_is_complete_but_unknown():
     message = {"role": "assistant", "content": text("Hello.")}
     for payload in ({"id": "a", "message": message}, {"message": message, "finish_reason": None}):
         response = COHERE.decode_response(payload)
@@ -275,13 +275,13 @@ def test_another_dialect_is_refused(payload):
         (504, {"message": "timeout"}, "timeout", ErrorType.TIMEOUT, None, True),
     ],
 )
-def test_a_flat_error_is_read_by_its_status_and_its_words(status, said, kind, error_type, stop_reason, retryable):
+def test_a_flat_error_is_read_by_its_status_and_message(status, said, kind, error_type, stop_reason, retryable):
     error = COHERE.decode_error(status, {}, json.dumps({"id": "e-1", **said}).encode())
     assert (error.kind, error.type, error.stop_reason, error.retryable) == (kind, error_type, stop_reason, retryable)
     assert (error.status, error.message, error.code) == (status, said["message"], said.get("error_type"))
 
 
-def test_an_error_inside_a_success_is_one():
+def test_an_error_inside_a_success_response_is_an_error():
     response = COHERE.decode_response({"id": "e-1", "message": "internal error"})
     assert (response.error.kind, response.error.message) == ("server", "internal error")
     assert (response.stop_reason, response.raw_stop_reason) == (Reason.UNKNOWN, "error")

@@ -65,7 +65,7 @@ def decode(*chunks: bytes, cap: int | None = None) -> ChatResponse:
     return read(*chunks, cap=cap)[0]
 
 
-def test_a_stream_is_shown_as_it_comes_and_reads_as_the_whole_answer_would():
+def test_a_stream_is_shown_as_it_arrives_and_reads_like_the_complete_answer():
     stream = [
         START,
         event("content-start", {"content": {"type": "thinking", "thinking": ""}}),
@@ -109,13 +109,13 @@ def test_a_call_cut_by_the_cap_is_truncated(written):
 
 @together
 @pytest.mark.parametrize("word", ["ERROR", "TIMEOUT", "ERROR_TOXIC", "USER_CANCEL", "SOLAR_FLARE", "STOP_SEQUENCE"])
-def test_every_word_is_kept_at_the_end_of_a_stream(word):
+def test_every_stop_reason_is_kept_at_the_end_of_a_stream(word):
     response = decode(content(text="Hi"), ended(word))
     assert (response.stop_reason, response.raw_stop_reason) == (COHERE.normalize(word), word)
     assert (response.text, response.incomplete_stream) == ("Hi", False)
 
 
-def test_a_stream_that_breaks_off_is_incomplete_and_keeps_what_came():
+def test_a_stream_that_breaks_off_is_incomplete_and_keeps_what_arrived():
     response = decode(START, content(text="Once"), opened(0))
     assert (response.stop_reason, response.raw_stop_reason, response.incomplete_stream) == (Reason.UNKNOWN, None, True)
     assert (response.text, response.error.kind) == ("Once", "incomplete_stream")
@@ -129,7 +129,7 @@ def test_an_end_without_a_reason_is_unknown(last):
     assert [c.id for c in response.tool_calls] == ["c0"]
 
 
-def test_tokens_at_the_cap_tell_a_cut_call_from_a_bad_one():
+def test_tokens_at_the_cap_distinguish_a_truncated_call_from_a_malformed_one():
     assert decode(opened(0, "{"), ended("TOOL_CALL"), cap=3).stop_reason is Reason.MAX_TOKENS
     assert decode(opened(0, "{"), ended("TOOL_CALL"), cap=4).broken_tool_calls[0].issue is CallIssue.MALFORMED
     assert decode(content(text="Hi"), ended(), cap=3).stop_reason is Reason.END_TURN
@@ -150,13 +150,13 @@ def test_an_error_in_the_stream_ends_it_and_keeps_the_text(last):
     assert (response.stop_reason, response.text, response.incomplete_stream) == (Reason.UNKNOWN, "Once", False)
 
 
-def test_an_error_that_is_a_stop_reason_says_so_in_a_stream_too():
+def test_an_error_that_means_a_stop_reason_is_read_as_one_in_a_stream_too():
     said = {"message": "too many tokens: size limit exceeded by 9 tokens.", "error_type": "TOO_MANY_TOKENS"}
     response = decode(b"event: error\ndata: " + json.dumps(said).encode() + b"\n\n")
     assert (response.stop_reason, response.raw_stop_reason) == (Reason.CONTEXT_WINDOW_EXCEEDED, "TOO_MANY_TOKENS")
 
 
-def test_a_document_cut_short_is_no_natural_end():
+def test_a_truncated_document_is_not_a_natural_end():
     message = {"role": "assistant", "content": [{"type": "text", "text": "Hello."}]}
     body = json.dumps({"finish_reason": "COMPLETE", "message": message}).encode()
     response = decode(body[:-5])
@@ -164,7 +164,7 @@ def test_a_document_cut_short_is_no_natural_end():
 
 
 @pytest.mark.parametrize("order", [["finish_reason", "message", "id"], ["id", "message", "finish_reason"]])
-def test_a_document_cut_anywhere_is_an_incomplete_answer_from_where_it_can_be_told(order):
+def test_a_document_cut_anywhere_is_an_incomplete_answer_once_recognizable(order):
     said = {"role": "assistant", "content": [{"type": "text", "text": "Hello."}]}
     whole = {"finish_reason": "COMPLETE", "message": said, "id": "a-1"}
     body = json.dumps({key: whole[key] for key in order}).encode()
@@ -175,26 +175,26 @@ def test_a_document_cut_anywhere_is_an_incomplete_answer_from_where_it_can_be_to
     assert decode(body).stop_reason is Reason.END_TURN
 
 
-def test_a_call_in_a_list_is_a_call_too():
+def test_a_call_inside_a_list_is_read():
     function = {"name": "look", "arguments": "{}"}
     listed = event("tool-call-start", {"tool_calls": [{"id": "c0", "type": "function", "function": function}]})
     assert [c.name for c in decode(START, listed, ended("TOOL_CALL")).tool_calls] == ["look"]
 
 
-def test_calls_that_grow_in_turns_are_told_apart_by_their_index():
+def test_interleaved_calls_are_told_apart_by_their_index():
     grown = [opened(0), opened(1), arguments('{"a"'), arguments('{"b"', 1), arguments(": 1}"), arguments(": 2}", 1)]
     response = decode(START, *grown, ended("TOOL_CALL"))
     assert [dict(c.arguments) for c in response.tool_calls] == [{"a": 1}, {"b": 2}]
 
 
-def test_arguments_without_a_start_are_no_call_that_runs():
+def test_arguments_without_a_start_never_run():
     response = decode(START, arguments('{"a": 1}'), ended("TOOL_CALL"))
     assert (response.tool_calls, [c.issue for c in response.broken_tool_calls]) == ((), [CallIssue.MALFORMED])
 
 
 @together
 @pytest.mark.parametrize("body", FOREIGN)
-def test_what_is_another_dialect_is_refused_in_any_chunking(body):
+def test_another_dialect_is_refused_in_any_chunking(body):
     is_refused_in_any_chunking(read, body)
 
 

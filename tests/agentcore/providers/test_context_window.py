@@ -14,7 +14,7 @@ def cut(usage: TokenUsage | None = None, reason: Reason = Reason.MAX_TOKENS, tok
 
 
 @pytest.mark.parametrize("usage", [TokenUsage(95, 5), TokenUsage(91, 9), TokenUsage(200, 0)])
-def test_fewer_tokens_than_were_asked_for_and_a_full_window_mean_the_window(usage: TokenUsage):
+def test_fewer_tokens_than_requested_and_a_full_window_mean_a_full_context_window(usage: TokenUsage):
     judged = beside_window(cut(usage), max_tokens=10, context_window=100)
     assert judged.stop_reason is Reason.CONTEXT_WINDOW_EXCEEDED
     assert (judged.raw_stop_reason, judged.text, judged.diagnostics) == ("length", "half", ("relabelled",))
@@ -33,16 +33,16 @@ def test_fewer_tokens_than_were_asked_for_and_a_full_window_mean_the_window(usag
         *((cut(TokenUsage(95, 5), reason), 100) for reason in Reason if reason is not Reason.MAX_TOKENS),
     ],
 )
-def test_whatever_leaves_a_doubt_leaves_the_answer_as_it_is(response: ChatResponse, window: int | None):
+def test_a_doubtful_case_leaves_the_answer_unchanged(response: ChatResponse, window: int | None):
     assert beside_window(response, max_tokens=10, context_window=window) is response
 
 
-def test_an_empty_cap_fills_a_cache_and_no_window():
+def test_a_cap_of_zero_warms_a_cache_and_does_not_fill_a_window():
     warm = cut(TokenUsage(200, 0))
     assert beside_window(warm, max_tokens=0, context_window=100) is warm
 
 
-def test_it_is_asked_of_what_a_codec_made_and_outweighs_the_word():
+def test_the_check_runs_on_decoded_answers_and_overrides_the_stop_reason():
     body = {"status": "incomplete", "incomplete_details": {"reason": "max_output_tokens"}, "object": "response"}
     body |= {"output": [], "usage": {"input_tokens": 95, "output_tokens": 5}}
     made = PROVIDERS["openai_responses"].decode_response(body, max_tokens=10)

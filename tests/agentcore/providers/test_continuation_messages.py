@@ -39,7 +39,7 @@ SENTENCE = "Your previous response was interrupted and ended with `So far`. Cont
         (request("", prefill=True), Going("Go on.")),
     ],
 )
-def test_a_conversation_that_ends_with_the_user_is_gone_on_with_by_a_user_turn(asked, going):
+def test_a_conversation_that_ends_with_the_user_is_continued_by_a_user_turn(asked, going):
     assert by_user_turn(asked) == going
 
 
@@ -68,7 +68,7 @@ SPACED = "Your next words are appended directly to `{}`. Begin with a space if a
     "text",
     ["Then we run", "It ends.", 'He said "so"', "1 2 3", "**bold**", "x = [1]", "a `b`", "5 %", "x =", "so —", "tak…"],
 )
-def test_where_a_space_may_be_due_at_the_seam_the_hint_asks_for_it(text):
+def test_the_hint_asks_for_a_leading_space_where_one_may_be_due_at_the_seam(text):
     asked = request(text, hint_space=AFTER_MARKS)
     said = f"Go on.\n{SPACED.format(text)}"
     assert by_hint_message(asked)[-1] == ("system", said)
@@ -78,7 +78,7 @@ def test_where_a_space_may_be_due_at_the_seam_the_hint_asks_for_it(text):
 
 @together
 @pytest.mark.parametrize("text", ["Then we run ", "a\n", "東京", "x = [", "", "```", "a `", "«", "“"])
-def test_where_no_space_is_due_the_hint_is_said_alone(text):
+def test_the_hint_is_sent_alone_where_no_space_is_due(text):
     asked = request(text, hint_space=AFTER_MARKS)
     assert by_hint_message(asked)[-1] == ("system", "Go on.")
     assert by_user_turn(asked).system == "Go on."
@@ -86,7 +86,7 @@ def test_where_no_space_is_due_the_hint_is_said_alone(text):
 
 @together
 @pytest.mark.parametrize(("text", "asked_for"), [("we run", True), ("ends.", True), ("x = [1]", False), ("", False)])
-def test_a_turn_of_an_earlier_release_is_asked_as_it_was(text, asked_for):
+def test_a_turn_of_an_earlier_release_is_requested_as_before(text, asked_for):
     said = f"Go on.\n{SPACED.format(text)}" if asked_for else "Go on."
     assert by_hint_message(request(text, hint_space=True))[-1] == ("system", said)
 
@@ -134,7 +134,7 @@ def told_in_parts(dialect, body, words, cuts, begins_with_space) -> tuple[str, l
 @pytest.mark.parametrize(("dialect", "body"), ANSWERS, ids=[dialect for dialect, _ in ANSWERS])
 @given(st.permutations(SAID.split()), st.lists(st.integers(3, 40), max_size=6), st.randoms())
 @settings(max_examples=25, deadline=None)
-def test_words_stay_apart_at_seams_where_a_provider_does_as_it_is_asked(dialect, body, words, cuts, chance):
+def test_words_stay_separated_at_seams_where_the_provider_follows_the_hint(dialect, body, words, cuts, chance):
     """One that begins with a space where it is asked to and one is due, one that never does, one that does by chance.
     Of each all that was sent stays, and nothing is added to it."""
     text, sent = told_in_parts(dialect, body, words, cuts, lambda asked: asked)
@@ -144,12 +144,12 @@ def test_words_stay_apart_at_seams_where_a_provider_does_as_it_is_asked(dialect,
         assert text == "".join(sent)
 
 
-def test_a_broken_call_is_not_asked_to_begin_with_a_space():
+def test_the_hint_for_a_broken_call_does_not_ask_for_a_leading_space():
     asked = replace(request(hint_space=AFTER_MARKS), continuation=Continuation("So far", "Go on.", repairs=True))
     assert by_hint_message(asked)[-1] == ("system", "Go on.")
 
 
-def test_of_a_long_last_line_the_hint_shows_only_the_end():
+def test_the_hint_quotes_only_the_end_of_a_long_last_line():
     assert len(by_hint_message(request("x" * 100_000, hint_space=AFTER_MARKS))[-1][1]) < 200
 
 
@@ -157,7 +157,7 @@ def test_only_the_end_of_a_long_answer_is_quoted():
     assert len(interrupted("x" * 100_000)) < 400
 
 
-def test_what_steers_the_codecs_is_not_sent():
+def test_codec_settings_are_not_sent():
     asked = request(hint_role="user", max_tokens_field="x", prefill=True, seed=1)
     assert sent_extra(asked) == {"seed": 1}
 
@@ -178,20 +178,20 @@ CANNOT += ["global.anthropic.claude-opus-4-6-v1:0", "arn:aws:bedrock:us-east-1:1
 
 @together
 @pytest.mark.parametrize(("model", "can"), [*((name, True) for name in CAN), *((name, False) for name in CANNOT)])
-def test_a_claude_that_refuses_a_prefill_is_asked_by_a_user_turn(model, can):
+def test_a_claude_model_that_rejects_prefill_is_continued_by_a_user_turn(model, can):
     asked = replace(request("So far ", prefill=True), model=model)
     going = by_user_turn_trimmed(asked)
     assert (going.assistant, bool(going.user)) == (("So far", False) if can else ("So far ", True))
 
 
 @pytest.mark.parametrize("type", ["enabled", "adaptive"])
-def test_a_claude_that_thinks_takes_no_prefill(type):
+def test_a_claude_model_that_reasons_gets_no_prefill(type):
     for extra in ({"thinking": {"type": type}}, {"additionalModelRequestFields": {"thinking": {"type": type}}}):
         assert by_user_turn_trimmed(request("So far", prefill=True, **extra)).user == SENTENCE
     assert not by_user_turn_trimmed(request("So far", prefill=True, thinking={"type": "disabled"})).user
 
 
-def test_a_broken_call_is_asked_for_in_words_also_where_text_could_be_prefilled():
+def test_a_broken_call_is_requested_by_a_hint_even_where_text_could_be_prefilled():
     asked = replace(request(prefill=True), continuation=Continuation("So far", "Go on.", repairs=True))
     assert by_user_turn(asked) == by_user_turn_trimmed(asked) == Going("Go on.", "So far", SENTENCE)
     assert by_hint_message(asked) == [("assistant", "So far"), ("system", "Go on.")]

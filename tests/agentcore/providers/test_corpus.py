@@ -47,7 +47,7 @@ ERRORS = [pytest.param(row, id=f"{row['provider']}-{row['id']}") for row in ROWS
 STREAMS = [param for param in ANSWERS if param.values[0]["mode"] == "stream"]
 
 
-def test_the_recorded_answers_are_there():
+def test_the_recorded_answers_exist():
     assert ROWS, MISSING
     assert {row["provider"] for row in ROWS} <= set(PROVIDERS)
 
@@ -100,7 +100,7 @@ def assert_as_labelled(response: ChatResponse, row: dict[str, Any]) -> None:
 
 @together
 @pytest.mark.parametrize("row", ANSWERS)
-def test_a_recorded_answer_is_read_as_it_is_labelled_in_any_chunking(row):
+def test_a_recorded_answer_is_read_as_labelled_in_any_chunking(row):
     body = body_of(row)
     response, shown = decode(row, body, len(body), row["max_tokens"])
     assert_as_labelled(response, row)

@@ -25,7 +25,7 @@ def with_headers(headers: bytes) -> bytes:
     return prelude + headers + struct.pack(">I", zlib.crc32(prelude + headers))
 
 
-def test_messages_are_cut_out_with_their_headers_and_payloads():
+def test_messages_are_split_with_their_headers_and_payloads():
     assert read(TWO) == [
         EventStreamMessage({":event-type": "first"}, b'{"a": 1}'),
         EventStreamMessage({":event-type": "second", ":message-type": "event"}, b""),
@@ -33,13 +33,13 @@ def test_messages_are_cut_out_with_their_headers_and_payloads():
 
 
 @given(st.data())
-def test_how_the_bytes_are_cut_into_chunks_makes_no_difference(data):
+def test_chunking_of_the_bytes_does_not_change_the_result(data):
     cuts = sorted(data.draw(st.sets(st.integers(0, len(TWO)), max_size=8)))
     pieces = [TWO[a:b] for a, b in zip([0, *cuts], [*cuts, len(TWO)], strict=True)]
     assert read(*pieces) == read(TWO)
 
 
-def test_headers_that_are_no_text_are_passed_over():
+def test_non_text_headers_are_skipped():
     name = b"\x01x"
     values = [b"\x00", b"\x01", b"\x02\x07", b"\x03\x00\x07", b"\x04" + bytes(4), b"\x05" + bytes(8)]
     values += [b"\x06\x00\x02ab", b"\x08" + bytes(8), b"\x09" + bytes(16)]
@@ -49,14 +49,14 @@ def test_headers_that_are_no_text_are_passed_over():
 
 @together
 @pytest.mark.parametrize("headers", [b"\x05x", b"\x01x\x07", b"\x01x\x07\x00\x09ab", b"\x01x\x0a", b"\x01x\x05\x00"])
-def test_headers_that_cannot_be_read_make_a_first_message_no_event_stream(headers):
+def test_a_first_message_with_unreadable_headers_is_not_an_event_stream(headers):
     with pytest.raises(DecodeError, match="headers of a message cannot be read"):
         read(with_headers(headers))
 
 
 @together
 @pytest.mark.parametrize("at", range(len(TWO)))
-def test_a_flipped_byte_is_noticed_and_nothing_after_it_is_read(at):
+def test_a_flipped_byte_is_detected_and_nothing_after_it_is_read(at):
     damaged = TWO[:at] + bytes([TWO[at] ^ 1]) + TWO[at + 1 :] + TWO
     first = len(framed({"a": 1}, event_type="first"))
     if at < first:
@@ -68,13 +68,13 @@ def test_a_flipped_byte_is_noticed_and_nothing_after_it_is_read(at):
 
 
 @pytest.mark.parametrize(("length", "header_length"), [(15, 0), (16, 1), (25 * 1024 * 1024, 0), (1_000_000, 200_000)])
-def test_a_length_that_no_message_has_is_refused(length, header_length):
+def test_an_impossible_message_length_is_refused(length, header_length):
     prelude = struct.pack(">II", length, header_length)
     with pytest.raises(DecodeError, match="impossible length"):
         read(prelude + struct.pack(">I", zlib.crc32(prelude)))
 
 
-def test_a_message_that_has_not_ended_is_not_read():
+def test_an_incomplete_message_is_not_read():
     assert read(TWO[:-1]) == read(TWO)[:1]
 
 
@@ -100,7 +100,7 @@ def test_a_message_that_has_not_ended_is_not_read():
         ),
     ],
 )
-def test_a_message_says_its_event_under_its_name(message, payload):
+def test_a_message_gives_its_event_under_its_name(message, payload):
     assert payload_of(read(message)[0]) == payload
 
 

@@ -21,7 +21,7 @@ def events_of(*chunks: bytes) -> list[tuple[str, bytes]]:
 
 
 @pytest.mark.parametrize("end", [b"\n", b"\r\n", b"\r"])
-def test_lines_end_in_any_of_three_ways(end):
+def test_lines_end_in_three_ways(end):
     stream = end.join(
         [b"data: one", b"", b": a comment", b"event: error", b"id: 7", b"data: two", b"data:  three", b"", b""]
     )
@@ -45,7 +45,7 @@ def test_lines_end_in_any_of_three_ways(end):
         (b"nonsense\ndata: x\nretry: 3\n\n", [("", b"x")]),
     ],
 )
-def test_an_event_stream_is_cut_into_its_events(stream, events):
+def test_an_event_stream_is_split_into_its_events(stream, events):
     assert events_of(stream) == events
 
 
@@ -57,13 +57,13 @@ STREAM_PIECES = st.lists(
 ).map(b"".join)
 
 
-def test_a_line_feed_after_a_line_that_began_behind_a_carriage_return_ends_it():
+def test_a_line_feed_after_a_line_that_followed_a_carriage_return_ends_it():
     assert events_of(b"data: a\rdata: b", b"\n\n") == [("", b"a\nb")]
     assert events_of(b"data: a\r\rdata: b", b"\n\ndata: c") == [("", b"a"), ("", b"b"), ("", b"c")]
 
 
 @given(STREAM_PIECES, st.data())
-def test_how_the_bytes_are_cut_into_chunks_makes_no_difference(stream, data):
+def test_chunking_of_the_bytes_does_not_change_the_result(stream, data):
     cuts = sorted(data.draw(st.sets(st.integers(0, len(stream)), max_size=8)))
     chunks = [stream[a:b] for a, b in zip([0, *cuts], [*cuts, len(stream)], strict=True)]
     whole = events_of(stream)
@@ -87,14 +87,14 @@ def test_how_the_bytes_are_cut_into_chunks_makes_no_difference(stream, data):
         (b"\xef\xbb", None),
     ],
 )
-def test_the_first_bytes_tell_the_framing(head, framing):
+def test_the_first_bytes_determine_the_framing(head, framing):
     assert sniff(leading(head)) is framing
     assert sniff(leading(b"\r\n\n " + head)) is framing
 
 
 @together
 @pytest.mark.parametrize("head", [b"<html>", b"upstream error", b"\x00\x01", b"null", b'"text"', b"database error"])
-def test_what_is_neither_events_nor_json_is_refused(head):
+def test_input_that_is_neither_events_nor_json_is_refused(head):
     with pytest.raises(DecodeError, match="neither an event stream nor JSON"):
         sniff(leading(head))
 
@@ -120,17 +120,17 @@ def objects_of(*chunks: bytes) -> tuple[list[bytes], bytes, bool]:
         (b'{"a": 1}\noops " not json\n{"b": 2}\n', [b'{"a": 1}', b'{"b": 2}'], b"", False),
     ],
 )
-def test_json_is_cut_into_its_objects_in_any_chunking(data, objects, rest, closed):
+def test_json_is_split_into_its_objects_in_any_chunking(data, objects, rest, closed):
     assert objects_of(data) == (objects, rest, closed)
     assert objects_of(*(data[i : i + 1] for i in range(len(data)))) == (objects, rest, closed)
 
 
 @given(st.lists(st.sampled_from([b"{", b"}", b'"', b"\\", b"[", b"]", b"a", b"\n", b"{}", b'{"a":"}"}']), max_size=40))
-def test_objects_are_the_same_however_the_bytes_are_cut(pieces):
+def test_objects_are_the_same_in_any_chunking(pieces):
     assert objects_of(*pieces) == objects_of(b"".join(pieces))
 
 
-def test_reading_takes_linear_time_also_byte_by_byte():
+def test_reading_takes_linear_time_even_byte_by_byte():
     def read(size: int) -> None:
         line, reader = b"data: " + b"x" * size + b"\n\n", EventReader()
         events = [event for i in range(len(line)) for event in reader.feed(line[i : i + 1])]

@@ -40,11 +40,11 @@ def said(role, text):
         ("a?b #ü", False, "/v1beta/models/a%3Fb%20%23%C3%BC:generateContent"),
     ],
 )
-def test_the_model_and_streaming_stand_in_the_address(model, stream, path):
+def test_the_model_and_streaming_are_part_of_the_address(model, stream, path):
     assert GEMINI.path(ChatRequest(model, ASK, 1, stream=stream)) == path
 
 
-def test_the_key_is_a_header_of_its_own():
+def test_the_key_is_sent_in_its_own_header():
     assert GEMINI.headers("k") == {"Content-Type": "application/json", "x-goog-api-key": "k"}
     assert "x-goog-api-key" not in GEMINI.headers()
     assert GEMINI.headers("ya29.t") == {"Content-Type": "application/json", "Authorization": "Bearer ya29.t"}
@@ -70,7 +70,7 @@ def test_tools_and_an_envelope_are_given_as_json_schema():
     }
 
 
-def test_extra_settings_stand_beside_ours():
+def test_extra_settings_are_merged_with_ours():
     config = {"temperature": 0, "maxOutputTokens": 5}
     sent = body(extra={"generationConfig": config, "safetySettings": [], "hint_role": "user", "prefill": False})
     assert sent["generationConfig"] == {"temperature": 0, "maxOutputTokens": 100}
@@ -78,7 +78,7 @@ def test_extra_settings_stand_beside_ours():
     assert {"hint_role", "prefill", "stream", "model"}.isdisjoint(sent)
 
 
-def test_results_of_parallel_calls_stand_in_one_content():
+def test_results_of_parallel_calls_are_sent_in_one_content():
     other = ToolCall("call_1_1", "wait", {}, "{}")
     history = [
         *ASK,
@@ -107,7 +107,7 @@ def test_results_of_parallel_calls_stand_in_one_content():
     ]
 
 
-def test_an_echo_is_sent_as_it_came_and_its_ids_come_back_with_the_results():
+def test_an_echo_is_sent_verbatim_and_its_ids_return_with_the_results():
     echo = {
         "role": "model",
         "parts": [{"functionCall": {"name": "look", "args": {}, "id": "g1"}, "thoughtSignature": "s"}],
@@ -137,7 +137,7 @@ def test_a_system_message_in_the_history_joins_the_system_prompt():
     assert sent["contents"] == [said("user", "Where am I?")]
 
 
-def test_a_cut_answer_is_gone_on_with_by_hint_and_user_turn():
+def test_a_truncated_answer_is_continued_by_a_hint_and_a_user_turn():
     sent = body(system_prompt="Be kind.", continuation=Continuation("So far", "Go on."))
     assert sent["systemInstruction"]["parts"] == [{"text": "Be kind.\n\nGo on."}]
     sentence = "Your previous response was interrupted and ended with `So far`. Continue from there."
@@ -157,14 +157,14 @@ def test_an_answer_without_text_gets_only_the_hint():
     assert sent["contents"] == [said("user", "Where am I?")]
 
 
-def test_a_continuation_token_resumes_the_request_as_it_was():
+def test_a_continuation_token_repeats_the_request_unchanged():
     token = {"continuationToken": "abc"}
     assert body(continuation=Continuation("So far", "Go on."), extra=token) == {**body(), **token}
     assert body(resume_token="abc") == {**body(), **token}
     assert body(resume_token="abc", continuation=Continuation("So far", "Go on.")) == {**body(), **token}
 
 
-def test_what_a_client_of_this_api_wrote_is_sent_as_it_came():
+def test_content_written_by_a_client_of_this_api_is_sent_unchanged():
     image = {"inlineData": {"mimeType": "image/png", "data": "eA=="}}
     result = {"functionResponse": {"name": "look", "id": "a", "response": {"x": 1}}}
     messages = (

@@ -86,18 +86,18 @@ def test_a_stream_is_read_in_any_framing_and_any_chunking(framing, data):
 
 
 @pytest.mark.parametrize("framing", FRAMINGS)
-def test_whole_line_by_line_and_byte_by_byte_give_the_same(framing):
+def test_whole_line_by_line_and_byte_by_byte_input_give_the_same_result(framing):
     stream = FRAMINGS[framing]
     assert_is_the_story(decode(stream))
     assert_is_the_story(decode(*stream.splitlines(keepends=True)))
     assert_is_the_story(decode(*(stream[i : i + 1] for i in range(len(stream)))))
 
 
-def test_an_array_kept_whole_is_a_whole_answer():
+def test_a_complete_array_is_a_complete_answer():
     assert_is_the_story(GEMINI.decode_response(STORY))
 
 
-def test_every_feed_returns_what_is_new_to_show():
+def test_every_feed_returns_the_new_text_to_show():
     decoder = GEMINI.stream_decoder()
     deltas = [delta for line in FRAMINGS["array"].splitlines() for delta in decoder.feed(line)]
     assert deltas == [
@@ -137,7 +137,7 @@ TABLE = [(word, reason) for reason, words in WORDS.items() for word in words] + 
 
 @together
 @pytest.mark.parametrize(("raw", "reason"), TABLE)
-def test_every_word_and_number_means_what_the_table_says_and_is_kept(raw, reason):
+def test_every_stop_reason_by_name_and_number_is_mapped_as_in_the_table_and_kept(raw, reason):
     assert GEMINI.normalize(str(raw)) is reason
     assert GEMINI.normalize(f" {str(raw).lower()}\n") is reason
     response = GEMINI.decode_response(chunk({"text": "Hi"}, reason=raw))
@@ -159,11 +159,11 @@ def test_every_word_and_number_means_what_the_table_says_and_is_kept(raw, reason
         ("in_progress", Reason.UNKNOWN),
     ],
 )
-def test_the_statuses_of_interactions_are_words_too(status, reason):
+def test_statuses_of_interactions_are_stop_reasons(status, reason):
     assert GEMINI.normalize(status) is reason
 
 
-def test_no_word_is_unknown():
+def test_a_missing_stop_reason_is_unknown():
     assert GEMINI.normalize(None) is Reason.UNKNOWN
     assert GEMINI.normalize("") is Reason.UNKNOWN
 
@@ -178,13 +178,13 @@ def test_a_blocked_prompt_has_no_candidate(word):
     assert not response.incomplete_stream
 
 
-def test_what_a_blocked_answer_had_said_stays_and_why_it_was_blocked_stands_apart():
+def test_text_of_a_blocked_answer_is_kept_and_the_block_reason_is_stored_separately():
     candidate = {"finishMessage": "It violated.", "safetyRatings": [{"blocked": True}]}
     response = decode(chunk({"text": "So"}), chunk(reason="SAFETY", candidate=candidate))
     assert (response.stop_reason, response.text, response.refusal) == (Reason.SAFETY_BLOCKED, "So", "It violated.")
 
 
-def test_a_rating_that_blocked_is_a_block_under_any_word():
+def test_a_rating_that_blocked_is_a_block_under_any_stop_reason():
     response = GEMINI.decode_response(
         chunk({"text": "So"}, reason="STOP", candidate={"safetyRatings": [{"blocked": True}]})
     )
@@ -194,7 +194,7 @@ def test_a_rating_that_blocked_is_a_block_under_any_word():
 # How it ends ------------------------------------------------------------------------------------------------------
 
 
-def test_the_last_of_several_reasons_stands():
+def test_the_last_of_several_reasons_applies():
     ran = {"executableCode": {"code": "1"}}
     response = decode(chunk(ran, reason="STOP"), chunk({"text": "2"}), chunk(reason="MAX_TOKENS"))
     assert (response.stop_reason, response.text) == (Reason.MAX_TOKENS, "2")
@@ -212,7 +212,7 @@ def test_a_broken_off_stream_at_the_cap_is_max_tokens():
     assert (response.stop_reason, response.incomplete_stream, response.error) == (Reason.MAX_TOKENS, True, None)
 
 
-def test_a_whole_answer_without_a_reason_is_unknown_but_whole():
+def test_a_complete_answer_without_a_reason_is_unknown_but_complete():
     sound = {"inlineData": {"mimeType": "audio/L16", "data": "AAAA"}}
     response = GEMINI.decode_response(chunk(sound))
     assert (response.stop_reason, response.raw_stop_reason) == (Reason.UNKNOWN, None)
@@ -227,7 +227,7 @@ def test_an_array_that_does_not_close_broke_off():
     assert not decode(stream).incomplete_stream
 
 
-def test_a_whole_answer_that_is_cut_is_read_as_far_as_it_goes():
+def test_a_truncated_complete_answer_is_read_as_far_as_possible():
     body = json.dumps(chunk({"text": "So far"}, reason="STOP")).encode()
     response = decode(body[: body.index(b"far") + 2])
     assert (response.text, response.stop_reason, response.incomplete_stream) == ("So fa", Reason.UNKNOWN, True)
@@ -237,7 +237,7 @@ def test_a_whole_answer_that_is_cut_is_read_as_far_as_it_goes():
 
 
 @pytest.mark.parametrize("reason", ["STOP", "MAX_TOKENS"])
-def test_an_empty_answer_is_a_diagnostic_of_its_own(reason):
+def test_an_empty_answer_has_its_own_diagnostic(reason):
     usage = {"promptTokenCount": 15, "thoughtsTokenCount": 2, "totalTokenCount": 17}
     response = GEMINI.decode_response(
         {"candidates": [{"content": {"role": "model"}, "finishReason": reason}], "usageMetadata": usage}
@@ -245,7 +245,7 @@ def test_an_empty_answer_is_a_diagnostic_of_its_own(reason):
     assert (response.diagnostics, response.usage) == (("empty_output",), TokenUsage(15, 2, 2))
 
 
-def test_a_count_that_is_left_out_is_what_the_total_leaves():
+def test_an_omitted_count_is_derived_from_the_total():
     response = GEMINI.decode_response(chunk({"text": "Hi"}, usage={"promptTokenCount": 5, "totalTokenCount": 9}))
     assert response.usage == TokenUsage(5, 4)
 
@@ -265,13 +265,13 @@ def test_only_one_candidate_is_read():
 # Calls ------------------------------------------------------------------------------------------------------------
 
 
-def test_parallel_calls_are_each_whole_and_only_the_last_is_not_shown_so():
+def test_parallel_calls_are_complete_except_that_the_last_is_not_proven_so():
     response = GEMINI.decode_response(chunk(LOOK, LOOK, reason="STOP"))
     assert [(c.id, c.shown_whole) for c in response.tool_calls] == [("call_0", True), ("call_1", False)]
 
 
 @pytest.mark.parametrize("reason", ["MAX_TOKENS", "CONTINUATION", 2])
-def test_the_last_call_of_a_cut_answer_is_truncated_whole_as_it_looks(reason):
+def test_the_last_call_of_a_truncated_answer_is_truncated_even_if_it_looks_complete(reason):
     response = decode(chunk(LOOK, LOOK, reason=reason))
     assert ([c.id for c in response.tool_calls], response.stop_reason) == (["call_0"], Reason.MAX_TOKENS)
     assert [(c.id, c.issue) for c in response.broken_tool_calls] == [("call_1", CallIssue.TRUNCATED)]
@@ -285,33 +285,33 @@ def test_a_call_beside_a_malformed_one_does_not_run():
     assert response.stop_reason is Reason.TOOL_CALL
 
 
-def test_arguments_that_come_as_text_are_read_as_strictly_as_any():
+def test_arguments_sent_as_text_are_read_as_strictly_as_any():
     written = {"functionCall": {"name": "look", "args": '{"far": true}'}}
     assert dict(GEMINI.decode_response(chunk(written, reason="STOP")).tool_calls[0].arguments) == {"far": True}
     bad = {"functionCall": {"name": "look", "args": '{"far": tr'}}
     assert GEMINI.decode_response(chunk(bad, reason="STOP")).broken_tool_calls[0].issue is CallIssue.MALFORMED
 
 
-def test_parts_that_say_nothing_are_not_sent_back():
+def test_empty_parts_are_not_sent_back():
     empty = [None, 5, {"text": None}, {"functionCall": None}, {"thought": True}, {}]
     response = GEMINI.decode_response(chunk(*empty, {"text": "Hi"}, reason="STOP"))
     assert (response.text, response.echo) == ("Hi", None)
 
 
-def test_a_call_without_arguments_has_none_unless_it_was_cut():
+def test_a_call_without_arguments_has_empty_arguments_unless_truncated():
     bare = {"functionCall": {"name": "look"}}
     assert GEMINI.decode_response(chunk(bare, reason="STOP")).tool_calls[0].arguments == {}
     assert GEMINI.decode_response(chunk(bare, reason="MAX_TOKENS")).broken_tool_calls[0].issue is CallIssue.TRUNCATED
 
 
 @pytest.mark.parametrize("body", [{"name": "look", "args": []}, {"name": "look", "args": "x"}, {"args": {"a": 1}}])
-def test_a_call_that_is_none_is_malformed(body):
+def test_a_call_of_the_wrong_shape_is_malformed(body):
     response = GEMINI.decode_response(chunk({"functionCall": body}, reason="STOP"))
     assert [call.issue for call in response.broken_tool_calls] == [CallIssue.MALFORMED]
     assert response.echo is None
 
 
-def test_a_malformed_call_that_was_not_passed_on_is_a_broken_call():
+def test_a_malformed_call_without_its_content_is_a_broken_call():
     candidate = {"finishMessage": "Malformed function call: look(far=tr"}
     response = GEMINI.decode_response(chunk(reason="MALFORMED_FUNCTION_CALL", candidate=candidate))
     call = response.broken_tool_calls[0]
@@ -319,7 +319,7 @@ def test_a_malformed_call_that_was_not_passed_on_is_a_broken_call():
     assert response.stop_reason is Reason.TOOL_CALL
 
 
-def test_the_providers_own_tools_are_no_calls():
+def test_the_providers_own_tools_are_not_calls():
     own = [{"toolCall": {"toolType": "X", "id": "1"}}, {"toolResponse": {"id": "1"}}, {"codeExecutionResult": {}}]
     response = GEMINI.decode_response(chunk(*own, {"text": "Done"}, reason="STOP"))
     assert (response.stop_reason, response.tool_calls) == (Reason.END_TURN, ())
@@ -353,7 +353,7 @@ STREAMED = [
 ]
 
 
-def test_arguments_that_come_value_by_value_are_put_together():
+def test_arguments_sent_value_by_value_are_assembled():
     response = decode(*STREAMED, piece(more=False), chunk(LOOK, reason="STOP"))
     wanted = {"what": "two cakes", "n": 2, "to": [{"the name": "Ada"}, True], "x": {"y": None}}
     assert [dict(call.arguments) for call in response.tool_calls] == [wanted, {"far": True}]
@@ -370,7 +370,7 @@ def test_a_very_long_name_in_a_path_takes_little_memory(name):
 
 
 @pytest.mark.parametrize("reason", ["STOP", "MAX_TOKENS", None])
-def test_a_call_that_was_to_go_on_is_truncated(reason):
+def test_a_call_marked_to_continue_is_truncated(reason):
     response = decode(*STREAMED[:3], chunk(reason=reason))
     assert (response.tool_calls, response.broken_tool_calls[0].issue) == ((), CallIssue.TRUNCATED)
     assert response.broken_tool_calls[0].name == "order"
@@ -380,7 +380,7 @@ def test_a_call_that_was_to_go_on_is_truncated(reason):
     )
 
 
-def test_an_argument_that_was_to_go_on_makes_its_call_truncated_even_where_the_call_says_nothing():
+def test_an_argument_marked_to_continue_makes_its_call_truncated_even_without_a_mark_on_the_call():
     response = decode(
         piece({"jsonPath": "$.what", "stringValue": "two ", "willContinue": True}, more=False, name="order"),
         chunk(reason="STOP"),
@@ -390,7 +390,7 @@ def test_an_argument_that_was_to_go_on_makes_its_call_truncated_even_where_the_c
 
 @together
 @pytest.mark.parametrize("path", ["", "$", "what", "$..a", "$.a[", "$[0]", "$.a[5]", "$.n.deep", "$[999999999999]"])
-def test_a_path_that_fits_no_object_makes_the_call_malformed(path):
+def test_a_path_that_does_not_match_the_object_makes_the_call_malformed(path):
     entries = ({"jsonPath": "$.n", "numberValue": 2}, {"jsonPath": path, "stringValue": "x"})
     response = decode(piece(*entries, more=False, name="order"), chunk(reason="STOP"))
     assert [call.issue for call in response.broken_tool_calls] == [CallIssue.MALFORMED]
@@ -433,7 +433,7 @@ def test_an_error_is_judged_by_its_status_and_its_details(body, kind, error_type
     assert inside.stop_reason is (Reason.CONTEXT_WINDOW_EXCEEDED if kind == "context_length" else Reason.UNKNOWN)
 
 
-def test_an_error_answer_without_an_error_object_still_says_something():
+def test_an_error_response_without_an_error_object_still_gives_a_message():
     found = GEMINI.decode_error(502, {"Retry-After": "3"}, b"<html><title>Bad Gateway</title>")
     assert (found.kind, found.message, found.retry_after) == ("server", "Bad Gateway", 3.0)
 
@@ -445,7 +445,7 @@ def test_an_error_answer_without_an_error_object_still_says_something():
 @pytest.mark.parametrize(
     "body", [b"", b"<html>", b"{}", b"[]", b"[1, 2]", b'{"choices": []}', b"data: x\n\n", b'{"a": oops']
 )
-def test_what_is_not_the_dialect_is_refused(body):
+def test_a_payload_of_another_dialect_is_refused(body):
     with pytest.raises(DecodeError):
         decode(body)
 
@@ -463,7 +463,7 @@ JSON = st.recursive(
 
 
 @given(JSON, JSON)
-def test_any_json_in_the_dialects_places_is_read_or_refused(one, two):
+def test_any_json_in_the_fields_of_the_dialect_is_read_or_refused(one, two):
     for payload in ({"candidates": [one, two]}, {"candidates": [{"content": {"parts": [one, two]}}]}, one):
         try:
             response = GEMINI.decode_response(payload)

@@ -93,11 +93,11 @@ def test_any_other_text_is_the_answer(text, said):
 
 
 @pytest.mark.parametrize("text", ["", '{"response": ""}', '{"response": null}', "{}"[:0]])
-def test_an_empty_answer_is_a_diagnostic_of_its_own(text):
+def test_an_empty_answer_has_its_own_diagnostic(text):
     assert whole(text).diagnostics == ("empty_output",)
 
 
-def test_a_label_that_agrees_with_the_text_is_not_overridden():
+def test_a_stop_reason_consistent_with_the_text_is_not_overridden():
     for label in ("tool_calls", "tool_use", "stop"):
         response = whole(CALL, label)
         assert (response.stop_reason, response.raw_stop_reason) == (Reason.TOOL_CALL, label)
@@ -105,19 +105,19 @@ def test_a_label_that_agrees_with_the_text_is_not_overridden():
     assert whole('{"response": "Hi"}', "tool_use").diagnostics == ("relabelled",)
 
 
-def test_an_answer_may_say_something_and_call():
+def test_an_answer_may_contain_text_and_a_call():
     response = whole('{"response": "Let me see.", "tool_call": {"name": "look", "arguments": {}}}')
     assert (response.text, len(response.tool_calls), response.stop_reason) == ("Let me see.", 1, Reason.TOOL_CALL)
 
 
-def test_several_calls_may_come_in_a_list():
+def test_a_list_of_several_calls_is_read():
     entries = [{"name": "look", "arguments": {}}, {"name": "wait", "arguments": []}]
     response = whole(json.dumps({"tool_call": entries}))
     assert [c.name for c in response.tool_calls] == ["look"]
     assert [(c.id, c.issue) for c in response.broken_tool_calls] == [("call_1", CallIssue.MALFORMED)]
 
 
-def test_arguments_may_be_json_in_a_string():
+def test_arguments_may_be_a_json_string():
     assert whole('{"tool_call": {"name": "look", "arguments": "{\\"far\\": true}"}}').tool_calls[0].arguments == {
         "far": True
     }
@@ -149,19 +149,19 @@ def test_a_call_that_is_not_one_complete_object_is_malformed(text):
 
 @together
 @pytest.mark.parametrize("end", range(len('{"t'), len(CALL)))
-def test_a_call_that_is_cut_anywhere_is_truncated(end):
+def test_a_call_truncated_anywhere_is_truncated(end):
     response = whole(CALL[:end], "length")
     assert (response.stop_reason, response.text) == (Reason.MAX_TOKENS, "")
     assert [c.issue for c in response.broken_tool_calls] == [CallIssue.TRUNCATED]
     assert response.tool_calls == ()
 
 
-def test_a_cut_call_keeps_what_came_of_it():
+def test_a_truncated_call_keeps_the_part_received():
     call = whole('{"tool_call": {"name": "look", "arguments": {"where": "Kö', "length").broken_tool_calls[0]
     assert (call.name, call.raw, call.arguments) == ("look", '{"where": "Kö', {})
 
 
-def test_a_call_that_closes_at_the_limit_is_whole():
+def test_a_call_that_closes_at_the_limit_is_complete():
     response = whole(CALL, "length")
     assert (response.stop_reason, response.tool_calls[0].shown_whole) == (Reason.MAX_TOKENS, True)
 
@@ -171,7 +171,7 @@ ANSWER = '{"response": "Grüße \\ud83d\\ude00\\n\\"an\\" alle"}'
 
 @together
 @pytest.mark.parametrize("end", range(1, len(ANSWER) - 1))
-def test_a_response_that_is_cut_anywhere_is_text_as_far_as_it_goes(end):
+def test_a_response_truncated_anywhere_is_text_as_far_as_possible(end):
     response = whole(ANSWER[:end], "length")
     assert response.stop_reason is Reason.MAX_TOKENS
     assert 'Grüße 😀\n"an" alle'.startswith(response.text)
@@ -180,17 +180,17 @@ def test_a_response_that_is_cut_anywhere_is_text_as_far_as_it_goes(end):
 
 
 @pytest.mark.parametrize("fence", ["", "```json\n"])
-def test_the_blank_a_response_is_cut_after_stays_so_that_words_do_not_fuse(fence):
+def test_trailing_whitespace_at_the_cut_is_kept_so_that_words_do_not_merge(fence):
     assert whole(fence + '{"response": "One two ', "length").text == "One two "
 
 
-def test_a_cut_object_is_given_as_it_stands():
+def test_a_truncated_object_is_returned_as_received():
     assert whole('{"response": {"a": [1, "b', "length").text == '{"a": [1, "b'
     assert whole('{"other": "b', "length").text == '{"other": "b'
     assert whole("Plain te", "length").text == "Plain te"
 
 
-def test_tokens_at_the_cap_show_that_an_unfinished_answer_was_cut():
+def test_tokens_at_the_cap_prove_that_an_unfinished_answer_was_truncated():
     response = whole('{"response": "So f', tokens=16, cap=16)
     assert (response.stop_reason, response.text) == (Reason.MAX_TOKENS, "So f")
     response = whole(CALL[:30], tokens=16, cap=16)
@@ -207,13 +207,13 @@ def test_a_stream_that_breaks_off_keeps_its_text():
 
 
 @pytest.mark.parametrize("reason", ["content_filter", "model_length", "a_new_word"])
-def test_the_servers_word_stands_beside_whatever_the_text_says(reason):
+def test_the_servers_stop_reason_is_kept_whatever_the_text_contains(reason):
     response = whole(CALL, reason)
     assert (response.stop_reason, response.raw_stop_reason) == (LLAMA.normalize(reason), reason)
     assert len(response.tool_calls) == 1
 
 
-def test_calls_that_the_server_has_read_itself_stay_as_they_are():
+def test_calls_already_parsed_by_the_server_stay_unchanged():
     call = {"id": "c1", "type": "function", "function": {"name": "look", "arguments": "{}"}}
     response = whole(None, "tool_calls", message={"tool_calls": [call]})
     assert (response.stop_reason, response.tool_calls[0].id) == (Reason.TOOL_CALL, "c1")
@@ -234,7 +234,7 @@ def test_chunking_makes_no_difference(text, data):
 
 
 @given(st.text(max_size=30), st.booleans(), st.data())
-def test_a_response_string_is_shown_while_it_comes(said, ascii_only, data):
+def test_a_response_string_is_shown_as_it_arrives(said, ascii_only, data):
     text = json.dumps({"response": said}, ensure_ascii=ascii_only)
     cuts = sorted(data.draw(st.sets(st.integers(0, len(text)), max_size=8)))
     reader = ResponseText()
@@ -277,11 +277,11 @@ def test_the_system_prompt_is_extended_with_the_protocol_and_the_tools():
     assert LLAMA.headers("k")["Authorization"] == "Bearer k"
 
 
-def test_without_tools_nothing_is_said_of_calls():
+def test_without_tools_the_prompt_does_not_mention_calls():
     assert "tool" not in body()["messages"][0]["content"]
 
 
-def test_the_history_speaks_the_protocol():
+def test_the_history_uses_the_protocol():
     history = [*ASK, Message(Role.ASSISTANT, "", (LOOK,)), Message(Role.TOOL, "a wood", (), "call_1_0")]
     sent = body([*history, Message(Role.ASSISTANT, "In a wööd."), Message(Role.USER, "Ah.")])["messages"][1:]
     assert sent == [
@@ -293,7 +293,7 @@ def test_the_history_speaks_the_protocol():
     ]
 
 
-def test_what_is_sent_of_the_history_reads_back_as_it_was():
+def test_the_encoded_history_reads_back_unchanged():
     said = Message(Role.ASSISTANT, "Both.", (LOOK, ToolCall("c2", "wait", {}, "{}")))
     results = [Message(Role.TOOL, "x", (), call.id) for call in said.tool_calls]
     response = whole(body([*ASK, said, *results])["messages"][2]["content"])
@@ -306,7 +306,7 @@ def test_a_dangling_call_is_never_sent():
     assert [m["content"] for m in sent[2:]] == ['{"response":"Hm."}']
 
 
-def test_a_cut_answer_is_gone_on_with():
+def test_a_truncated_answer_is_continued():
     sent = body(continuation=Continuation("So far", "Go on."))["messages"][2:]
     assert sent == [{"role": "assistant", "content": '{"response":"So far"}'}, {"role": "system", "content": "Go on."}]
     sent = body(continuation=Continuation("So far", "Go on."), extra={"prefill": True})
@@ -329,7 +329,7 @@ def test_an_envelope_is_the_protocols_response():
 # Whatever comes ---------------------------------------------------------------------------------------------------
 
 
-def test_an_error_is_judged_as_the_chat_apis():
+def test_an_error_is_judged_like_that_of_the_chat_api():
     error = {"code": 400, "type": "exceed_context_size_error", "message": "request exceeds the available context size"}
     found = LLAMA.decode_error(400, {}, json.dumps({"error": error}).encode())
     assert (found.kind, found.stop_reason) == ("context_length", Reason.CONTEXT_WINDOW_EXCEEDED)
@@ -339,7 +339,7 @@ def test_an_error_is_judged_as_the_chat_apis():
 
 @together
 @pytest.mark.parametrize("data", [b"", b"<html>", b"{}", b"data: x\n\n", b'{"candidates": []}'])
-def test_what_is_not_the_dialect_is_refused(data):
+def test_a_payload_of_another_dialect_is_refused(data):
     with pytest.raises(DecodeError):
         stream(data)
 

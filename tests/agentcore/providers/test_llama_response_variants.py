@@ -38,7 +38,7 @@ def stream(data: bytes, size: int) -> ChatResponse:
         ({}, Reason.UNKNOWN, None),
     ],
 )
-def test_the_servers_own_completion_names_its_stop(fields, reason, raw):
+def test_the_native_completion_endpoint_names_its_stop(fields, reason, raw):
     response = LLAMA.decode_response(native('{"response": "Hi"}', **fields), max_tokens=50)
     assert (response.text, response.stop_reason, response.raw_stop_reason) == ("Hi", reason, raw)
     assert (response.usage, response.model) == (TokenUsage(3, 5), "m")
@@ -46,7 +46,7 @@ def test_the_servers_own_completion_names_its_stop(fields, reason, raw):
 
 
 @pytest.mark.parametrize("size", [1, 9, 5000])
-def test_the_servers_own_stream_has_no_closing_event(size):
+def test_the_native_stream_has_no_closing_event(size):
     pieces = [{"content": text, "stop": False} for text in ('{"resp', 'onse": "Grü', 'ße"}')]
     chunks = [*pieces, native("", stop_type="eos")]
     data = b"".join(b"data: " + json.dumps(chunk).encode() + b"\n\n" for chunk in chunks)
@@ -56,7 +56,7 @@ def test_the_servers_own_stream_has_no_closing_event(size):
     assert (cut.text, cut.stop_reason, cut.incomplete_stream) == ("Grüße", Reason.UNKNOWN, True)
 
 
-def test_the_protocols_object_needs_no_envelope():
+def test_the_protocol_object_needs_no_envelope():
     """As spec/agent-loop-stop-reason reads it: the key decides, and there is no word of the provider's."""
     asked = LLAMA.decode_response({"tool_call": {"name": "look", "arguments": {"a": 1}}})
     assert (asked.stop_reason, asked.raw_stop_reason) == (Reason.TOOL_CALL, None)
@@ -65,7 +65,7 @@ def test_the_protocols_object_needs_no_envelope():
     assert (said.text, said.stop_reason, said.diagnostics) == ("Hi", Reason.END_TURN, ())
 
 
-def test_a_bare_object_that_is_cut_never_ends_naturally_and_never_runs():
+def test_a_truncated_bare_object_never_ends_naturally_and_never_runs():
     body = b'{"tool_call": {"name": "look", "arguments": {"a": 1}}}'
     for end in range(len(b'{"tool_call": {"na'), len(body)):
         response = stream(body[:end], 7)
@@ -79,6 +79,6 @@ def test_a_bare_object_that_is_cut_never_ends_naturally_and_never_runs():
 @pytest.mark.parametrize(
     "body", [{}, {"content": "x"}, {"response": "x", "done": True}, {"stop": True}, {"content": []}]
 )
-def test_what_is_neither_is_refused(body):
+def test_any_other_payload_is_refused(body):
     with pytest.raises(DecodeError):
         LLAMA.decode_response(body)

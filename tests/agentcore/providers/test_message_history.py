@@ -22,14 +22,14 @@ def test_a_call_without_a_result_is_never_sent():
     assert history.may_echo(Message(Role.ASSISTANT, tool_calls=(LOOK,)))
 
 
-def test_a_result_knows_the_name_of_its_call():
+def test_a_result_has_the_name_of_its_call():
     history = History((Message(Role.ASSISTANT, tool_calls=(LOOK,)),))
     result, stray = Message(Role.TOOL, "", tool_call_id="c1"), Message(Role.TOOL, "", tool_call_id="x")
     assert (history.name_of(result), history.has_call(result)) == ("look", True)
     assert (history.name_of(stray), history.has_call(stray)) == ("", False)
 
 
-def test_where_an_id_is_used_again_a_result_is_that_of_the_last_call_before_it():
+def test_a_result_with_a_reused_id_belongs_to_the_last_call_before_it():
     first, again = Message(Role.TOOL, "seen", tool_call_id="c1"), Message(Role.TOOL, "late", tool_call_id="c1")
     looked = Message(Role.ASSISTANT, tool_calls=(LOOK,))
     waited = Message(Role.ASSISTANT, tool_calls=(replace(WAIT, id="c1"),))
@@ -57,7 +57,7 @@ RESULTS = st.builds(Message, st.just(Role.TOOL), st.text(max_size=3), st.just(()
 
 @pytest.mark.parametrize("name", ["openai", "openai_responses", "ollama"])
 @given(st.lists(SAID | RESULTS, max_size=8), ECHOES)
-def test_whatever_the_history_a_body_holds_no_call_without_a_result_and_no_result_without_a_call(name, history, echo):
+def test_no_body_contains_a_call_without_a_result_or_a_result_without_a_call(name, history, echo):
     taken: set[str] = set()  # the reducer makes ids unique
     messages = []
     for message in history:

@@ -45,7 +45,7 @@ def decode(status: int, body: object, headers: dict[str, str] | None = None, pro
 
 @together
 @pytest.mark.parametrize(("status", "name", "type", "kind", "retryable"), TYPES)
-def test_a_type_of_anthropic_means_the_same_with_its_status_and_inside_a_200(status, name, type, kind, retryable):
+def test_an_anthropic_error_type_means_the_same_with_its_status_and_inside_a_200(status, name, type, kind, retryable):
     body = {"type": "error", "error": {"type": name, "message": "No."}, "request_id": "req_1"}
     for told in (status, 200):
         error = decode(told, body)
@@ -81,7 +81,7 @@ def test_an_exception_of_aws_is_named_by_its_header_or_its_body(status, name, ty
         "The model returned the following errors: Input Tokens Exceeded: Number of input tokens is high.",
     ],
 )
-def test_a_prompt_that_does_not_fit_is_a_stop_reason(message):
+def test_a_prompt_that_does_not_fit_the_context_is_a_stop_reason(message):
     anthropic = decode(400, {"type": "error", "error": {"type": "invalid_request_error", "message": message}})
     bedrock = decode(400, {"message": message}, {"x-amzn-errortype": "ValidationException"}, "bedrock")
     for error in (anthropic, bedrock):
@@ -89,18 +89,18 @@ def test_a_prompt_that_does_not_fit_is_a_stop_reason(message):
         assert error.stop_reason is Reason.CONTEXT_WINDOW_EXCEEDED
 
 
-def test_a_rate_that_speaks_of_tokens_is_no_context():
+def test_a_token_rate_limit_is_not_a_full_context():
     error = decode(429, {"message": "Too many tokens, please wait before trying again."}, provider="bedrock")
     assert (error.type, error.stop_reason) == (ErrorType.RATE_LIMIT, None)
 
 
-def test_spent_credit_cannot_heal():
+def test_exhausted_credit_is_not_retryable():
     said = {"type": "invalid_request_error", "message": "Your credit balance is too low to access the Anthropic API."}
     error = decode(400, {"type": "error", "error": said})
     assert (error.kind, error.retryable) == ("quota", False)
 
 
-def test_a_finer_code_is_told():
+def test_a_more_specific_code_is_reported():
     said = {"type": "rate_limit_error", "message": "No.", "details": {"error_code": "workspace_spend_limit_exceeded"}}
     error = decode(429, {"type": "error", "error": said})
     assert (error.type, error.kind, error.code, error.retryable) == (
@@ -111,14 +111,14 @@ def test_a_finer_code_is_told():
     )
 
 
-def test_the_headers_say_when_and_whether_to_come_back():
+def test_the_headers_decide_whether_and_when_to_retry():
     body = {"type": "error", "error": {"type": "rate_limit_error", "message": "No."}}
     assert decode(429, body, {"Retry-After": "12"}).retry_after == 12
     assert decode(429, body, {"X-Should-Retry": "false"}).retryable is False
     assert decode(400, body, {"x-should-retry": "true"}).retryable is True
 
 
-def test_the_status_of_the_model_behind_is_told():
+def test_the_status_of_the_upstream_model_is_reported():
     said = {"modelStreamErrorException": {"message": "No.", "originalStatusCode": 503, "originalMessage": "x"}}
     error = decode(200, said, provider="bedrock")
     assert (error.status, error.kind) == (503, "server")
@@ -138,7 +138,7 @@ def test_the_status_of_the_model_behind_is_told():
         (400, b"[1]", ErrorType.MODEL, "invalid_request", "[1]"),
     ],
 )
-def test_a_body_that_is_no_error_of_theirs_is_told_in_a_few_words(provider, status, body, type, kind, said):
+def test_a_body_of_another_shape_is_reported_in_short(provider, status, body, type, kind, said):
     error = decode(status, body, provider=provider)
     assert (error.type, error.kind, error.status) == (type, kind, status)
     assert said in error.message

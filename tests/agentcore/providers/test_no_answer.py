@@ -28,7 +28,7 @@ NONE = [
 
 @together
 @pytest.mark.parametrize(("dialect", "body", "what"), NONE)
-def test_a_whole_body_without_an_answer_is_an_error_that_says_so(dialect, body, what):
+def test_a_complete_body_without_an_answer_is_a_descriptive_error(dialect, body, what):
     response = get_provider(dialect).decode_response(body)
     assert response.error is not None
     assert (response.error.type, response.error.kind) == (ErrorType.VALIDATION, "no_answer")
@@ -55,20 +55,20 @@ def _streamed(dialect: str, *events: dict, done: bool = True):
         ("openai_responses", [{"type": "response.completed", "response": {**RESPONSE, "output": []}}], False),
     ],
 )
-def test_the_same_holds_for_a_stream_that_has_ended(dialect, events, done):
+def test_an_ended_stream_without_an_answer_is_a_descriptive_error(dialect, events, done):
     response = _streamed(dialect, *events, done=done)
     assert response.error is not None
     assert response.error.kind == "no_answer"
     assert not response.incomplete_stream
 
 
-def test_a_stream_that_was_broken_off_before_its_answer_began_is_incomplete():
+def test_a_stream_that_breaks_off_before_its_answer_starts_is_incomplete():
     response = _streamed("openai", {"choices": [], "prompt_filter_results": []}, done=False)
     assert response.error is not None
     assert response.error.kind == "incomplete_stream"
 
 
-def test_usage_and_filters_beside_an_answer_come_in_chunks_without_choices():
+def test_usage_and_filters_may_arrive_in_chunks_without_choices():
     said = {"choices": [{"index": 0, "delta": {"content": "Hi"}, "finish_reason": "stop"}]}
     response = _streamed("openai", {"choices": [], "prompt_filter_results": []}, said, {"choices": [], "usage": USAGE})
     assert (response.text, response.stop_reason, response.error) == ("Hi", R.END_TURN, None)
@@ -93,7 +93,7 @@ def test_an_empty_answer_is_an_answer_with_a_diagnostic(dialect, body):
     assert (response.error, response.diagnostics) == (None, ("empty_output",))
 
 
-def test_a_block_or_another_word_tells_why_nothing_came():
+def test_a_block_or_another_stop_reason_explains_an_empty_answer():
     blocked = get_provider("gemini").decode_response({"candidates": [], "promptFeedback": {"blockReason": "SAFETY"}})
     assert (blocked.error, blocked.stop_reason) == (None, R.SAFETY_BLOCKED)
     cut = {**RESPONSE, "status": "incomplete", "incomplete_details": {"reason": "max_output_tokens"}, "output": []}

@@ -80,7 +80,7 @@ def test_tools_an_envelope_and_extra_settings():
     assert {"hint_role", "prefill", "max_tokens_field"}.isdisjoint(sent)
 
 
-def test_calls_go_out_as_objects_and_results_name_their_tool():
+def test_calls_are_sent_as_objects_and_results_name_their_tool():
     history = [*ASK, Message(Role.ASSISTANT, "Let me see.", (LOOK,)), Message(Role.TOOL, "a wood", (), "call_1_0")]
     call = {"id": "call_1_0", "function": {"name": "look", "arguments": {"far": True}}}
     assert body(history)["messages"][1:] == [
@@ -96,7 +96,7 @@ def test_a_dangling_call_is_never_sent():
     assert sent["messages"][1:] == [{"role": "assistant", "content": "Let me see."}]
 
 
-def test_a_call_that_the_turn_named_anew_keeps_its_pair_in_the_echo():
+def test_a_renamed_call_keeps_its_pair_in_the_echo():
     response = OLLAMA.decode_response(last(message={**calling({"name": "look", "arguments": {}}), "thinking": "Hm"}))
     renamed = tuple(replace(call, id="call_2_0") for call in response.tool_calls)
     told = Message(Role.ASSISTANT, "", renamed, echo=response.echo)
@@ -105,7 +105,7 @@ def test_a_call_that_the_turn_named_anew_keeps_its_pair_in_the_echo():
     assert tool["tool_call_id"] == "call_2_0"
 
 
-def test_an_echo_with_thoughts_is_sent_as_it_came():
+def test_an_echo_with_reasoning_is_sent_verbatim():
     response = OLLAMA.decode_response(last(message={**calling({"name": "look", "arguments": {}}), "thinking": "Hm"}))
     assert response.echo["thinking"] == "Hm"
     told = Message(Role.ASSISTANT, "", response.tool_calls, echo=response.echo)
@@ -123,7 +123,7 @@ def test_an_echo_with_thoughts_is_sent_as_it_came():
         ("", {}, [("system", "Go on.")]),
     ],
 )
-def test_a_cut_answer_is_gone_on_with(text, extra, messages):
+def test_a_truncated_answer_is_continued(text, extra, messages):
     sent = body(continuation=Continuation(text, "Go on."), extra=extra)["messages"][1:]
     assert sent == [{"role": role, "content": content} for role, content in messages]
 
@@ -156,14 +156,14 @@ def test_chunking_makes_no_difference(data):
     assert_is_the_story(decode(*(STREAM[a:b] for a, b in zip([0, *cuts], [*cuts, len(STREAM)], strict=True))))
 
 
-def test_whole_line_by_line_and_byte_by_byte_give_the_same():
+def test_whole_line_by_line_and_byte_by_byte_input_give_the_same_result():
     assert_is_the_story(decode(STREAM))
     assert_is_the_story(decode(*STREAM.splitlines(keepends=True)))
     assert_is_the_story(decode(*(STREAM[i : i + 1] for i in range(len(STREAM)))))
     assert_is_the_story(decode(STREAM.rstrip()))
 
 
-def test_every_feed_returns_what_is_new_to_show():
+def test_every_feed_returns_the_new_text_to_show():
     decoder = OLLAMA.stream_decoder()
     deltas = [delta for data in STREAM.splitlines() for delta in decoder.feed(data)]
     call = Delta(tool_name="look", tool_arguments='{"where":"Köln"}')
@@ -182,20 +182,20 @@ WORDS = {
 
 @together
 @pytest.mark.parametrize(("word", "reason"), WORDS.items())
-def test_every_word_means_what_the_table_says_and_is_kept(word, reason):
+def test_every_stop_reason_is_mapped_as_in_the_table_and_kept(word, reason):
     assert OLLAMA.normalize(word) is OLLAMA.normalize(f" {word.upper()} ") is reason
     response = OLLAMA.decode_response(last(word, {"content": "Hi"}))
     assert (response.stop_reason, response.raw_stop_reason, response.incomplete_stream) == (reason, word, False)
     assert decode(last(word, {"content": "Hi"})) == response
 
 
-def test_an_old_server_that_gives_no_reason_has_still_ended():
+def test_an_old_server_without_a_stop_reason_has_still_ended():
     response = decode(line({"content": "Hi"}), line({"content": ""}, done=True))
     assert (response.stop_reason, response.raw_stop_reason) == (Reason.UNKNOWN, None)
     assert (response.incomplete_stream, response.error) == (False, None)
 
 
-def test_an_answer_of_the_generate_call_is_read_too():
+def test_an_answer_of_the_generate_endpoint_is_read():
     response = decode(line(response="Hel"), line(response="lo", done=True, done_reason="stop"))
     assert (response.text, response.stop_reason) == ("Hello", Reason.END_TURN)
 
@@ -207,11 +207,11 @@ def test_a_stream_without_its_last_line_broke_off(tail):
     assert response.error.kind == "incomplete_stream"
 
 
-def test_a_single_line_that_is_not_the_last_is_no_whole_answer():
+def test_a_single_line_that_is_not_the_last_is_not_a_complete_answer():
     assert decode(line({"content": "So f"})).incomplete_stream
 
 
-def test_a_cut_body_is_read_as_far_as_it_goes():
+def test_a_truncated_body_is_read_as_far_as_possible():
     whole = json.dumps(last(message={"content": "So far"})).encode()
     response = decode(whole[: whole.index(b"far") + 2])
     assert (response.text, response.incomplete_stream, response.stop_reason) == ("So fa", True, Reason.UNKNOWN)
@@ -220,31 +220,31 @@ def test_a_cut_body_is_read_as_far_as_it_goes():
     assert (response.tool_calls, response.broken_tool_calls[0].issue) == ((), CallIssue.TRUNCATED)
 
 
-def test_calls_at_the_cap_are_not_shown_whole_and_the_reason_stays():
+def test_calls_at_the_cap_are_not_proven_complete_and_the_reason_is_kept():
     look = {"name": "look", "arguments": {"far": True}}
     response = OLLAMA.decode_response(last("length", calling(look, look)))
     assert (response.stop_reason, [c.shown_whole for c in response.tool_calls]) == (Reason.MAX_TOKENS, [True, False])
 
 
-def test_a_dropped_call_leaves_a_remnant_that_is_text():
+def test_a_remnant_of_a_dropped_call_is_text():
     response = decode(line({"content": '{"name": "look", "argu'}), last("length"))
     assert (response.stop_reason, response.text) == (Reason.MAX_TOKENS, '{"name": "look", "argu')
     assert (response.tool_calls, response.broken_tool_calls) == ((), ())
 
 
 @pytest.mark.parametrize("call", [{"name": "look", "arguments": [1]}, {"name": "", "arguments": {"a": 1}}])
-def test_a_call_that_is_none_never_runs(call):
+def test_a_call_of_the_wrong_shape_never_runs(call):
     response = OLLAMA.decode_response(last(message=calling(call)))
     assert (response.tool_calls, len(response.broken_tool_calls)) == ((), 1)
 
 
-def test_a_line_that_is_no_json_does_not_lose_the_lines_after_it():
+def test_an_invalid_line_does_not_lose_the_lines_after_it():
     for junk in (b'proxy says "hello\n', b"oops\n", b"{oops}\n", b'"{"\n'):
         response = decode(line({"content": "a"}), junk, last())
         assert (response.text, response.stop_reason) == ("a", Reason.END_TURN)
 
 
-def test_an_empty_answer_is_a_diagnostic_of_its_own():
+def test_an_empty_answer_has_its_own_diagnostic():
     assert OLLAMA.decode_response(last()).diagnostics == ("empty_output",)
     thoughts = OLLAMA.decode_response(last("length", {"content": "", "thinking": "Hm"}))
     assert (thoughts.diagnostics, thoughts.echo) == (("empty_output",), None)
@@ -279,7 +279,7 @@ def test_an_error_is_judged_by_its_status_and_message(status, message, kind, ret
 
 @together
 @pytest.mark.parametrize("data", [b"", b"<html>", b"{}", b"[]", b'{"choices": []}', b'{"candidates": []}', b'{"a": x}'])
-def test_what_is_not_the_dialect_is_refused(data):
+def test_a_payload_of_another_dialect_is_refused(data):
     with pytest.raises(DecodeError):
         decode(data)
 
@@ -294,7 +294,7 @@ JSON = st.recursive(
 
 
 @given(JSON, JSON)
-def test_any_json_in_the_dialects_places_is_read_or_refused(one, two):
+def test_any_json_in_the_fields_of_the_dialect_is_read_or_refused(one, two):
     for payload in ({"message": one, "done": two}, {"message": {"tool_calls": [one, two]}, "done": True}, one):
         with contextlib.suppress(DecodeError):
             response = OLLAMA.decode_response(payload)

@@ -40,14 +40,14 @@ def decode(status: int, /, error: object = None, headers: dict[str, str] | None 
         (529, "overloaded", ErrorType.MODEL, True),
     ],
 )
-def test_every_status_has_a_kind_a_type_and_a_chance(status, kind, error_type, retryable):
+def test_every_status_has_a_kind_a_type_and_retryability(status, kind, error_type, retryable):
     assert decode(status, message="x", code="c") == ProviderError(
         error_type, kind, "x", status, "c", retryable=retryable
     )
 
 
 @pytest.mark.parametrize("status", [401, 429, 500])
-def test_what_the_provider_says_of_retrying_wins(status):
+def test_the_providers_retry_advice_takes_precedence(status):
     assert decode(status, message="x", headers={"X-Should-Retry": "true"}).retryable
     assert not decode(status, message="x", headers={"x-should-retry": "false"}).retryable
 
@@ -64,7 +64,7 @@ def test_what_the_provider_says_of_retrying_wins(status):
         "1310",
     ],
 )
-def test_a_spent_quota_does_not_heal(code):
+def test_an_exhausted_quota_is_not_retryable(code):
     error = decode(429, message="x", code=code)
     assert (error.kind, error.type, error.retryable, error.code) == ("quota", ErrorType.RATE_LIMIT, False, str(code))
 
@@ -94,7 +94,7 @@ CONTEXT_MESSAGES = [
 @together
 @pytest.mark.parametrize("message", CONTEXT_MESSAGES)
 @pytest.mark.parametrize("status", [400, 413])
-def test_a_context_that_is_full_is_a_stop_reason(status, message):
+def test_a_full_context_is_a_stop_reason(status, message):
     error = decode(status, message=message, type="invalid_request_error")
     assert (error.kind, error.stop_reason, error.retryable) == ("context_length", Reason.CONTEXT_WINDOW_EXCEEDED, False)
 
@@ -103,7 +103,7 @@ def test_a_context_that_is_full_is_a_stop_reason(status, message):
     "fields",
     [{"code": "context_length_exceeded"}, {"type": "exceed_context_size_error"}, {"type": "too_many_prompt_tokens"}],
 )
-def test_a_code_alone_says_that_the_context_is_full(fields):
+def test_the_code_alone_identifies_a_full_context(fields):
     assert decode(400, message="no", **fields).stop_reason is Reason.CONTEXT_WINDOW_EXCEEDED
 
 
@@ -118,16 +118,16 @@ def test_a_code_alone_says_that_the_context_is_full(fields):
         (401, {"message": "maximum context length"}),
     ],
 )
-def test_what_only_sounds_like_a_full_context_is_none(status, fields):
+def test_a_message_that_resembles_a_full_context_is_not_one(status, fields):
     assert decode(status, **fields).stop_reason is None
 
 
-def test_a_rate_limit_can_hide_a_prompt_that_is_too_long():
+def test_a_rate_limit_error_may_mean_that_the_prompt_is_too_long():
     error = decode(429, message="The input token count exceeds the maximum number of tokens allowed (100)")
     assert (error.kind, error.stop_reason) == ("context_length", Reason.CONTEXT_WINDOW_EXCEEDED)
 
 
-def test_a_cap_too_small_for_any_word_is_max_tokens():
+def test_a_cap_too_small_for_any_output_is_max_tokens():
     text = (
         "Could not finish the message because max_tokens or model output limit was reached. "
         "Please try again with higher max_tokens."
@@ -149,7 +149,7 @@ def test_a_cap_too_small_for_any_word_is_max_tokens():
         (200, {"code": "content_filter", "status": 400}),
     ],
 )
-def test_a_prompt_that_was_blocked_is_a_stop_reason(status, fields):
+def test_a_blocked_prompt_is_a_stop_reason(status, fields):
     error = decode(status, message="filtered", **fields)
     assert (error.kind, error.stop_reason, error.retryable) == ("content_policy", Reason.SAFETY_BLOCKED, False)
     assert error.status in (400, 403)
@@ -175,12 +175,12 @@ def test_a_prompt_that_was_blocked_is_a_stop_reason(status, fields):
         ({"error": {}}, '{"error": {}}', None),
     ],
 )
-def test_the_message_is_found_wherever_servers_put_it(body, message, code):
+def test_the_message_is_found_in_every_known_position(body, message, code):
     error = decode(400, body)
     assert (error.message, error.code) == (message, code)
 
 
-def test_an_error_in_the_event_of_a_stream_that_never_began_is_read():
+def test_an_error_event_of_a_stream_that_never_started_is_read():
     body = b': busy\n\nevent: error\ndata: {"error": {"message": "slow down", "code": "rate_limit_exceeded"}}\n\n'
     error = OPENAI.decode_error(429, {}, body)
     assert (error.type, error.message, error.code) == (ErrorType.RATE_LIMIT, "slow down", "rate_limit_exceeded")
@@ -195,23 +195,23 @@ def test_an_error_in_the_event_of_a_stream_that_never_began_is_read():
         (b"\xff\xfe", "\ufffd\ufffd"),
     ],
 )
-def test_a_body_that_is_no_json_still_says_something(body, message):
+def test_a_body_that_is_not_json_still_gives_a_message(body, message):
     error = OPENAI.decode_error(502, {}, body)
     assert (error.kind, error.message, error.retryable) == ("server", message, True)
 
 
 @together
 @pytest.mark.parametrize("body", [b"<html><title>Sign in</title></html>", b"", b"{}", b'{"choices": []}', b"[]"])
-def test_a_success_that_is_not_the_dialect_is_a_validation_error(body):
+def test_a_success_response_of_another_dialect_is_a_validation_error(body):
     error = OPENAI.decode_error(200, {}, body)
     assert (error.type, error.kind, error.status) == (ErrorType.VALIDATION, "not_dialect", 200)
 
 
-def test_a_503_says_by_its_text_whether_it_is_overloaded():
+def test_the_text_of_a_503_tells_whether_the_server_is_overloaded():
     assert decode(503, message="The engine is currently overloaded").kind == "overloaded"
 
 
-def test_a_wait_is_read_from_any_spelling_of_the_headers_and_from_googles_body():
+def test_a_wait_is_read_from_every_spelling_of_the_headers_and_from_googles_body():
     assert decode(429, message="x", headers={"Retry-After-Ms": "1500", "Retry-After": "9"}).retry_after == 1.5
     google = {"details": [{"@type": "x"}, {"@type": "RetryInfo", "retryDelay": "17.5s"}]}
     assert decode(429, message="x", **google).retry_after == 17.5
@@ -222,7 +222,7 @@ def test_a_wait_is_read_from_any_spelling_of_the_headers_and_from_googles_body()
     assert decode(503, message="x", headers=dated).retry_after == 10.0
 
 
-def test_a_rate_limit_that_names_its_delay_in_its_message_alone_is_waited_for():
+def test_a_delay_given_only_in_a_rate_limit_message_is_used():
     said = "Rate limit reached for gpt-4o. Please try again in 1.5s. Visit https://platform.openai.com."
     assert decode(429, message=said).retry_after == 1.5
     assert decode(429, message=said, headers={"Retry-After": "9"}).retry_after == 9.0
@@ -231,7 +231,7 @@ def test_a_rate_limit_that_names_its_delay_in_its_message_alone_is_waited_for():
     assert decode(500, message=said).retry_after is None
 
 
-def test_a_rate_limit_inside_a_stream_names_its_delay_in_its_message():
+def test_a_rate_limit_inside_a_stream_gives_its_delay_in_its_message():
     error = {"code": "rate_limit_exceeded", "message": "Rate limit reached. Please try again in 11.054s."}
     decoder = OPENAI.stream_decoder()
     decoder.feed(b"data: " + json.dumps({"error": error}).encode() + b"\n\n")
@@ -256,7 +256,7 @@ def test_a_rate_limit_inside_a_stream_names_its_delay_in_its_message():
         ({"status_code": 404}, "not_found"),
     ],
 )
-def test_inside_a_stream_codes_stand_for_the_status(fields, kind):
+def test_codes_inside_a_stream_replace_the_status(fields, kind):
     response = OPENAI.decode_response({"error": {"message": "x", **fields}})
     assert response.error.kind == kind
 
@@ -284,7 +284,7 @@ def test_inside_a_stream_codes_stand_for_the_status(fields, kind):
         ("insufficient_quota", "quota", False),
     ],
 )
-def test_what_cannot_heal_is_not_retryable_inside_a_stream_either(code, kind, retryable):
+def test_permanent_errors_inside_a_stream_are_not_retryable(code, kind, retryable):
     error = OPENAI.decode_response({"error": {"message": "x", "code": code}}).error
     assert (error.kind, error.retryable) == (kind, retryable)
 
@@ -298,7 +298,7 @@ def test_what_cannot_heal_is_not_retryable_inside_a_stream_either(code, kind, re
         ({"error": "This model's maximum prompt length is 131072", "code": "bad"}, Reason.CONTEXT_WINDOW_EXCEEDED),
     ],
 )
-def test_codes_of_single_vendors_are_stop_reasons_too(body, reason):
+def test_vendor_specific_codes_may_be_stop_reasons(body, reason):
     assert decode(400, body).stop_reason is reason
 
 

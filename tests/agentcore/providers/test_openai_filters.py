@@ -43,12 +43,12 @@ def test_only_a_filter_that_blocked_counts(results, blocked):
     assert was_filtered(results) is blocked
 
 
-def test_what_was_blocked_keeps_its_text_on_the_answer():
+def test_the_text_of_a_blocked_answer_is_kept():
     response = stream(chunk(delta={"content": "So"}), chunk(finish_reason="content_filter", delta={}))
     assert (response.text, response.stop_reason) == ("So", Reason.SAFETY_BLOCKED)
 
 
-def test_an_asynchronous_filter_that_strikes_after_the_natural_end_outweighs_it():
+def test_an_asynchronous_filter_that_blocks_after_the_natural_end_overrides_it():
     response = stream(
         chunk(delta={"content": "So"}),
         chunk(delta={}, finish_reason="stop"),

@@ -26,7 +26,7 @@ def test_a_streaming_request_asks_for_usage():
     }
 
 
-def test_a_request_for_a_whole_answer_says_nothing_of_streams():
+def test_a_request_without_streaming_has_no_stream_options():
     assert body(stream=False) == {
         "model": "m-1",
         "messages": [{"role": "user", "content": "Tell me."}],
@@ -41,7 +41,7 @@ def test_the_system_prompt_comes_first():
 @together
 @pytest.mark.parametrize("text", ["", " ", "a\r\n\tb ", "é😀\u202e<script>", "x" * 100_000])
 @pytest.mark.parametrize("role", [Role.SYSTEM, Role.USER, Role.ASSISTANT])
-def test_text_goes_as_one_string_byte_for_byte(role, text):
+def test_text_is_sent_as_one_string_byte_for_byte(role, text):
     assert body(Message(role, text))["messages"] == [{"role": role.value, "content": text}]
 
 
@@ -69,12 +69,12 @@ def test_calls_and_their_results_are_a_pair():
         (ToolCall("c", "f", {"a": 1}, '{"a":1}'), '{"a":1}'),
     ],
 )
-def test_arguments_go_back_as_text_that_is_always_an_object(call, arguments):
+def test_arguments_are_sent_back_as_text_that_is_always_an_object(call, arguments):
     message = body(Message(Role.ASSISTANT, "Now.", (call,)), result("c"))["messages"][0]
     assert (message["content"], message["tool_calls"][0]["function"]["arguments"]) == ("Now.", arguments)
 
 
-def test_a_custom_call_goes_back_as_text():
+def test_a_custom_call_is_sent_back_as_text():
     call = ToolCall("c", "sql", raw="select 1", custom=True)
     message = body(Message(Role.ASSISTANT, "", (call,)), result("c"))["messages"][0]
     assert message["tool_calls"] == [{"id": "c", "type": "custom", "custom": {"name": "sql", "input": "select 1"}}]
@@ -94,7 +94,7 @@ def test_a_call_without_a_result_and_a_result_without_a_call_are_never_sent():
     assert tool["tool_call_id"] == "c1"
 
 
-def test_a_call_that_the_turn_named_anew_keeps_its_pair_in_the_echo():
+def test_a_renamed_call_keeps_its_pair_in_the_echo():
     kept = {"role": "assistant", "content": None, "reasoning_content": "Hm."}
     echo = {**kept, "tool_calls": [{"id": "call_0", "type": "function", "extra_content": {"signature": "s"}}]}
     said = Message(Role.ASSISTANT, "", (ToolCall("call_2_0", "f", {}, "{}"),), echo=echo)
@@ -103,14 +103,14 @@ def test_a_call_that_the_turn_named_anew_keeps_its_pair_in_the_echo():
     assert tool["tool_call_id"] == "call_2_0"
 
 
-def test_an_echo_is_sent_verbatim_and_a_foreign_one_is_not():
+def test_an_echo_is_sent_verbatim_unless_it_is_of_another_dialect():
     echo = {"role": "assistant", "content": "x", "reasoning_details": [{"signature": "s"}]}
     assert body(Message(Role.ASSISTANT, "x", echo=echo))["messages"] == [echo]
     for foreign in ([{"type": "thinking"}], {"role": "model"}, "x"):
         assert body(Message(Role.ASSISTANT, "x", echo=foreign))["messages"] == [{"role": "assistant", "content": "x"}]
 
 
-def test_what_a_decoded_answer_echoes_can_be_sent_back():
+def test_the_echo_of_a_decoded_answer_can_be_sent_back():
     call = {"id": "c", "type": "function", "function": {"name": "f", "arguments": "{}"}}
     message = {"content": None, "reasoning_content": "Hm.", "tool_calls": [call]}
     response = OPENAI.decode_response({"choices": [{"finish_reason": "tool_calls", "message": message}]})
@@ -118,19 +118,19 @@ def test_what_a_decoded_answer_echoes_can_be_sent_back():
     assert body(said, result("c"))["messages"][0] == {"role": "assistant", **message}
 
 
-def test_a_continuation_is_the_text_so_far_and_the_hint_as_system():
+def test_a_continuation_sends_the_text_so_far_and_the_hint_as_a_system_message():
     messages = body(continuation=Continuation("Once upon ", "Continue."))["messages"]
     assert messages[1:] == [{"role": "assistant", "content": "Once upon "}, {"role": "system", "content": "Continue."}]
 
 
-def test_a_continuation_without_text_is_the_hint_alone():
+def test_a_continuation_without_text_sends_the_hint_alone():
     assert body(continuation=Continuation("", "Continue."))["messages"][1:] == [
         {"role": "system", "content": "Continue."}
     ]
     assert body(continuation=Continuation("", ""))["messages"] == body()["messages"]
 
 
-def test_settings_steer_the_codec_and_are_not_sent():
+def test_codec_settings_are_not_sent():
     sent = body(
         continuation=Continuation("a", "b"),
         extra={"hint_role": "user", "max_tokens_field": "max_completion_tokens", "temperature": 0.5, "seed": None},
@@ -153,7 +153,7 @@ def test_settings_steer_the_codec_and_are_not_sent():
     ],
     ids=["llama.cpp and Groq", "Mistral and DeepSeek", "vLLM"],
 )
-def test_a_server_that_goes_on_with_a_message_is_asked_in_its_own_way_and_only_then(extra, message, flags):
+def test_a_server_that_supports_continuing_a_message_is_asked_to_do_so_and_no_other_is(extra, message, flags):
     sent = body(continuation=Continuation("Once ", "Continue."), extra=extra)
     assert sent["messages"][-1] == message
     assert {key: sent[key] for key in ("continue_final_message", "add_generation_prompt") if key in sent} == flags
@@ -168,7 +168,7 @@ def test_a_server_that_goes_on_with_a_message_is_asked_in_its_own_way_and_only_t
     assert not set(extra) & set(repair)
 
 
-def test_no_body_holds_what_this_api_refuses_together():
+def test_no_body_combines_fields_that_this_api_rejects_together():
     both = body(extra={"max_completion_tokens": 5, "max_tokens": 7})
     assert (both["max_tokens"], "max_completion_tokens" in both) == (60, False)
     assert "stream_options" not in body(stream=False, extra={"stream_options": {"include_usage": True}})
@@ -177,7 +177,7 @@ def test_no_body_holds_what_this_api_refuses_together():
     assert set(choice) < set(body(extra=choice, tools=(ToolSpec("f", "", {}),)))
 
 
-def test_extra_keys_replace_options_but_never_what_the_machine_decides():
+def test_extra_keys_override_options_but_never_the_machine():
     sent = body(extra={"model": "x", "messages": [], "max_tokens": 1, "stream": False, "stream_options": {"a": 1}})
     assert (sent["model"], len(sent["messages"]), sent["max_tokens"], sent["stream"]) == ("m-1", 1, 60, True)
     assert sent["stream_options"] == {"a": 1}

@@ -29,7 +29,7 @@ def spent(tokens: int) -> dict[str, int]:
     return {"prompt_tokens": 5, "completion_tokens": tokens, "total_tokens": 5 + tokens}
 
 
-def test_a_plain_answer_is_read_whole():
+def test_a_plain_answer_is_read_completely():
     response = answer(content="Hello.", usage=spent(3))
     assert response == ChatResponse(
         text="Hello.",
@@ -45,7 +45,7 @@ def test_a_plain_answer_is_read_whole():
 
 @together
 @pytest.mark.parametrize("reason", [None, 7, True, [], {}])
-def test_a_missing_reason_is_unknown_and_whole_calls_stay_whole(reason):
+def test_a_missing_reason_is_unknown_and_complete_calls_stay_complete(reason):
     response = answer(reason, content="Hi", tool_calls=[call('{"a": 1}')])
     assert (response.stop_reason, response.raw_stop_reason) == (Reason.UNKNOWN, None)
     assert [c.arguments for c in response.tool_calls] == [{"a": 1}]
@@ -53,7 +53,7 @@ def test_a_missing_reason_is_unknown_and_whole_calls_stay_whole(reason):
     assert response.error is None
 
 
-def test_an_empty_reason_is_unknown_with_its_raw_word():
+def test_an_empty_reason_is_unknown_and_kept_as_the_raw_value():
     assert answer("", content="Hi").raw_stop_reason == ""
     assert answer("", content="Hi").stop_reason is Reason.UNKNOWN
 
@@ -73,11 +73,11 @@ def test_a_natural_end_with_calls_is_a_tool_call():
 
 @together
 @pytest.mark.parametrize("label", ["length", "content_filter", "error", "odd", "abort", "model_length"])
-def test_no_other_label_is_promoted_by_calls(label):
+def test_no_other_stop_reason_is_promoted_by_calls(label):
     assert answer(label, tool_calls=[call("{}")]).stop_reason is OPENAI.normalize(label)
 
 
-def test_a_whole_call_under_max_tokens_is_kept_as_shown_whole():
+def test_a_complete_call_under_max_tokens_is_kept_as_proven_complete():
     response = answer("length", tool_calls=[call('{"a": 1}')])
     assert response.stop_reason is Reason.MAX_TOKENS
     assert response.tool_calls[0].shown_whole
@@ -87,7 +87,7 @@ def test_a_whole_call_under_max_tokens_is_kept_as_shown_whole():
 @together
 @pytest.mark.parametrize("label", ["length", "model_length", "max_output_tokens", "abort", "content_filter", "error"])
 @pytest.mark.parametrize("arguments", ['{"a": "b', "", " ", "null", "{"])
-def test_a_cut_call_under_a_cutting_reason_is_truncated(label, arguments):
+def test_a_truncated_call_under_a_truncation_reason_is_truncated(label, arguments):
     response = answer(label, tool_calls=[call("{}", call_id="c0"), call(arguments)])
     assert [c.issue for c in response.broken_tool_calls] == [CallIssue.TRUNCATED]
     assert response.broken_tool_calls[0].arguments == {}
@@ -96,7 +96,7 @@ def test_a_cut_call_under_a_cutting_reason_is_truncated(label, arguments):
 
 
 @pytest.mark.parametrize("label", ["stop", "tool_calls", "odd", None])
-def test_the_same_text_without_evidence_is_malformed(label):
+def test_incomplete_arguments_without_evidence_of_truncation_are_malformed(label):
     response = answer(label, tool_calls=[call('{"a": "b')], usage=spent(9), cap=100)
     assert [c.issue for c in response.broken_tool_calls] == [CallIssue.MALFORMED]
 
@@ -104,13 +104,13 @@ def test_the_same_text_without_evidence_is_malformed(label):
 @together
 @pytest.mark.parametrize("label", ["stop", "tool_calls"])
 @pytest.mark.parametrize("arguments", ["", "null", "  "])
-def test_no_arguments_under_a_natural_reason_are_an_empty_object(label, arguments):
+def test_missing_arguments_under_a_natural_reason_are_an_empty_object(label, arguments):
     response = answer(label, tool_calls=[call(arguments)])
     assert response.stop_reason is Reason.TOOL_CALL
     assert (response.tool_calls[0].arguments, response.tool_calls[0].raw) == ({}, arguments)
 
 
-def test_tokens_at_the_cap_prove_a_cut_under_a_label_of_tool_calls():
+def test_tokens_at_the_cap_prove_truncation_under_a_tool_call_reason():
     """vLLM says `tool_calls` over a call that max_tokens cut."""
     response = answer("tool_calls", tool_calls=[call('{"a": "b')], usage=spent(64), cap=64)
     assert (response.stop_reason, response.raw_stop_reason) == (Reason.MAX_TOKENS, "tool_calls")
@@ -124,7 +124,7 @@ def test_tokens_at_the_cap_alone_change_nothing():
     assert whole.stop_reason is Reason.TOOL_CALL
 
 
-def test_an_empty_object_at_the_cap_may_stand_for_arguments_that_were_cut():
+def test_an_empty_object_at_the_cap_may_be_truncated_arguments():
     """vLLM writes `{}` for arguments it could not read to their end, under the label `tool_calls`."""
     response = answer("tool_calls", tool_calls=[call('{"a": 1}'), call("{}", call_id="c2")], usage=spent(64), cap=64)
     assert response.stop_reason is Reason.MAX_TOKENS
@@ -134,7 +134,7 @@ def test_an_empty_object_at_the_cap_may_stand_for_arguments_that_were_cut():
     assert below.stop_reason is Reason.TOOL_CALL
 
 
-def test_a_native_word_uncovers_truncation():
+def test_a_native_stop_reason_reveals_truncation():
     response = answer("tool_calls", choice={"native_finish_reason": "max_output_tokens"}, tool_calls=[call('{"a')])
     assert (response.stop_reason, response.raw_stop_reason) == (Reason.MAX_TOKENS, "max_output_tokens")
     assert response.broken_tool_calls[0].issue is CallIssue.TRUNCATED
@@ -156,12 +156,12 @@ def test_a_native_word_uncovers_truncation():
         ("error", Reason.UNKNOWN),
     ],
 )
-def test_the_stop_reason_beside_the_label_is_believed_where_it_uncovers_something(aside, reason):
+def test_a_second_stop_reason_is_used_where_it_reveals_truncation(aside, reason):
     assert answer("stop", choice={"stop_reason": aside}, content="Hi").stop_reason is reason
 
 
 @pytest.mark.parametrize("place", ["top", "choice"])
-def test_a_truncated_flag_is_evidence_of_a_cut(place):
+def test_a_truncated_flag_is_evidence_of_truncation(place):
     flagged = {place: {"truncated": True}}
     assert answer("stop", content="Hi", **flagged).stop_reason is Reason.MAX_TOKENS
     assert (
@@ -174,23 +174,23 @@ def test_a_truncated_flag_is_evidence_of_a_cut(place):
 @together
 @pytest.mark.parametrize("arguments", ['{"a": 1, "a": 2}', '{"a": NaN}', "[1]", '{"a": 1} and'])
 @pytest.mark.parametrize("label", ["tool_calls", "length"])
-def test_malformed_stays_malformed_whatever_the_label_says(label, arguments):
+def test_a_malformed_call_stays_malformed_under_any_stop_reason(label, arguments):
     response = answer(label, tool_calls=[call(arguments)])
     assert [c.issue for c in response.broken_tool_calls] == [CallIssue.MALFORMED]
 
 
-def test_a_label_of_calls_without_calls_is_a_natural_end():
+def test_a_tool_call_reason_without_calls_is_a_natural_end():
     response = answer("tool_calls", content="No need.", tool_calls=[])
     assert (response.stop_reason, response.raw_stop_reason) == (Reason.END_TURN, "tool_calls")
 
 
-def test_a_call_the_provider_dropped_as_malformed_is_a_broken_call():
+def test_a_malformed_call_dropped_by_the_provider_is_a_broken_call():
     response = answer("error", choice={"native_finish_reason": "MALFORMED_FUNCTION_CALL"}, content="")
     assert (response.stop_reason, response.raw_stop_reason) == (Reason.TOOL_CALL, "MALFORMED_FUNCTION_CALL")
     assert [c.issue for c in response.broken_tool_calls] == [CallIssue.MALFORMED]
 
 
-def test_arguments_as_an_object_show_the_last_call_whole_only_at_a_natural_end():
+def test_arguments_sent_as_an_object_prove_the_last_call_complete_only_at_a_natural_end():
     whole = answer("tool_calls", tool_calls=[call({"a": [1, "é"]}), call({"b": 2}, call_id="c2")]).tool_calls
     assert [(c.arguments, c.raw) for c in whole] == [({"a": [1, "é"]}, '{"a":[1,"é"]}'), ({"b": 2}, '{"b":2}')]
     assert [c.shown_whole for c in whole] == [True, False]
@@ -198,7 +198,7 @@ def test_arguments_as_an_object_show_the_last_call_whole_only_at_a_natural_end()
 
 @together
 @pytest.mark.parametrize("arguments", [[1], [], 0, 7, 1.5, True, False, ["{}"]])
-def test_arguments_that_are_neither_text_nor_an_object_never_pass_for_none(arguments):
+def test_arguments_that_are_neither_text_nor_an_object_are_not_empty_arguments(arguments):
     for body in ({"tool_calls": [call(arguments)]}, {"function_call": {"name": "look", "arguments": arguments}}):
         response = answer("tool_calls", **body)
         assert response.tool_calls == ()
@@ -206,7 +206,7 @@ def test_arguments_that_are_neither_text_nor_an_object_never_pass_for_none(argum
         assert response.broken_tool_calls[0].arguments == {}
 
 
-def test_a_custom_call_carries_text_and_is_whole_unless_cut():
+def test_a_custom_call_has_text_and_is_complete_unless_truncated():
     custom = {"id": "c1", "type": "custom", "custom": {"name": "sql", "input": "select {"}}
     response = answer("tool_calls", tool_calls=[custom])
     assert [(c.custom, c.raw, c.arguments) for c in response.tool_calls] == [(True, "select {", {})]
@@ -221,7 +221,7 @@ def test_a_legacy_function_call_counts_and_an_empty_one_does_not():
     assert (empty.stop_reason, empty.tool_calls, empty.refusal) == (Reason.END_TURN, (), None)
 
 
-def test_both_ways_of_naming_the_same_call_are_one_call():
+def test_a_call_named_in_both_formats_is_one_call():
     function = {"name": "joke", "arguments": "{}"}
     response = answer("tool_calls", function_call=function, tool_calls=[{"id": "c", "function": function}])
     assert [c.id for c in response.tool_calls] == ["c"]
@@ -231,7 +231,7 @@ def test_both_ways_of_naming_the_same_call_are_one_call():
 @pytest.mark.parametrize(
     "entry", [{"type": "web_search", "id": "w"}, {"type": "openrouter:web", "function": {"name": "s"}}, {}, 7, None]
 )
-def test_what_the_provider_runs_itself_is_no_call_of_ours(entry):
+def test_tools_run_by_the_provider_are_not_calls(entry):
     response = answer("stop", content="Found.", tool_calls=[entry])
     assert (response.stop_reason, response.tool_calls, response.broken_tool_calls) == (Reason.END_TURN, (), ())
 
@@ -255,13 +255,13 @@ def test_calls_without_ids_are_numbered_by_position():
 
 
 @pytest.mark.parametrize("label", ["stop", "length", "tool_calls", None])
-def test_a_refusal_is_a_block_kept_apart_from_the_text(label):
+def test_a_refusal_is_a_block_and_kept_apart_from_the_text(label):
     response = answer(label, content="Well: ", refusal="I cannot help.")
     assert (response.stop_reason, response.raw_stop_reason) == (Reason.SAFETY_BLOCKED, label)
     assert (response.text, response.refusal) == ("Well: ", "I cannot help.")
 
 
-def test_a_refusal_among_the_parts_is_a_refusal_too():
+def test_a_refusal_among_the_parts_is_a_refusal():
     response = answer(content=[{"type": "refusal", "refusal": "No."}])
     assert (response.stop_reason, response.text, response.refusal) == (Reason.SAFETY_BLOCKED, "", "No.")
 
@@ -276,7 +276,7 @@ def test_a_choice_may_have_no_message():
 
 
 @pytest.mark.parametrize("place", ["top", "choice"])
-def test_an_error_object_in_a_whole_answer_keeps_the_text(place):
+def test_an_error_object_in_a_complete_answer_keeps_the_text(place):
     error = {"error": {"code": 502, "message": "Upstream failed"}}
     response = answer("length", content="So far", **{place: error})
     assert (response.stop_reason, response.raw_stop_reason, response.text) == (Reason.UNKNOWN, "error", "So far")
@@ -304,7 +304,7 @@ def test_a_prompt_that_was_filtered_inside_a_200_is_a_block():
     ],
 )
 @pytest.mark.parametrize("content", [None, "", " \n", []])
-def test_silence_is_a_diagnostic_where_words_were_due(label, silent, content):
+def test_an_empty_answer_gets_a_diagnostic_where_text_was_expected(label, silent, content):
     assert ("empty_output" in answer(label, content=content).diagnostics) is silent
 
 
@@ -340,7 +340,7 @@ def test_content_may_be_a_list_of_parts():
         },
     ],
 )
-def test_reasoning_is_read_wherever_it_stands(fields):
+def test_reasoning_is_read_in_every_known_position(fields):
     assert answer(content="So.", **fields).reasoning_content == "because"
 
 
@@ -368,12 +368,12 @@ def test_usage_is_read_in_every_spelling(usage, expected):
     assert answer(content="Hi", usage=usage).usage == expected
 
 
-def test_usage_also_stands_in_x_groq_and_at_a_choice():
+def test_usage_is_also_read_from_x_groq_and_from_a_choice():
     assert answer(content="Hi", top={"x_groq": {"usage": spent(3)}}).usage == TokenUsage(5, 3)
     assert answer(content="Hi", choice={"usage": spent(4)}).usage == TokenUsage(5, 4)
 
 
-def test_of_several_choices_the_first_by_index_is_read_in_whatever_order_they_come():
+def test_the_first_choice_by_index_is_read_in_any_order():
     choices = [
         {"index": index, "message": {"content": text}, "finish_reason": reason}
         for index, text, reason in ((2, "C", "length"), (0, "A", "stop"), (1, "B", "content_filter"))
@@ -390,7 +390,7 @@ def test_only_the_first_choice_is_read():
     assert (OPENAI.decode_response(body).text, OPENAI.decode_response(body).stop_reason) == ("A", Reason.END_TURN)
 
 
-def test_no_text_leaves_with_a_lone_surrogate():
+def test_no_text_contains_a_lone_surrogate():
     response = answer(content="a\ud83d", reasoning="\ude00", tool_calls=[call("{}", name="\ud83d")])
     assert json.dumps([response.text, response.reasoning_content, response.tool_calls[0].name]).isascii()
     (response.text + response.reasoning_content + response.tool_calls[0].name).encode()
@@ -399,7 +399,7 @@ def test_no_text_leaves_with_a_lone_surrogate():
 # What has to come back -----------------------------------------------------------------------------------------------
 
 
-def test_signed_thoughts_are_echoed_with_their_calls():
+def test_signed_reasoning_is_echoed_with_its_calls():
     details = [{"type": "reasoning.text", "text": "Hm.", "signature": "s", "index": 0}]
     response = answer(
         "tool_calls",
@@ -416,13 +416,13 @@ def test_signed_thoughts_are_echoed_with_their_calls():
 
 
 @pytest.mark.parametrize("odd", [float("inf"), float("nan"), "\ud83d"])
-def test_an_echo_that_others_could_not_read_is_told_anew(odd):
+def test_an_echo_that_other_servers_could_not_read_is_rebuilt(odd):
     response = answer("tool_calls", tool_calls=[call('{"a":1}', extra_content={"weight": odd})])
     assert response.echo is None
     assert [said.arguments for said in response.tool_calls] == [{"a": 1}]
 
 
-def test_deepseeks_thoughts_are_echoed_in_a_tool_loop_only():
+def test_deepseeks_reasoning_is_echoed_only_in_a_tool_loop():
     assert answer("tool_calls", reasoning_content="Hm.", tool_calls=[call("{}")]).echo["reasoning_content"] == "Hm."
     assert answer("stop", reasoning_content="Hm.", content="Done.").echo is None
 
@@ -444,7 +444,7 @@ def test_another_vendors_json_is_refused(payload):
         OPENAI.decode_response(payload)
 
 
-def test_a_stream_that_was_kept_in_an_array_is_read_as_one():
+def test_a_stream_stored_as_an_array_is_read_as_a_stream():
     deltas = [{"content": "Grü"}, {"content": "ße"}, {}]
     chunks = [{"choices": [{"delta": delta, "finish_reason": None}]} for delta in deltas]
     chunks[-1]["choices"][0]["finish_reason"] = "length"
@@ -454,7 +454,7 @@ def test_a_stream_that_was_kept_in_an_array_is_read_as_one():
 
 @together
 @pytest.mark.parametrize("choices", [None, [], {}, "x", [None], [[]], [{}], [{"message": "x", "finish_reason": {}}]])
-def test_odd_shapes_are_read_as_absent(choices):
+def test_unexpected_shapes_are_read_as_absent(choices):
     response = OPENAI.decode_response({"choices": choices, "usage": "x", "model": 7, "id": []})
     assert (response.stop_reason, response.raw_stop_reason, response.model) == (Reason.UNKNOWN, None, "")
     assert (response.error is None) is (response.diagnostics == ("empty_output",))

@@ -16,7 +16,7 @@ def result(call_id: str, text: str = "seen") -> Message:
     return Message(Role.TOOL, text, tool_call_id=call_id)
 
 
-def test_a_streaming_request_names_the_cap_in_the_words_of_this_api():
+def test_a_streaming_request_uses_this_apis_name_for_the_cap():
     assert body(system_prompt="Be brief.") == {
         "model": "m-1",
         "input": [{"role": "user", "content": "Tell me."}],
@@ -30,11 +30,11 @@ def test_a_streaming_request_names_the_cap_in_the_words_of_this_api():
 @together
 @pytest.mark.parametrize("text", ["", " ", "a\r\n\tb ", "é😀\u202e<script>", "x" * 100_000])
 @pytest.mark.parametrize("role", [Role.SYSTEM, Role.USER, Role.ASSISTANT])
-def test_text_goes_as_one_string_byte_for_byte(role, text):
+def test_text_is_sent_as_one_string_byte_for_byte(role, text):
     assert body(Message(role, text))["input"] == [{"role": role.value, "content": text}]
 
 
-def test_calls_and_their_results_are_items_of_their_own():
+def test_calls_and_their_results_are_separate_items():
     calls = (ToolCall("c1", "look", {"a": 1}, '{"a":  1}'), ToolCall("c2", "sql", raw="select 1", custom=True))
     sent = body(ASK, Message(Role.ASSISTANT, "Now.", calls), result("c1"), result("c2", "1 row"))["input"]
     assert sent[1:] == [
@@ -46,7 +46,7 @@ def test_calls_and_their_results_are_items_of_their_own():
     ]
 
 
-def test_arguments_that_were_left_out_go_back_as_an_empty_object():
+def test_omitted_arguments_are_sent_back_as_an_empty_object():
     sent = body(Message(Role.ASSISTANT, "", (ToolCall("c", "f", {}, ""),)), result("c"))["input"]
     assert sent[0] == {"type": "function_call", "call_id": "c", "name": "f", "arguments": "{}"}
 
@@ -61,14 +61,14 @@ def test_a_call_that_is_broken_or_has_no_result_is_never_sent():
     assert body(Message(Role.ASSISTANT, "So"), result("other"))["input"] == said
 
 
-def test_this_api_goes_on_with_no_message_so_the_hint_is_always_sent():
+def test_this_api_cannot_continue_a_message_so_the_hint_is_always_sent():
     for extra in ({"prefill": True}, {"prefix": True}, {"continue_final_message": True}):
         sent = body(continuation=Continuation("Once ", "Continue."), extra=extra)
         assert sent["input"][-1] == {"role": "system", "content": "Continue."}
         assert set(extra).isdisjoint(sent)
 
 
-def test_what_this_api_refuses_is_not_sent():
+def test_fields_that_this_api_rejects_are_not_sent():
     chat = {"max_tokens": 1, "max_completion_tokens": 1, "messages": [], "stream_options": {"include_usage": True}}
     assert set(chat).isdisjoint(body(extra=chat))
     choice = {"tool_choice": "auto", "parallel_tool_calls": False}
@@ -94,7 +94,7 @@ def test_the_items_of_an_answer_are_sent_back_verbatim():
     assert sent[1:3] == output
 
 
-def test_a_call_that_the_turn_named_anew_keeps_its_pair():
+def test_a_renamed_call_keeps_its_pair():
     message = Message(Role.ASSISTANT, "", (ToolCall("call_1_0", "look"),), echo=[REASONING, CALL])
     sent = body(message, result("call_1_0"))["input"]
     assert [item.get("call_id") for item in sent] == [None, "call_1_0", "call_1_0"]
@@ -130,13 +130,13 @@ def test_an_echo_of_another_dialect_is_not_sent(foreign):
         ),
     ],
 )
-def test_a_call_that_is_no_function_is_answered_in_its_own_form(item, answered):
+def test_a_call_that_is_not_a_function_is_answered_in_its_own_format(item, answered):
     answer = RESPONSES.decode_response({"object": "response", "status": "completed", "output": [item]})
     message = Message(Role.ASSISTANT, answer.text, answer.tool_calls, echo=answer.echo)
     assert body(message, result("c", "no"))["input"] == [item, answered]
 
 
-def test_a_continuation_is_the_text_so_far_and_the_hint_as_system():
+def test_a_continuation_sends_the_text_so_far_and_the_hint_as_a_system_message():
     sent = body(continuation=Continuation("Once upon ", "Continue."))["input"]
     assert sent[1:] == [{"role": "assistant", "content": "Once upon "}, {"role": "system", "content": "Continue."}]
     assert body(continuation=Continuation("", "Go on."))["input"][1:] == [{"role": "system", "content": "Go on."}]
@@ -144,7 +144,7 @@ def test_a_continuation_is_the_text_so_far_and_the_hint_as_system():
     assert told[-1] == {"role": "user", "content": "b"}
 
 
-def test_settings_are_not_sent_and_never_replace_what_the_machine_decides():
+def test_settings_are_not_sent_and_never_override_the_machine():
     settings = {"hint_role": "user", "max_tokens_field": "max_completion_tokens", "prefill": True}
     decided = {"model": "x", "input": [], "instructions": "y", "max_output_tokens": 1, "stream": False}
     assert body(extra={**settings, **decided}) == body()

@@ -36,7 +36,7 @@ def call(arguments, call_id="c1", status="completed", **fields):
     return {**item, "arguments": arguments, "status": status, **fields}
 
 
-def test_a_plain_answer_is_read_whole():
+def test_a_plain_answer_is_read_completely():
     usage = {
         "input_tokens": 9,
         "input_tokens_details": {"cached_tokens": 4},
@@ -93,21 +93,21 @@ def test_every_status_and_reason_is_mapped_and_kept(status, reason, normalized, 
 @pytest.mark.parametrize(
     "word", ["failed", "queued", "in_progress", "incomplete", "max_messages", "vector_store_timeout", "", None]
 )
-def test_words_that_stand_for_nothing_of_ours_are_unknown(word):
+def test_unmapped_stop_reasons_are_unknown(word):
     assert RESPONSES.normalize(word) is Reason.UNKNOWN
 
 
 # Parts ---------------------------------------------------------------------------------------------------------------
 
 
-def test_a_refusal_stands_apart_and_outweighs_the_status():
+def test_a_refusal_is_kept_separately_and_overrides_the_status():
     refusal = {"type": "message", "content": [{"type": "refusal", "refusal": "I can't help with that."}]}
     response = answer(refusal)
     assert (response.stop_reason, response.raw_stop_reason) == (Reason.SAFETY_BLOCKED, "completed")
     assert (response.refusal, response.text, response.diagnostics) == ("I can't help with that.", "", ("relabelled",))
 
 
-def test_reasoning_is_kept_apart_as_thought_or_else_as_summary():
+def test_reasoning_is_kept_separately_as_thought_or_else_as_summary():
     summary = [{"type": "summary_text", "text": "First."}, {"type": "summary_text", "text": "Then."}]
     thought = [{"type": "reasoning_text", "text": "Hm."}]
     first = {"type": "reasoning", "id": "rs_1", "summary": summary}
@@ -140,13 +140,13 @@ def test_client_calls_make_a_natural_end_a_tool_call():
 
 @together
 @pytest.mark.parametrize("arguments", [[1], [], 0, 7, True, False])
-def test_arguments_that_are_neither_text_nor_an_object_never_pass_for_none(arguments):
+def test_arguments_that_are_neither_text_nor_an_object_are_not_empty_arguments(arguments):
     response = answer(call(arguments))
     assert response.tool_calls == ()
     assert [c.issue for c in response.broken_tool_calls] == [CallIssue.MALFORMED]
 
 
-def test_a_custom_call_carries_its_text():
+def test_a_custom_call_has_its_text():
     item = {"type": "custom_tool_call", "call_id": "c1", "name": "sql", "input": "select 1"}
     (found,) = answer(item).tool_calls
     assert (found.name, found.raw, found.custom, found.arguments) == ("sql", "select 1", True, {})
@@ -158,7 +158,7 @@ def test_a_custom_call_carries_its_text():
 @pytest.mark.parametrize(
     "kind", ["computer_call", "shell_call", "local_shell_call", "apply_patch_call", "mcp_approval_request"]
 )
-def test_other_calls_that_wait_for_the_client_count(kind):
+def test_other_calls_that_wait_for_the_client_count_as_calls(kind):
     response = answer({"type": kind, "id": "x1", "call_id": "c1", "action": {"command": ["ls"]}})
     assert response.stop_reason is Reason.TOOL_CALL
     assert [c.name for c in response.tool_calls] == [kind]
@@ -177,7 +177,7 @@ def test_other_calls_that_wait_for_the_client_count(kind):
         [{"type": "shell_call", "call_id": "s1", "action": {}}, {"type": "shell_call_output", "call_id": "s1"}],
     ],
 )
-def test_calls_that_the_provider_ran_do_not_count_but_come_back(items):
+def test_calls_run_by_the_provider_do_not_count_but_are_sent_back(items):
     response = answer(*items, message("Done."))
     assert (response.stop_reason, response.tool_calls) == (Reason.END_TURN, ())
     assert response.echo[:-1] == items
@@ -193,13 +193,13 @@ def test_a_call_cut_by_the_cap_is_truncated(arguments):
     assert response.stop_reason is Reason.MAX_TOKENS
 
 
-def test_a_call_that_closes_under_the_cap_is_whole():
+def test_a_call_that_closes_below_the_cap_is_complete():
     response = answer(call('{"a": 1}'), status="incomplete", reason="max_output_tokens", cap=16, spent=16)
     assert response.stop_reason is Reason.MAX_TOKENS
     assert response.tool_calls[0].shown_whole
 
 
-def test_bad_arguments_without_evidence_of_a_cut_are_malformed():
+def test_invalid_arguments_without_evidence_of_truncation_are_malformed():
     response = answer(call('{"a": '), cap=100, spent=20)
     assert (response.stop_reason, response.broken_tool_calls[0].issue) == (Reason.TOOL_CALL, CallIssue.MALFORMED)
 
@@ -216,12 +216,12 @@ def test_bad_arguments_without_evidence_of_a_cut_are_malformed():
         ([call('{"a": 1}')], 16, 16, Reason.TOOL_CALL),
     ],
 )
-def test_a_server_that_always_says_completed_is_not_believed_against_the_evidence(output, cap, spent, reason):
+def test_evidence_of_truncation_overrides_a_server_that_always_reports_completed(output, cap, spent, reason):
     response = answer(*output, cap=cap, spent=spent)
     assert (response.stop_reason, response.raw_stop_reason) == (reason, "completed")
 
 
-def test_the_cap_may_stand_in_the_answer_itself():
+def test_the_cap_may_be_read_from_the_answer():
     assert answer(message("Once"), spent=20, max_output_tokens=20).stop_reason is Reason.MAX_TOKENS
 
 
@@ -229,20 +229,20 @@ def test_the_cap_may_stand_in_the_answer_itself():
     ("status", "reason", "expected"),
     [("incomplete", "steered", Reason.CANCELLED), ("incomplete", "content_filter", Reason.SAFETY_BLOCKED)],
 )
-def test_a_reason_that_was_given_stands_also_at_the_cap(status, reason, expected):
+def test_a_given_reason_is_kept_even_at_the_cap(status, reason, expected):
     assert answer(message("x"), status=status, reason=reason, cap=16, spent=16).stop_reason is expected
 
 
 # What comes back -----------------------------------------------------------------------------------------------------
 
 
-def test_an_answer_without_thoughts_needs_no_echo():
+def test_an_answer_without_reasoning_needs_no_echo():
     assert answer(message("Hi"), call("{}")).echo is None
     assert answer(message("Hi", phase="final_answer")).echo == [message("Hi", phase="final_answer")]
     assert answer(call("{}", namespace="n")).echo == [call("{}", namespace="n")]
 
 
-def test_cut_thoughts_stay_out_of_the_echo():
+def test_truncated_reasoning_is_left_out_of_the_echo():
     thought = {"type": "reasoning", "id": "rs_1", "summary": []}
     output = [thought, call("{}"), {**thought, "id": "rs_2"}]
     response = answer(*output, status="incomplete", reason="max_output_tokens")
@@ -250,7 +250,7 @@ def test_cut_thoughts_stay_out_of_the_echo():
     assert answer({**thought, "status": "incomplete"}).echo is None
 
 
-def test_a_call_without_an_id_gets_the_one_that_its_result_will_have():
+def test_a_call_without_an_id_gets_the_id_of_its_result():
     thought = {"type": "reasoning", "id": "rs_1", "summary": []}
     bare = {"type": "function_call", "name": "look", "arguments": "{}"}
     response = answer(thought, bare)
@@ -280,7 +280,7 @@ def test_a_call_without_an_id_gets_the_one_that_its_result_will_have():
         ),
     ],
 )
-def test_a_failed_answer_carries_its_error(code, error_type, kind, stop_reason, raw, retryable):
+def test_a_failed_answer_includes_its_error(code, error_type, kind, stop_reason, raw, retryable):
     response = answer(message("So far"), status="failed", error={"code": code, "message": "No."})
     error = response.error
     assert (error.type, error.kind, error.code, error.message) == (error_type, kind, code, "No.")
@@ -289,11 +289,11 @@ def test_a_failed_answer_carries_its_error(code, error_type, kind, stop_reason, 
     assert response.text == "So far"
 
 
-def test_a_failure_without_an_error_is_one_all_the_same():
+def test_a_failure_without_an_error_object_is_still_a_failure():
     assert answer(status="failed").error.kind == "server"
 
 
-def test_a_failed_call_is_read_as_openais_are():
+def test_a_failed_call_is_read_like_that_of_the_chat_api():
     body = {"error": {"message": "Too low: integer below minimum value", "code": "integer_below_min_value"}}
     error = RESPONSES.decode_error(400, {}, json.dumps(body).encode())
     assert (error.kind, error.code, error.retryable) == ("invalid_request", "integer_below_min_value", False)

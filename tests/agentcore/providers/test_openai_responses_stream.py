@@ -62,7 +62,7 @@ def decode(*chunks: bytes, cap: int | None = None) -> ChatResponse:
     return read(*chunks, cap=cap)[0]
 
 
-def test_a_stream_is_shown_as_it_comes_and_reads_as_the_whole_answer_would():
+def test_a_stream_is_shown_as_it_arrives_and_reads_like_the_complete_answer():
     stream = [
         CREATED,
         item("added", THOUGHT),
@@ -94,7 +94,7 @@ def test_a_stream_is_shown_as_it_comes_and_reads_as_the_whole_answer_would():
     assert decode(*stream, ended()).text == "Hello."
 
 
-def test_what_is_only_in_the_last_events_is_shown_too():
+def test_text_that_only_the_last_events_contain_is_shown():
     _, deltas = read(CREATED, ended("completed", MESSAGE))
     assert deltas == [Delta("Hello.")]
     _, deltas = read(item("added", CALL), item("done", {**CALL, "arguments": "{}"}))
@@ -103,26 +103,26 @@ def test_what_is_only_in_the_last_events_is_shown_too():
     assert (response.text, deltas) == ("Hi", [Delta("Hi")])
 
 
-def test_pieces_are_told_apart_by_place_where_a_gateway_changes_the_ids():
+def test_pieces_are_told_apart_by_position_where_a_gateway_changes_the_ids():
     first, second = (event("response.output_text.delta", delta=d, output_index=0, item_id=d) for d in ("a", "b"))
     assert decode(first, second, ended()).text == "ab"
     unplaced = [event("response.output_text.delta", delta=d, item_id="m") for d in ("a", "b")]
     assert decode(*unplaced, ended()).text == "ab"
 
 
-def test_a_streamed_refusal_is_no_text():
+def test_a_streamed_refusal_is_not_text():
     response, deltas = read(piece("refusal", "I can"), piece("refusal", "not."), ended())
     assert (response.refusal, response.text, response.stop_reason) == ("I cannot.", "", Reason.SAFETY_BLOCKED)
     assert "".join(delta.text for delta in deltas) == ""
 
 
-def test_a_streamed_custom_call_is_one():
+def test_a_streamed_custom_call_is_read():
     opened = {"type": "custom_tool_call", "id": "ctc_1", "call_id": "c1", "name": "sql", "input": ""}
     response = decode(item("added", opened), piece("custom_tool_call_input", "select 1"), ended())
     assert [(c.id, c.raw, c.custom) for c in response.tool_calls] == [("c1", "select 1", True)]
 
 
-def test_calls_of_the_provider_itself_are_passed_over():
+def test_calls_run_by_the_provider_are_skipped():
     searching = event("response.web_search_call.searching", item_id="ws_1", output_index=0)
     remote = piece("mcp_call_arguments", '{"a": 1}', 1)
     assert decode(searching, remote, piece("output_text", "Done.", 2), ended()).stop_reason is Reason.END_TURN
@@ -142,20 +142,20 @@ def test_a_call_cut_by_the_cap_is_truncated():
 
 
 @pytest.mark.parametrize("opened", [[CREATED], [CREATED, event("response.queued", response={"status": "queued"})]])
-def test_a_stream_that_breaks_off_is_incomplete_and_keeps_what_came(opened):
+def test_a_stream_that_breaks_off_is_incomplete_and_keeps_what_arrived(opened):
     response = decode(*opened, piece("output_text", "Once"), item("added", CALL, 1))
     assert (response.stop_reason, response.raw_stop_reason, response.incomplete_stream) == (Reason.UNKNOWN, None, True)
     assert (response.text, response.error.kind) == ("Once", "incomplete_stream")
     assert [c.issue for c in response.broken_tool_calls] == [CallIssue.TRUNCATED]
 
 
-def test_tokens_at_the_cap_prove_what_a_broken_stream_cannot_say():
+def test_tokens_at_the_cap_prove_truncation_in_a_broken_stream():
     usage = {"output_tokens": 16}
     response = decode(event("response.in_progress", response={"usage": usage}), piece("output_text", "Once"), cap=16)
     assert (response.stop_reason, response.incomplete_stream, response.error) == (Reason.MAX_TOKENS, True, None)
 
 
-def test_a_closing_mark_without_a_last_event_is_an_unknown_end():
+def test_a_done_marker_without_a_final_event_is_an_unknown_end():
     response = decode(piece("output_text", "Hi"), item("added", {**CALL, "arguments": "{}"}, 1), b"data: [DONE]\n\n")
     assert (response.stop_reason, response.raw_stop_reason, response.incomplete_stream) == (Reason.UNKNOWN, None, False)
     assert [c.id for c in response.tool_calls] == ["c1"]
@@ -181,23 +181,23 @@ def test_an_error_in_the_stream_ends_it_and_keeps_the_text(last):
 @pytest.mark.parametrize(
     ("kind", "reason"), [("incomplete", Reason.UNKNOWN), ("failed", Reason.UNKNOWN), ("cancelled", Reason.CANCELLED)]
 )
-def test_a_last_event_is_not_outdone_by_a_status_that_always_says_completed(kind, reason):
+def test_a_final_event_overrides_a_status_that_always_reports_completed(kind, reason):
     response = decode(CREATED, piece("output_text", "He"), ended(kind, MESSAGE, status="completed"))
     assert (response.stop_reason, response.raw_stop_reason) == (reason, kind)
     assert (response.error is not None) is (kind == "failed")
 
 
-def test_a_status_that_says_more_than_its_event_is_believed():
+def test_a_status_more_specific_than_its_event_is_used():
     details = {"reason": "max_output_tokens"}
     response = decode(CREATED, ended("completed", MESSAGE, status="incomplete", incomplete_details=details))
     assert (response.stop_reason, response.raw_stop_reason) == (Reason.MAX_TOKENS, "max_output_tokens")
 
 
-def test_an_error_after_the_end_outweighs_it():
+def test_an_error_after_the_end_overrides_it():
     assert decode(ended("completed", MESSAGE), event("error", message="x")).error.message == "x"
 
 
-def test_a_document_cut_short_is_no_natural_end():
+def test_a_truncated_document_is_not_a_natural_end():
     body = json.dumps({"object": "response", "status": "completed", "output": [MESSAGE]}).encode()
     response = decode(body[:-8])
     assert (response.incomplete_stream, response.stop_reason) == (True, Reason.UNKNOWN)
@@ -206,7 +206,7 @@ def test_a_document_cut_short_is_no_natural_end():
 
 @together
 @pytest.mark.parametrize("body", FOREIGN)
-def test_what_is_another_dialect_is_refused_in_any_chunking(body):
+def test_another_dialect_is_refused_in_any_chunking(body):
     is_refused_in_any_chunking(read, body)
 
 

@@ -39,20 +39,20 @@ TABLE = [(word, reason) for reason, words in WORDS.items() for word in words]
 
 @together
 @pytest.mark.parametrize(("word", "reason"), TABLE)
-def test_every_word_means_what_the_table_says(word, reason):
+def test_every_stop_reason_is_mapped_as_in_the_table(word, reason):
     normalize = get_provider("openai").normalize
     assert normalize(word) is reason
     assert normalize(f" {word.upper()}\n") is reason
     assert normalize(word.lower()) is reason
 
 
-def test_no_word_is_unknown():
+def test_a_missing_stop_reason_is_unknown():
     assert get_provider("openai").normalize(None) is Reason.UNKNOWN
 
 
 @together
 @pytest.mark.parametrize(("word", "reason"), [row for row in TABLE if row[0].strip()])
-def test_every_word_is_kept_as_it_came(word, reason):
+def test_every_stop_reason_is_kept_verbatim(word, reason):
     payload = {"choices": [{"finish_reason": word, "message": {"content": "text"}}]}
     response = get_provider("openai").decode_response(payload)
     assert response.raw_stop_reason == word

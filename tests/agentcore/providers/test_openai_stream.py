@@ -67,7 +67,7 @@ def assert_is_the_story(response: ChatResponse) -> None:
     assert not response.incomplete_stream
 
 
-def test_a_stream_is_read_whole():
+def test_a_stream_is_read_completely():
     assert_is_the_story(decode(*STORY))
 
 
@@ -81,14 +81,14 @@ def test_chunking_makes_no_difference(end, data):
 
 
 @pytest.mark.parametrize("end", [b"\n", b"\r\n", b"\r"])
-def test_whole_line_by_line_and_byte_by_byte_give_the_same(end):
+def test_whole_line_by_line_and_byte_by_byte_input_give_the_same_result(end):
     stream = b"".join(STORY).replace(b"\n", end)
     assert_is_the_story(decode(stream))
     assert decode(*stream.splitlines(keepends=True)) == decode(stream)
     assert decode(*(stream[i : i + 1] for i in range(len(stream)))) == decode(stream)
 
 
-def test_every_feed_returns_what_is_new_to_show():
+def test_every_feed_returns_the_new_text_to_show():
     decoder = OPENAI.stream_decoder()
     deltas = [delta for data in STORY for delta in decoder.feed(data)]
     assert deltas == [
@@ -102,7 +102,7 @@ def test_every_feed_returns_what_is_new_to_show():
     assert decoder.close() is decoder.close()
 
 
-def test_a_stream_may_begin_with_a_mark_and_leave_out_empty_lines():
+def test_a_stream_may_start_with_a_byte_order_mark_and_omit_empty_lines():
     assert_is_the_story(decode(b"\xef\xbb\xbf" + b"".join(STORY)))
     dense = b"".join(STORY[1:]).replace(b"\n\n", b"\n")
     assert_is_the_story(decode(dense))
@@ -116,12 +116,12 @@ def test_the_last_empty_line_may_be_missing():
 # How it ends ---------------------------------------------------------------------------------------------------------
 
 
-def test_a_reason_stands_without_the_closing_event():
+def test_a_reason_is_valid_without_the_closing_event():
     response = decode(chunk({"content": "Hi"}, "stop"))
     assert (response.stop_reason, response.incomplete_stream, response.error) == (Reason.END_TURN, False, None)
 
 
-def test_the_closing_event_without_a_reason_is_unknown_and_calls_stay_whole():
+def test_the_closing_event_without_a_reason_is_unknown_and_calls_stay_complete():
     response = decode(calls(piece("{}", call_id="c", name="look")), DONE)
     assert (response.stop_reason, response.raw_stop_reason) == (Reason.UNKNOWN, None)
     assert (len(response.tool_calls), response.incomplete_stream, response.error) == (1, False, None)
@@ -152,17 +152,17 @@ def test_a_call_in_a_broken_stream_is_truncated():
     assert response.echo is None
 
 
-def test_only_keep_alives_before_the_end_is_a_broken_stream():
+def test_keep_alives_alone_before_the_end_are_a_broken_stream():
     assert decode(b": OPENROUTER PROCESSING\n\n").incomplete_stream
 
 
-def test_empty_words_on_every_chunk_do_not_hide_the_reason():
+def test_empty_stop_reasons_on_every_chunk_do_not_hide_the_reason():
     response = decode(chunk({"content": "a"}, ""), chunk({"content": "b"}, "length"), chunk({"content": "c"}, ""), DONE)
     assert (response.text, response.stop_reason, response.raw_stop_reason) == ("abc", Reason.MAX_TOKENS, "length")
     assert len(response.reason_trail) == 2
 
 
-def test_usage_comes_last_with_or_without_choices():
+def test_usage_arrives_last_with_or_without_choices():
     used = {"prompt_tokens": 2, "completion_tokens": 3}
     apart = event({"object": "chat.completion.chunk", "choices": [], "usage": used})
     assert decode(chunk({"content": "a"}, "stop"), apart, DONE).usage == TokenUsage(2, 3)
@@ -197,7 +197,7 @@ def test_an_error_in_the_stream_is_terminal_and_keeps_the_text(error, before):
     assert decode(chunk({"content": "So far"}, before), error) == response
 
 
-def test_an_error_that_is_a_stop_reason_says_so():
+def test_an_error_that_means_a_stop_reason_is_read_as_one():
     response = decode(event({"error": {"code": "context_length_exceeded", "message": "too long"}}))
     assert response.stop_reason is Reason.CONTEXT_WINDOW_EXCEEDED
     assert response.raw_stop_reason == "context_length_exceeded"
@@ -233,7 +233,7 @@ def test_parallel_calls_that_all_have_index_0_are_kept_apart_by_id():
     assert [(c.id, c.name) for c in response.tool_calls] == [("a", "one"), ("b", "two")]
 
 
-def test_parallel_calls_that_all_have_index_0_and_no_id_are_kept_apart_by_their_whole_arguments():
+def test_parallel_calls_that_all_have_index_0_and_no_id_are_kept_apart_by_their_complete_arguments():
     response = decode(
         calls(piece('{"a": {"b": 1}}', name="look"), piece('{"a": 2}', name="look")),
         calls(piece('{"c": ', name="see")),
@@ -247,7 +247,7 @@ def test_parallel_calls_that_all_have_index_0_and_no_id_are_kept_apart_by_their_
     ]
 
 
-def test_an_index_written_as_text_is_one():
+def test_an_index_sent_as_text_is_accepted():
     response = decode(
         calls(piece("", index="0", call_id="a", name="look"), piece("", index="1", call_id="b", name="see")),
         calls(piece('{"y": 2}', index="1"), piece('{"x": 1}', index="0")),
@@ -258,7 +258,7 @@ def test_an_index_written_as_text_is_one():
 
 @together
 @pytest.mark.parametrize("index", [True, -1, 1.5, "one", "", 2**60, [0]])
-def test_an_index_that_is_none_leaves_a_piece_to_its_id(index):
+def test_an_invalid_index_assigns_a_piece_by_its_id(index):
     response = decode(
         calls(piece('{"x"', index=index, call_id="a", name="look")),
         calls(piece("{}", index=index, call_id="b", name="see")),
@@ -286,7 +286,7 @@ def test_a_name_that_is_repeated_is_not_doubled():
     assert [(c.name, c.raw) for c in response.tool_calls] == [("look", "{}")]
 
 
-def test_custom_and_legacy_calls_come_in_pieces_too():
+def test_custom_and_legacy_calls_may_arrive_in_pieces():
     custom = [{"index": 0, "id": "c", "type": "custom", "custom": {"name": "sql", "input": "sel"}}]
     response = decode(
         chunk({"tool_calls": custom}), calls({"index": 0, "custom": {"input": "ect"}}), chunk({}, "tool_calls")
@@ -299,7 +299,7 @@ def test_custom_and_legacy_calls_come_in_pieces_too():
     assert [(c.name, c.raw) for c in decode(*legacy, chunk({}, "function_call")).tool_calls] == [("joke", "{}")]
 
 
-def test_thoughts_in_pieces_are_joined_for_the_echo():
+def test_reasoning_in_pieces_is_joined_for_the_echo():
     def detail(**fields):
         return chunk({"reasoning_details": [{"type": "reasoning.text", "index": 0, **fields}]})
 
@@ -319,7 +319,7 @@ def choice_chunk(index: int, text: str = "", reason: str | None = None) -> bytes
     return event({"choices": [{"index": index, "delta": {"content": text}, "finish_reason": reason}]})
 
 
-def test_of_several_choices_only_the_first_by_index_is_shown_and_read():
+def test_only_the_first_choice_by_index_is_shown_and_read():
     decoder = OPENAI.stream_decoder()
     wire = (
         choice_chunk(1, "B"),
@@ -350,13 +350,13 @@ WHOLE = {"id": "c-1", "model": "m", "choices": [{"index": 0, "finish_reason": "s
 
 
 @pytest.mark.parametrize("before", [b"", b"\n\n \r\n", b"\xef\xbb\xbf"])
-def test_a_whole_answer_to_a_streaming_request_is_decoded_as_one(before):
+def test_a_complete_answer_to_a_streaming_request_is_decoded_as_one(before):
     body = before + json.dumps(WHOLE, ensure_ascii=False).encode()
     assert decode(body) == OPENAI.decode_response(WHOLE)
     assert decode(*(body[i : i + 1] for i in range(len(body)))) == OPENAI.decode_response(WHOLE)
 
 
-def test_a_whole_answer_that_breaks_off_keeps_its_text_and_believes_no_reason():
+def test_a_complete_answer_that_breaks_off_keeps_its_text_and_ignores_its_reason():
     body = {"choices": [{"finish_reason": "stop", "message": {"content": "A long answer"}}]}
     response = decode(json.dumps(body).encode()[:-10])
     assert (response.text, response.incomplete_stream) == ("A long a", True)
@@ -387,7 +387,7 @@ def test_a_whole_answer_that_breaks_off_keeps_its_text_and_believes_no_reason():
         b"\xff\xfe",
     ],
 )
-def test_what_is_no_chat_completion_is_refused_in_any_chunking(body):
+def test_a_payload_that_is_not_a_chat_completion_is_refused_in_any_chunking(body):
     with pytest.raises(DecodeError):
         decode(body)
     with pytest.raises(DecodeError):
@@ -397,7 +397,7 @@ def test_what_is_no_chat_completion_is_refused_in_any_chunking(body):
 @together
 @pytest.mark.parametrize("size", [1, 7, 10_000])
 @pytest.mark.parametrize("array", [False, True])
-def test_chunks_without_the_framing_of_events_are_read_as_the_stream_they_are(array, size):
+def test_chunks_without_event_framing_are_read_as_a_stream(array, size):
     chunks = [{"choices": [{"delta": {"content": text}, "finish_reason": None}]} for text in ("Grü", "ße")]
     chunks.append({"choices": [{"delta": {}, "finish_reason": "length"}], "usage": {"completion_tokens": 4}})
     lines = "\n".join(json.dumps(one) for one in chunks)
@@ -409,13 +409,13 @@ def test_chunks_without_the_framing_of_events_are_read_as_the_stream_they_are(ar
     assert (broken.text, broken.stop_reason, broken.incomplete_stream) == ("Grüße", Reason.UNKNOWN, True)
 
 
-def test_lines_that_are_no_chunks_are_refused():
+def test_lines_that_are_not_chunks_are_refused():
     with pytest.raises(DecodeError, match="no chat completion"):
         decode(b'{"status": "pulling"}\n{"status": "success"}\n')
 
 
 @given(st.text(st.sampled_from("aé😀\U0010ffff\n"), min_size=1, max_size=6), st.integers(1, 3))
-def test_characters_that_a_gateway_cut_in_two_are_joined(text, units):
+def test_characters_split_by_a_gateway_are_joined(text, units):
     """JavaScript cuts by UTF-16 units, so half of an emoji can come in each of two pieces."""
     wide = text.encode("utf-16-le")
     halves = [wide[i : i + 2 * units].decode("utf-16-le", "surrogatepass") for i in range(0, len(wide), 2 * units)]
@@ -432,12 +432,12 @@ def test_characters_that_a_gateway_cut_in_two_are_joined(text, units):
     assert (*response.tool_calls, *response.broken_tool_calls)[0].raw == '{"a": "' + text + '"}'
 
 
-def test_half_a_character_that_nothing_follows_is_replaced():
+def test_an_incomplete_character_at_the_end_is_replaced():
     response = decode(b'data: {"choices": [{"delta": {"content": "a\\ud83d"}}]}\n\n', DONE)
     assert response.text == "a\ufffd"
 
 
-def test_numbers_no_one_can_count_lose_neither_the_event_nor_its_reason():
+def test_unrepresentable_numbers_lose_neither_the_event_nor_its_reason():
     digits = "9" * 5000
     event_ = '{"choices": [{"delta": {"content": "Hi"}, "finish_reason": "stop"}], "usage": {"prompt_tokens": %s}}'
     response = decode(b"data: " + (event_ % digits).encode() + b"\n\n")
@@ -454,7 +454,7 @@ def test_html_is_refused_at_its_first_bytes_and_again_at_close():
         decoder.close()
 
 
-def test_an_unreadable_event_among_readable_ones_is_passed_over():
+def test_an_unreadable_event_among_readable_ones_is_skipped():
     response = decode(
         chunk({"content": "a"}), b"data: {oops\n\n", event({"type": "ping"}), chunk({"content": "b"}, "stop")
     )
@@ -524,7 +524,7 @@ def test_any_bytes_give_a_response_or_a_decode_error(data, head):
 
 
 @given(CHUNKS, st.data())
-def test_a_document_cut_anywhere_is_no_natural_end(payload, data):
+def test_a_document_cut_anywhere_is_not_a_natural_end(payload, data):
     body = json.dumps(payload).encode()
     try:
         response = decode(body[: data.draw(st.integers(1, len(body) - 1))])
@@ -534,7 +534,7 @@ def test_a_document_cut_anywhere_is_no_natural_end(payload, data):
     assert response.stop_reason not in (Reason.END_TURN, Reason.TOOL_CALL)
 
 
-def test_a_server_that_names_the_answer_late_is_heard_too():
+def test_a_server_that_sends_the_answers_identity_late_is_read():
     said = [
         {"choices": [{"index": 0, "delta": {"role": "assistant", "content": "a"}, "finish_reason": None}]},
         {"id": "late", "model": "m", "choices": [{"index": 0, "delta": {"content": "b"}, "finish_reason": None}]},
@@ -556,7 +556,7 @@ def test_a_server_that_names_the_answer_late_is_heard_too():
         {"x_groq": {"usage": {"prompt_tokens": 3, "completion_tokens": 4}}},
     ],
 )
-def test_what_stands_beside_the_text_of_a_chunk_is_read(beside):
+def test_fields_beside_the_text_of_a_chunk_are_read(beside):
     named = {"id": "i", "model": "m", "object": "chat.completion.chunk"}
     first, second = ({**named, "choices": [{"index": 0, "delta": {"content": t}}]} for t in "ab")
     end = {**named, "choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}]}

@@ -29,7 +29,7 @@ def usage(given: int, **more: Any) -> dict[str, Any]:
     return {"prompt_tokens": 5, "completion_tokens": given, "total_tokens": 5 + given, **more}
 
 
-def test_groq_ends_a_stream_with_an_error_event_and_nothing_more():
+def test_groq_ends_a_stream_with_an_error_event_only():
     error = {"message": "Failed to call a function.", "type": "invalid_request_error", "code": "tool_use_failed"}
     failed = {**error, "failed_generation": '<function=look>{"a":', "status_code": 400}
     for size in (0, 1):
@@ -40,7 +40,7 @@ def test_groq_ends_a_stream_with_an_error_event_and_nothing_more():
         assert (response.error.status, response.error.retryable) == (400, False)
 
 
-def test_openrouter_keeps_alive_repeats_the_reason_and_can_still_fail():
+def test_openrouter_sends_keep_alives_repeats_the_reason_and_can_still_fail():
     start = b": OPENROUTER PROCESSING\n\n" + chunk(content="So") + chunk("length") + chunk("length")
     assert read("openai", start + DONE).stop_reason is Reason.MAX_TOKENS
     failed = event(
@@ -56,7 +56,7 @@ def test_openrouter_keeps_alive_repeats_the_reason_and_can_still_fail():
 
 
 @pytest.mark.parametrize("native", ["max_output_tokens", "length", "MAX_TOKENS"])
-def test_openrouters_own_label_never_hides_the_native_one(native: str):
+def test_openrouters_own_stop_reason_never_hides_the_native_one(native: str):
     wire = chunk(tool_calls=[call('{"where": "K')]) + chunk("tool_calls", choice={"native_finish_reason": native})
     response = read("openai", wire + DONE)
     assert (response.stop_reason, response.raw_stop_reason) == (Reason.MAX_TOKENS, native)
@@ -64,7 +64,7 @@ def test_openrouters_own_label_never_hides_the_native_one(native: str):
 
 
 @pytest.mark.parametrize("arguments", ["", '{"where": "K'])
-def test_deepseek_keeps_alive_and_cuts_a_call_before_or_in_its_arguments(arguments: str):
+def test_deepseek_sends_keep_alives_and_truncates_a_call_before_or_in_its_arguments(arguments: str):
     wire = b"\n\n: keep-alive\n\n" + chunk(tool_calls=[call(arguments)]) + b": keep-alive\n\n"
     response = read("openai", wire + chunk("length") + DONE, size=1)
     assert (response.stop_reason, response.tool_calls) == (Reason.MAX_TOKENS, ())
@@ -78,7 +78,7 @@ def test_deepseek_runs_out_of_resources():
 
 
 @pytest.mark.parametrize("label", ["tool_calls", "stop"])
-def test_vllm_labels_a_call_that_the_cap_cut_as_if_it_had_ended(label: str):
+def test_vllm_labels_a_call_truncated_by_the_cap_as_ended(label: str):
     wire = chunk(tool_calls=[call('{"where": "K')]) + chunk(label, choice={"stop_reason": None})
     wire += event({"choices": [], "usage": usage(16)}) + DONE
     response = read("openai", wire, cap=16)
@@ -88,7 +88,7 @@ def test_vllm_labels_a_call_that_the_cap_cut_as_if_it_had_ended(label: str):
     assert read("openai", wire, cap=17).broken_tool_calls[0].issue is CallIssue.MALFORMED
 
 
-def test_mistral_thinks_in_parts_and_names_the_context_window():
+def test_mistral_sends_reasoning_in_parts_and_names_the_context_window():
     thought = {"type": "thinking", "thinking": [{"type": "text", "text": "Hm"}]}
     wire = chunk(content=[thought]) + chunk(content=[{"type": "text", "text": "So"}]) + chunk(content="!")
     response = read("openai", wire + chunk("model_length") + DONE, size=1)
@@ -96,7 +96,7 @@ def test_mistral_thinks_in_parts_and_names_the_context_window():
     assert response.stop_reason is Reason.CONTEXT_WINDOW_EXCEEDED
 
 
-def test_snowflake_gives_no_reason_and_an_empty_call_on_every_message():
+def test_snowflake_sends_no_reason_and_an_empty_call_on_every_message():
     empty = {"function_call": {"name": "", "arguments": ""}}
     wire = chunk(content="So", **empty) + event({"choices": [], "usage": usage(3)}) + DONE
     response = read("openai", wire)
@@ -115,19 +115,19 @@ def test_perplexity_repeats_the_message_beside_its_deltas_and_the_usage_on_every
     assert (response.text, response.stop_reason, response.usage) == ("So on", Reason.END_TURN, TokenUsage(5, 2))
 
 
-def test_moonshot_behind_novita_gives_calls_without_any_reason():
+def test_moonshot_behind_novita_sends_calls_without_any_reason():
     wire = chunk(tool_calls=[call("{}")]) + event({"choices": [], "usage": usage(3)}) + DONE
     response = read("openai", wire)
     assert (response.stop_reason, response.raw_stop_reason, len(response.tool_calls)) == (Reason.UNKNOWN, None, 1)
 
 
-def test_zai_fails_by_a_word_and_blocks_by_another():
+def test_zai_uses_one_stop_reason_for_failures_and_another_for_blocks():
     broken = read("openai", chunk(content="So") + chunk("network_error") + DONE)
     assert (broken.stop_reason, broken.raw_stop_reason) == (Reason.UNKNOWN, "network_error")
     assert read("openai", chunk("sensitive") + DONE).stop_reason is Reason.SAFETY_BLOCKED
 
 
-def test_a_rate_limit_after_the_first_words_keeps_them_and_its_type():
+def test_a_rate_limit_after_the_first_words_keeps_the_text_and_its_type():
     error = {"error": {"code": 429, "message": "slow down", "metadata": {"error_type": "rate_limit_exceeded"}}}
     response = read("openai", chunk(content="So") + event(error))
     assert response.text == "So"

@@ -30,7 +30,7 @@ def test_every_provider_is_found_by_its_own_name():
         assert provider.name == name
 
 
-def test_an_unknown_provider_is_answered_with_the_known_ones():
+def test_an_unknown_provider_raises_an_error_that_lists_the_known_ones():
     with pytest.raises(UnknownProviderError, match=r"There is no provider 'opnai'; choose one of: .*openai"):
         get_provider("opnai")
     assert {CoreError, LookupError} <= set(UnknownProviderError.__mro__)
@@ -41,13 +41,13 @@ def test_the_registry_cannot_be_changed():
         PROVIDERS["x"] = get_provider("openai")  # type: ignore[index]
 
 
-def test_every_codec_keeps_the_protocol():
+def test_every_codec_implements_the_protocol():
     wanted = {name for name in vars(Provider) if not name.startswith("_")} | {"name", "output_floor"}
     for provider in PROVIDERS.values():
         assert all(hasattr(provider, name) for name in wanted)
 
 
-def test_every_codec_takes_its_arguments_by_the_names_the_stable_surface_gives_them():
+def test_every_codec_accepts_its_arguments_by_their_public_names():
     for provider in PROVIDERS.values():
         request = ChatRequest(model="m", messages=(), max_tokens=9)
         assert provider.encode_request(request=request) == provider.encode_request(request)
@@ -60,7 +60,7 @@ def test_every_codec_takes_its_arguments_by_the_names_the_stable_surface_gives_t
             provider.decode_response(payload={})
 
 
-def test_importing_the_codecs_brings_in_no_io_and_no_chance():
+def test_importing_the_codecs_loads_no_io_and_no_randomness():
     code = "import sys; before = set(sys.modules); import agentcore.providers; print(*(set(sys.modules) - before))"
     modules = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
     assert "agentcore.providers.openai" in modules
@@ -68,7 +68,7 @@ def test_importing_the_codecs_brings_in_no_io_and_no_chance():
 
 
 @pytest.mark.parametrize("name", PROVIDERS)
-def test_a_cap_that_nobody_set_is_sent_only_where_the_dialect_demands_one(name: str):
+def test_an_unset_cap_is_sent_only_where_the_dialect_requires_one(name: str):
     provider = PROVIDERS[name]
 
     def sent(**extra: str) -> bool:

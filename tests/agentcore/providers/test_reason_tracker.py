@@ -45,7 +45,7 @@ ERROR = ("error", Reason.UNKNOWN)
         ),
     ],
 )
-def test_the_weightiest_word_wins_and_of_equal_ones_the_last(words, native, raw, reason):
+def test_the_most_severe_stop_reason_wins_and_the_last_of_equals(words, native, raw, reason):
     settled = told(*words, native=native).settle(has_calls=False)
     assert (settled.raw, settled.stop_reason) == (raw, reason)
 
@@ -60,19 +60,19 @@ def test_only_a_natural_end_is_promoted_by_calls(reason):
     assert settled.raw == "word"
 
 
-def test_a_label_of_calls_without_calls_is_a_natural_end():
+def test_a_tool_call_reason_without_calls_is_a_natural_end():
     settled = told(CALLS).settle(has_calls=False)
     assert (settled.stop_reason, settled.raw, settled.relabelled) == (Reason.END_TURN, "tool_calls", True)
 
 
-def test_evidence_without_a_word_keeps_the_providers_word():
+def test_evidence_without_a_raw_reason_keeps_the_providers_reason():
     tracker = told(STOP)
     tracker.sign("refusal", Reason.SAFETY_BLOCKED)
     settled = tracker.settle(has_calls=False)
     assert (settled.stop_reason, settled.raw, settled.relabelled) == (Reason.SAFETY_BLOCKED, "stop", True)
 
 
-def test_an_error_outweighs_everything():
+def test_an_error_overrides_every_stop_reason():
     tracker = told(LENGTH, FILTER)
     tracker.error("error", "error", Reason.UNKNOWN)
     tracker.label("finish_reason", *LENGTH)
@@ -80,7 +80,7 @@ def test_an_error_outweighs_everything():
     assert tracker.settle(has_calls=True).raw == "error"
 
 
-def test_the_trail_keeps_every_word_once_with_the_latest_last():
+def test_the_trail_keeps_every_stop_reason_once_with_the_latest_last():
     tracker = told(STOP, BLANK, LENGTH, STOP, native=("STOP", Reason.END_TURN))
     assert [(seen.source, seen.raw) for seen in tracker.trail] == [
         ("finish_reason", ""),
@@ -90,7 +90,7 @@ def test_the_trail_keeps_every_word_once_with_the_latest_last():
     ]
 
 
-def test_no_sighting_is_unknown_without_a_word():
+def test_without_any_stop_reason_the_result_is_unknown_without_a_raw_value():
     settled = ReasonTracker().settle(has_calls=True)
     assert (settled.stop_reason, settled.raw, settled.relabelled) == (Reason.UNKNOWN, None, False)
 
@@ -99,5 +99,5 @@ def test_no_sighting_is_unknown_without_a_word():
 @pytest.mark.parametrize(
     ("word", "cut"), [(STOP, False), (CALLS, False), (ODD, False), (LENGTH, True), (FILTER, True), (ERROR, True)]
 )
-def test_what_leaves_a_call_half_written_is_known(word, cut):
+def test_reasons_that_leave_a_call_incomplete_are_known(word, cut):
     assert told(word).saw_cut is cut

@@ -22,7 +22,7 @@ def body_of(request: ChatRequest) -> dict:
     return GEMINI.encode_request(request)
 
 
-def test_the_token_of_a_cut_answer_goes_back_with_the_request_as_it_was():
+def test_the_token_of_a_truncated_answer_is_sent_back_with_the_unchanged_request():
     asked = Playbook(**SETUP) >> started("Tell me.")
     first = body_of(asked.command.request)
     cut = asked >> answered("Once upon ", "CONTINUATION", continuationToken="tok-1")
@@ -33,14 +33,14 @@ def test_the_token_of_a_cut_answer_goes_back_with_the_request_as_it_was():
     assert again >> answered("there was.", "STOP") << finish("Once upon a time there was.", notice="")
 
 
-def test_a_cut_answer_without_a_token_is_asked_for_in_words():
+def test_a_truncated_answer_without_a_token_is_continued_by_a_hint():
     cut = Playbook(**SETUP) >> started("Tell me.") >> answered("Once upon ", "CONTINUATION")
     sent = body_of(cut.command.request)
     assert "continuationToken" not in sent
     assert [content["role"] for content in sent["contents"]] == ["user", "model", "user"]
 
 
-def test_a_token_is_written_down_with_its_command_and_absent_without_one():
+def test_a_token_is_stored_with_its_command_and_omitted_without_one():
     asked = Playbook(**SETUP) >> started("Tell me.")
     assert "resume_token" not in json.dumps(serial.command_to_json(asked.command))
     cut = asked >> answered("Once upon ", "CONTINUATION", continuationToken="tok-1")

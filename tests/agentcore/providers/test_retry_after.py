@@ -37,7 +37,7 @@ NOON = "Sun, 06 Nov 2026 12:00:00 GMT"
         ({"retry-after": "Sun, 06 Nov 2026 12:00:30 GMT", "date": "today"}, None),
     ],
 )
-def test_the_providers_wish_is_read_in_the_order_of_its_precision(headers, seconds):
+def test_the_retry_delay_is_read_from_the_most_precise_source(headers, seconds):
     assert retry_after(headers) == seconds
 
 
@@ -61,7 +61,7 @@ def test_the_providers_wish_is_read_in_the_order_of_its_precision(headers, secon
         ("120", None),
     ],
 )
-def test_a_date_is_read_in_all_three_forms(text, seconds):
+def test_a_date_is_read_in_all_three_formats(text, seconds):
     assert http_date(text) == seconds
 
 
@@ -87,5 +87,5 @@ def test_a_date_is_read_in_all_three_forms(text, seconds):
         ("", None),
     ],
 )
-def test_a_delay_in_a_message_is_read_as_providers_write_it(message: str, seconds: float | None):
+def test_a_delay_in_a_message_is_read_in_the_formats_providers_use(message: str, seconds: float | None):
     assert delay_in_message(message) == (None if seconds is None else pytest.approx(seconds))

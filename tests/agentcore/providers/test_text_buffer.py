@@ -9,7 +9,7 @@ from agentcore.providers.wire.text_buffer import MANY, TextPieces
 
 
 @given(st.lists(st.text(), max_size=20), st.integers(1, MANY))
-def test_the_text_is_its_pieces_and_can_be_read_in_between(pieces, times):
+def test_the_text_is_its_pieces_joined_and_can_be_read_at_any_time(pieces, times):
     text = TextPieces()
     said = [text.take(piece) for piece in [*pieces, *["ab"] * times, *pieces]]
     assert str(text) == "".join(said) == "".join([*pieces, *["ab"] * times, *pieces])
@@ -17,7 +17,7 @@ def test_the_text_is_its_pieces_and_can_be_read_in_between(pieces, times):
     assert str(text) == "".join(said) + "more"
 
 
-def test_a_character_in_two_halves_is_one_and_a_half_alone_is_none():
+def test_two_surrogate_halves_make_one_character_and_a_lone_half_makes_none():
     text = TextPieces()
     assert text.take("a\ud83d") == "a"
     assert str(text) == "a\ufffd"
@@ -25,7 +25,7 @@ def test_a_character_in_two_halves_is_one_and_a_half_alone_is_none():
     assert str(text) == "a😀"
 
 
-def test_a_text_of_words_takes_little_more_than_its_letters():
+def test_a_text_of_words_takes_little_more_memory_than_its_characters():
     text = TextPieces()
     for number in range(20 * MANY):
         text.take(f"{number % 1000:04}")

@@ -59,7 +59,7 @@ FIRST = b'data: {"id":"c1","model":"m","choices":[{"index":0,"delta":{"role":"as
 
 @given(streams())
 @example([b'data: {"choices":[{"index":0,"delta":{"content":"a"}}]}\n\n' * 3])
-def test_every_stream_says_what_it_says_when_each_event_is_parsed(pieces):
+def test_the_fast_path_reads_every_stream_like_parsing_each_event(pieces):
     pieces = [FIRST, *pieces]
     assert read(pieces, quick()) == read(pieces, EventDecoder(Answer("openai", 100)))
 
@@ -88,12 +88,12 @@ def parsed_of(events):
     return answer.parsed
 
 
-def test_of_chunks_that_are_alike_one_is_parsed():
+def test_one_of_several_similar_chunks_is_parsed():
     texts = [f" word{n}" for n in range(50)] + ["\n\n", 'said "no"', "\\", "é \U0001f600", "\u2028"]
     assert parsed_of([chunk(text) for text in texts]) == 2  # and the first one, with the role
 
 
-def test_a_shape_that_changes_is_learnt_anew_and_one_that_always_does_is_given_up():
+def test_a_changed_shape_is_learned_again_and_one_that_always_changes_is_abandoned():
     two = [chunk(f" {n}", created=n // 20) for n in range(40)]
     assert parsed_of(two) == 3
     assert parsed_of([chunk(f" {n}", created=n) for n in range(40)]) == 41

@@ -33,12 +33,12 @@ JSON_VALUES = st.recursive(
         ('{"big": 123456789012345678901234567890}', {"big": 123456789012345678901234567890}),
     ],
 )
-def test_one_complete_object_is_whole_also_under_a_cut(text, arguments, cut):
+def test_one_complete_object_is_complete_even_in_a_truncated_answer(text, arguments, cut):
     assert read_arguments(text, cut=cut) == (arguments, None)
 
 
 @pytest.mark.parametrize("text", ["", "  \n", "null", " null "])
-def test_nothing_means_no_arguments_unless_the_answer_was_cut(text):
+def test_empty_input_means_no_arguments_unless_the_answer_was_truncated(text):
     assert read_arguments(text, cut=False) == ({}, None)
     assert read_arguments(text, cut=True) == ({}, CallIssue.TRUNCATED)
 
@@ -82,14 +82,14 @@ def test_text_that_ends_too_early_is_truncated_only_with_evidence(text):
         '{"a": ' + "[" * 300 + "]" * 300 + "}",
     ],
 )
-def test_anything_else_is_malformed_also_under_a_cut(text, cut):
+def test_any_other_text_is_malformed_even_in_a_truncated_answer(text, cut):
     if text != "{" * 5000:
         assert read_arguments(text, cut=cut) == ({}, CallIssue.MALFORMED)
     assert read_arguments(text, cut=cut)[1] is not None
 
 
 @given(st.dictionaries(st.text(), JSON_VALUES, min_size=1, max_size=4), st.booleans(), st.data())
-def test_every_proper_prefix_of_an_object_is_truncated_under_a_cut(value, ascii_only, data):
+def test_every_proper_prefix_of_an_object_is_truncated_in_a_truncated_answer(value, ascii_only, data):
     text = json.dumps(value, ensure_ascii=ascii_only)
     end = data.draw(st.integers(1, len(text) - 1))
     assert read_arguments(text, cut=False) == (value, None)

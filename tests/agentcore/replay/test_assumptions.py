@@ -36,7 +36,7 @@ def names(imagined: WhatIf) -> set[Assumed]:
     return {assumption.name for assumption in imagined.assumes}
 
 
-def test_whether_reasoning_counts_towards_the_cap_is_not_known_of_an_answer_that_fitted_with_it():
+def test_an_answer_that_fits_with_its_reasoning_does_not_show_whether_reasoning_counts_towards_the_cap():
     """40 tokens of reasoning and 5 of text under a cap of 128; at 20 it is whole, or cut in its thinking."""
     story = Playbook(max_tokens=128, max_continuations=0) >> started() >> thought("The answer is 42.", 45, 40)
     imagined = asked(story, max_tokens=20)
@@ -48,13 +48,13 @@ def test_whether_reasoning_counts_towards_the_cap_is_not_known_of_an_answer_that
 
 
 @pytest.mark.parametrize(("counts", "status"), [(True, "partial"), (False, "completed")])
-def test_stored_calls_of_the_model_tell_whether_its_reasoning_counts(counts: bool, status: str):
+def test_stored_calls_of_the_model_show_whether_its_reasoning_counts(counts: bool, status: str):
     story = Playbook(max_tokens=128, max_continuations=0) >> started() >> thought("The answer is 42.", 45, 40)
     imagined = asked(story, Experience(counts_reasoning=counts), max_tokens=20)
     assert (imagined.certainty, imagined.final.end.status.value) == (Certainty.ESTIMATED, status)
 
 
-def test_stored_continuations_tell_nothing_of_a_request_that_is_made_again_unchanged():
+def test_stored_continuations_show_nothing_about_a_request_repeated_unchanged():
     """300 tokens of reasoning and 18 of text under 600: at 100, then 200, all of it is eaten if it thinks as long."""
     story = Playbook(max_tokens=600) >> started() >> thought(worded("a", 18), 318, 300)
     none = Experience(reasoning=Observed(0.0, 40), counts_reasoning=True)
@@ -64,14 +64,14 @@ def test_stored_continuations_tell_nothing_of_a_request_that_is_made_again_uncha
     assert asked(story, none, max_tokens=299).final.end.terminal_reason == "completed", "598 are enough for both"
 
 
-def test_an_answer_that_was_cut_at_its_cap_shows_that_its_reasoning_counted():
+def test_an_answer_truncated_at_its_cap_shows_that_its_reasoning_counted():
     book = Playbook(max_tokens=50, max_continuations=1, extra={"prefill": True})
     story = book >> started() >> thought("The answer ", 50, 40, cut=True) >> thought("is 42.", 45, 40)
     assert not Past.of(story.recording).uncounted
     assert asked(story, max_tokens=20, max_continuations=0).final.end.output_text == ""
 
 
-def test_a_cut_answer_of_more_tokens_than_its_cap_shows_that_its_reasoning_did_not_count():
+def test_a_truncated_answer_of_more_tokens_than_its_cap_shows_that_its_reasoning_did_not_count():
     book = Playbook(max_tokens=100, max_continuations=0)
     story = book >> started() >> thought("word " * 100, 220, 120, cut=True)
     assert Past.of(story.recording).uncounted
@@ -81,14 +81,14 @@ def test_a_cut_answer_of_more_tokens_than_its_cap_shows_that_its_reasoning_did_n
     assert imagined.final.spent.output_tokens == 121
 
 
-def test_what_one_call_shows_of_reasoning_holds_for_all_of_the_turn():
+def test_evidence_about_reasoning_from_one_call_applies_to_the_whole_turn():
     book = Playbook(max_tokens=100, max_continuations=1, extra={"prefill": True})
     story = book >> started() >> thought("word " * 100, 220, 120, cut=True) >> thought("end", 121, 120)
     assert [one.tokens for one in Past.of(story.recording).attempts.values()] == [100, 1]
     assert asked(story, max_tokens=106).certainty is Certainty.ESTIMATED
 
 
-def test_words_that_were_kept_at_a_seam_may_be_a_repeat_and_both_are_tried():
+def test_text_kept_at_a_seam_may_be_a_repeat_and_both_readings_are_tried():
     text = "w000000 w000001 w000"
     story = Playbook(max_tokens=5, max_continuations=1) >> started() >> truncated(text, tokens=5)
     story = story >> truncated(text, tokens=5)
@@ -100,7 +100,7 @@ def test_words_that_were_kept_at_a_seam_may_be_a_repeat_and_both_are_tried():
     assert within.final.end.output_text == text[:12]
 
 
-def test_thinking_that_is_shown_takes_tokens_also_where_none_are_reported():
+def test_visible_reasoning_uses_tokens_even_where_none_are_reported():
     book = Playbook(max_tokens=64, max_continuations=3)
     said = ChatResponse("word " * 26, stop_reason=NormalizedStopReason.MAX_TOKENS, reasoning_content="hm, " * 40)
     story = book >> started() >> responded(said) >> ended("done.", tokens=None)
@@ -109,7 +109,7 @@ def test_thinking_that_is_shown_takes_tokens_also_where_none_are_reported():
     assert imagined.undecidable or imagined.final.end.terminal_reason == "repetition"
 
 
-def test_a_broken_call_takes_tokens_also_where_none_are_reported():
+def test_a_broken_call_uses_tokens_even_where_none_are_reported():
     said = ChatResponse("word", stop_reason=NormalizedStopReason.TOOL_CALL, broken_tool_calls=(broken_call(400),))
     story = Playbook(max_tokens=400, max_tool_repair_attempts=0) >> started() >> responded(said)
     (taken,) = (one for one in asked(story, max_tokens=200).assumes if one.name is Assumed.USAGE)
@@ -120,7 +120,7 @@ def broken_call(characters: int) -> Any:
     return replace(broken(), raw="x" * characters)
 
 
-def test_how_long_a_call_takes_that_was_never_made_is_assumed_where_time_is_limited():
+def test_the_duration_of_an_unrecorded_call_is_assumed_where_time_is_limited():
     """At twice the recorded pace it would still be in time, and another call may be slower than that."""
     cut, end = (
         replace(event, at=at) for at, event in ((1.0, truncated(worded("a", 20), tokens=20)), (2.0, ended("the end")))
@@ -132,7 +132,7 @@ def test_how_long_a_call_takes_that_was_never_made_is_assumed_where_time_is_limi
     assert verdict(story.snapshot) == "Completed after 1 continuation."
 
 
-def test_a_call_that_was_never_made_is_assumed_not_to_fail():
+def test_an_unrecorded_call_is_assumed_not_to_fail():
     story = Playbook(max_tokens=100, extra={"prefill": True}) >> started() >> ended("word " * 40, tokens=50)
     imagined = asked(story, max_tokens=20)
     assert Assumed.FAILURES in names(imagined)
@@ -140,7 +140,7 @@ def test_a_call_that_was_never_made_is_assumed_not_to_fail():
 
 
 @pytest.mark.parametrize("begun", ["The answer to everything there is, ", "what was "])
-def test_where_all_the_text_comes_again_unforeseen_the_model_may_have_begun_anew_and_nothing_is_certain(begun):
+def test_nothing_is_certain_where_all_text_repeats_because_the_model_may_have_restarted(begun):
     """As an echo it costs nothing; as a new beginning it was paid for."""
     book = Playbook(max_tokens=6, extra={"prefill": True})
     story = book >> started() >> truncated(begun, tokens=6) >> ended(begun + "said.", tokens=5)
@@ -152,7 +152,7 @@ def test_where_all_the_text_comes_again_unforeseen_the_model_may_have_begun_anew
     assert asked(told, max_tokens=16).certainty is Certainty.CERTAIN
 
 
-def test_tokens_that_the_shown_text_cannot_have_taken_were_spent_on_reasoning():
+def test_tokens_not_explained_by_the_visible_text_were_spent_on_reasoning():
     """400 tokens were counted for 17 characters, and none of them reported as reasoning."""
     story = Playbook(max_tokens=1000, max_continuations=0) >> started() >> thought("The answer is 42.", 400, 0)
     assert asked(story, max_tokens=405).certainty is Certainty.CERTAIN
@@ -162,19 +162,19 @@ def test_tokens_that_the_shown_text_cannot_have_taken_were_spent_on_reasoning():
     assert {(one.low, one.high) for one in smaller.assumes if one.name is Assumed.REASONING} == {(383.0, 397.96)}
 
 
-def test_where_one_answer_hides_its_reasoning_the_others_of_the_turn_may_as_well():
+def test_if_one_answer_hides_its_reasoning_other_answers_of_the_turn_may_do_so():
     story = Playbook(max_tokens=400, max_continuations=3, extra={"prefill": True}) >> started()
     story = story >> thought("One sentence of text. " * 10, 400, 0, cut=True) >> thought("And the last of it.", 60, 0)
     assert all(heard.veiled for heard in Past.of(story.recording).attempts.values())
     assert asked(story, max_tokens=100).certainty.rank >= Certainty.ESTIMATED.rank
 
 
-def test_an_answer_in_letters_of_many_bytes_hides_nothing():
+def test_an_answer_in_multi_byte_characters_hides_no_reasoning():
     story = Playbook(max_tokens=100) >> started() >> thought("日本語で書かれた答えです。", 16, 0)
     assert not Past.of(story.recording).attempts[1].veiled
 
 
-def test_an_answer_that_was_given_once_is_not_given_again_for_one_that_was_never_recorded():
+def test_a_recorded_answer_is_not_reused_for_an_unrecorded_request():
     """Asked once more in the same words, a model may keep to the schema: a second retry is not the first one again."""
     book = Playbook(max_tokens=60, schema_rounds=1, envelope_schema={"type": "object", "required": ["a"]})
     story = book >> started() >> thought('{"b": 1}', 5, 0) >> thought('{"b": 2}', 5, 0)
@@ -182,26 +182,26 @@ def test_an_answer_that_was_given_once_is_not_given_again_for_one_that_was_never
     assert asked(story, schema_rounds=3).undecidable
 
 
-def test_after_an_answer_of_blanks_the_model_began_anew_and_the_text_of_one_call_is_not_certain():
+def test_after_a_whitespace_answer_the_model_restarted_and_the_text_of_one_call_is_not_certain():
     story = Playbook(max_tokens=1, extra={"prefill": True}) >> started() >> truncated("    ", tokens=1)
     story = story >> truncated("    if ", tokens=2) >> ended("x:", tokens=1)
     assert asked(story, max_tokens=100).certainty.rank >= Certainty.ESTIMATED.rank
 
 
-def test_a_cut_within_the_blanks_at_the_beginning_may_show_a_word_or_none():
+def test_a_cut_within_leading_whitespace_may_or_may_not_show_a_word():
     """Where nothing is shown the call is made once more, with twice the cap, and not gone on with."""
     story = Playbook(max_tokens=400) >> started() >> ended("        return None\n" * 4, tokens=8)
     imagined = asked(story, max_tokens=1)
     assert [one.final.end.terminal_reason for one in imagined.endings] == ["budget_exhausted", "retry_limit"]
 
 
-def test_thinking_that_is_shown_may_not_fit_into_a_smaller_cap_where_no_tokens_are_reported():
+def test_visible_reasoning_may_not_fit_a_smaller_cap_where_no_tokens_are_reported():
     said = ChatResponse("That is all.", stop_reason=NormalizedStopReason.END_TURN, reasoning_content="hm. " * 150)
     story = Playbook(max_tokens=400, max_continuations=0) >> started() >> responded(said)
     assert asked(story, max_tokens=25).undecidable
 
 
-def test_text_that_is_dense_in_tokens_may_hide_reasoning():
+def test_token_dense_text_may_hide_reasoning():
     """241 tokens for 420 characters: prose takes 105, and digits might take all of them."""
     story = Playbook(max_tokens=1000, max_continuations=3) >> started() >> thought("1, 22, 3.5; " * 35, 241, 0)
     assert asked(story, max_tokens=246).certainty is Certainty.CERTAIN
@@ -211,7 +211,7 @@ def test_text_that_is_dense_in_tokens_may_hide_reasoning():
     assert len(smaller.endings) == 2
 
 
-def test_a_connection_that_broke_after_a_while_may_have_been_at_work():
+def test_a_connection_that_broke_after_some_time_may_have_used_tokens():
     story = Playbook(max_tokens=8000) >> started() >> error(kind="connection", tokens=0)
     slow = replace(story.records[1].event, at=story.records[0].event.at + 30.0)
     late = Playbook(max_tokens=8000) >> started() >> slow
@@ -221,13 +221,13 @@ def test_a_connection_that_broke_after_a_while_may_have_been_at_work():
 
 
 @pytest.mark.parametrize(("window", "decided"), [(None, True), (1000, True), (300, False)])
-def test_a_window_of_known_size_may_be_full_before_a_continuation_has_said_its_part(window, decided):
+def test_a_window_of_known_size_may_fill_before_a_continuation_is_complete(window, decided):
     book = Playbook(max_tokens=200, max_continuations=5, context_window=window, extra={"prefill": True})
     imagined = asked(book >> started() >> ended("Some words more. " * 35, tokens=150), max_tokens=60)
     assert imagined.undecidable is not decided
 
 
-def test_a_window_that_was_found_full_shows_its_size():
+def test_a_window_found_full_reveals_its_size():
     full = NormalizedStopReason.CONTEXT_WINDOW_EXCEEDED
     said = ChatResponse("Some words more. " * 35, usage=TokenUsage(100, 150), stop_reason=full)
     story = Playbook(max_tokens=200) >> started() >> responded(said)
@@ -236,7 +236,7 @@ def test_a_window_that_was_found_full_shows_its_size():
 
 
 @pytest.mark.parametrize(("cap", "decided"), [(20, False), (60, True)])
-def test_a_call_of_few_tokens_may_be_reasoning_that_nothing_tells_of(cap: int, decided: bool):
+def test_a_call_of_few_tokens_may_consist_of_unreported_reasoning(cap: int, decided: bool):
     """Of 160 tokens a quarter may be; a server that reports no reasoning said 80 tokens and was empty at 5, twice."""
     book = Playbook(max_tokens=400, max_continuations=1, extra={"prefill": True})
     story = book >> started() >> ended(worded("one", 160), tokens=160)
@@ -247,7 +247,7 @@ def test_a_call_of_few_tokens_may_be_reasoning_that_nothing_tells_of(cap: int, d
 
 
 @pytest.mark.parametrize(("cap", "decided"), [(240, False), (250, True)])
-def test_an_answer_that_ended_soon_after_a_hint_may_be_much_longer_in_one_go(cap: int, decided: bool):
+def test_an_answer_that_ended_soon_after_a_hint_may_be_much_longer_in_one_call(cap: int, decided: bool):
     """A model of 110 tokens in one go was cut at 33, asked to go on, and said 5 more."""
     story = (
         Playbook(max_tokens=33)
@@ -260,13 +260,13 @@ def test_an_answer_that_ended_soon_after_a_hint_may_be_much_longer_in_one_go(cap
     assert names(imagined) >= {Assumed.WORDING}
 
 
-def test_what_would_be_said_after_a_hint_may_be_a_quarter_shorter_than_what_was_said():
+def test_text_after_a_hint_may_be_a_quarter_shorter_in_one_call():
     story = Playbook(max_tokens=400, max_continuations=1) >> started() >> ended(worded("one", 200), tokens=200)
     assert asked(story, max_tokens=92).undecidable, "108 tokens are left for 92, or 81"
     assert asked(story, max_tokens=70).certainty is Certainty.ESTIMATED
 
 
-def test_a_model_may_reason_before_its_first_words_alone():
+def test_a_model_may_reason_only_before_its_first_words():
     """With no reasoning, and with much of it in every call, the budget is used up; with much in the first alone it is
     not."""
     text = "1, 22, 3.5; " * 48
@@ -278,7 +278,7 @@ def test_a_model_may_reason_before_its_first_words_alone():
 
 @pytest.mark.parametrize("reported", [0, 50])
 @pytest.mark.parametrize("cap", [31, 40, 60, 100])
-def test_an_answer_cut_below_its_cap_shows_that_other_answers_may_have_more_tokens_than_were_reported(reported, cap):
+def test_an_answer_truncated_below_its_cap_shows_that_other_answers_may_have_unreported_tokens(reported, cap):
     """What it spent up to its cap was not reported; so the 30 tokens of the next answer may not be all of it."""
     story = Playbook(max_tokens=200) >> started() >> truncated(tokens=reported)
     story = story >> ended("Thirty tokens of text. " * 7, tokens=30)
@@ -289,7 +289,7 @@ def test_an_answer_cut_below_its_cap_shows_that_other_answers_may_have_more_toke
     assert asked(story).certainty is Certainty.RECORDED
 
 
-def test_where_a_turn_ends_alike_with_any_number_of_unreported_tokens_it_is_estimated():
+def test_an_outcome_that_is_the_same_for_any_number_of_unreported_tokens_is_estimated():
     story = Playbook(max_tokens=200) >> started() >> truncated(tokens=0)
     story = story >> ended("Thirty tokens of text. " * 7, tokens=30)
     imagined = asked(story, max_tokens=10, max_continuations=1)
@@ -298,13 +298,13 @@ def test_where_a_turn_ends_alike_with_any_number_of_unreported_tokens_it_is_esti
 
 
 @pytest.mark.parametrize(("window", "certainty"), [(60, Certainty.ESTIMATED), (1000, Certainty.UNDECIDABLE)])
-def test_a_context_window_that_was_full_shows_nothing_of_other_answers(window: int, certainty: Certainty):
+def test_a_full_context_window_shows_nothing_about_other_answers(window: int, certainty: Certainty):
     story = Playbook(max_tokens=200, context_window=window) >> started() >> truncated(tokens=50)
     story = story >> thought("Thirty tokens of text. " * 7, 30, 0)
     assert asked(story, Experience(reports_all=True), max_tokens=40).certainty is certainty
 
 
-def test_what_a_parents_call_showed_of_unreported_tokens_holds_for_a_fork_as_well():
+def test_unreported_tokens_shown_by_a_parents_call_also_apply_to_a_fork():
     parent = Playbook(max_tokens=200) >> started() >> truncated(worded("one", 50), tokens=50)
     child = parent >> thought(worded("two", 30), 30, 0)
     records = child.recording.records[len(parent.records) :]
@@ -315,7 +315,7 @@ def test_what_a_parents_call_showed_of_unreported_tokens_holds_for_a_fork_as_wel
     assert what_if(unknowing, smaller).certainty is Certainty.CERTAIN
 
 
-def test_of_a_provider_that_counts_unreported_tokens_no_number_is_said():
+def test_no_number_is_given_for_a_provider_that_counts_unreported_tokens():
     book = Playbook(max_tokens=200, max_continuations=4, extra={"prefill": True}) >> started()
     story = book >> truncated(tokens=0) >> truncated(worded("a", 400), tokens=400) >> ended("the end", tokens=3)
     assert story.snapshot.veiled
@@ -323,7 +323,7 @@ def test_of_a_provider_that_counts_unreported_tokens_no_number_is_said():
     assert asked(story, max_tokens=404).certainty.rank >= Certainty.ESTIMATED.rank
 
 
-def test_a_usage_that_tells_of_reasoning_proves_nothing_of_a_call_that_does_not():
+def test_reported_reasoning_of_one_call_proves_nothing_about_a_call_without_a_report():
     book = Playbook(max_tokens=600, schema_rounds=1, envelope_schema={"type": "object", "required": ["a"]})
     one, other = ended('{"b": 1, "c": "and more of it"}', tokens=45), thought('{"a": 2}', 105, 100)
     assert asked(book >> started() >> one >> other, max_tokens=120).certainty is not Certainty.CERTAIN
@@ -334,7 +334,7 @@ def test_a_usage_that_tells_of_reasoning_proves_nothing_of_a_call_that_does_not(
 
 
 @pytest.mark.parametrize("reported", [99, 101])
-def test_where_cut_answers_report_another_number_than_their_cap_nothing_new_is_certain(reported: int):
+def test_nothing_more_is_certain_where_truncated_answers_report_a_count_other_than_their_cap(reported: int):
     story = Playbook(max_tokens=100, extra={"prefill": True}) >> started() >> truncated("word " * 100, tokens=reported)
     story = story >> truncated("word " * 100, tokens=reported) >> ended("word " * 40, tokens=40)
     assert asked(story, max_tokens=90).certainty is not Certainty.CERTAIN
@@ -349,7 +349,7 @@ def shown(text: str, output: int, *, cut: bool = False) -> Event:
     return responded(ChatResponse(text, usage=used, reasoning_content="hmm " * 51, stop_reason=reason))
 
 
-def test_thinking_that_is_shown_and_not_counted_may_have_taken_fewer_tokens_than_its_characters_suggest():
+def test_visible_uncounted_reasoning_may_have_used_fewer_tokens_than_its_characters_suggest():
     """51 of its 83 tokens; 72 by characters, of which each takes a token in the text."""
     story = Playbook(max_tokens=51) >> started() >> shown("", 51, cut=True) >> shown("dcbgfebh" * 4, 83)
     imagined = asked(story, max_tokens=35)
@@ -358,13 +358,13 @@ def test_thinking_that_is_shown_and_not_counted_may_have_taken_fewer_tokens_than
 
 
 @pytest.mark.parametrize(("cap", "certainty"), [(900, Certainty.CERTAIN), (1000, Certainty.ESTIMATED)])
-def test_reasoning_that_is_a_share_of_a_larger_cap_may_fill_the_context_window(cap: int, certainty: Certainty):
+def test_reasoning_proportional_to_a_larger_cap_may_fill_the_context_window(cap: int, certainty: Certainty):
     """40 of 128 tokens are 312 of 1,000. The same answer was certain, and a real one found the window full."""
     story = Playbook(max_tokens=128, context_window=320) >> started() >> thought("The answer is 42.", 45, 40)
     assert asked(story, TOLD_ALL, max_tokens=cap).certainty is certainty
 
 
-def test_reasoning_that_is_a_share_of_a_smaller_cap_may_leave_room_in_a_full_context_window():
+def test_reasoning_proportional_to_a_smaller_cap_may_leave_room_in_a_full_context_window():
     """It was certain to be full again; really it reasoned less, and its text fitted."""
     used, full = TokenUsage(10, 90, 60), NormalizedStopReason.CONTEXT_WINDOW_EXCEEDED
     answer = ChatResponse("a" * 100, usage=used, stop_reason=full, raw_stop_reason="length")
@@ -372,7 +372,7 @@ def test_reasoning_that_is_a_share_of_a_smaller_cap_may_leave_room_in_a_full_con
     assert asked(story, max_tokens=95).certainty is Certainty.ESTIMATED
 
 
-def test_where_one_call_is_enough_but_for_longer_reasoning_it_is_likely():
+def test_a_sufficient_single_call_is_likely_where_only_longer_reasoning_could_break_it():
     book = Playbook(max_tokens=100, extra={"prefill": True})
     story = book >> started() >> shown("dcbgfebh" * 50, 100, cut=True) >> shown("abcdefgh" * 20, 67)
     imagined = asked(story, max_tokens=1000)
@@ -380,7 +380,7 @@ def test_where_one_call_is_enough_but_for_longer_reasoning_it_is_likely():
 
 
 @pytest.mark.parametrize("cap", [87, 108, 109, 5000])
-def test_a_model_that_reasons_for_a_share_of_its_cap_may_need_more_than_it_spent_in_all(cap: int):
+def test_a_model_whose_reasoning_scales_with_its_cap_may_need_more_than_it_spent(cap: int):
     """“With max_tokens ≥ 82, one call would have been enough”: 60 % of 62 tokens were reasoning, and of 82 they were
     49, so that it took two calls again."""
     story = Playbook(max_tokens=60, extra={"prefill": True}) >> started()
@@ -390,7 +390,7 @@ def test_a_model_that_reasons_for_a_share_of_its_cap_may_need_more_than_it_spent
     assert "one call" not in verdict(story.snapshot)
 
 
-def test_what_follows_an_answer_that_reasoned_under_another_cap_is_an_estimate_and_the_answer_itself_is_certain():
+def test_steps_after_an_answer_under_another_cap_are_estimated_and_the_answer_itself_is_certain():
     """Three were wrong: models whose connection makes reasoning a share of max_tokens spent more before the tools."""
     one, other = thought('{"b": 1, "c": "and more of it"}', 45, 30), thought('{"a": 2}', 105, 100)
     book = Playbook(max_tokens=600, schema_rounds=1, envelope_schema={"type": "object", "required": ["a"]})

@@ -71,7 +71,7 @@ def names(imagined):
     return {assumption.name for assumption in imagined.assumes}
 
 
-def test_certainties_are_ordered_and_a_whole_is_as_sure_as_its_weakest_step():
+def test_certainties_are_ordered_and_the_whole_is_as_certain_as_its_weakest_step():
     assert [one.rank for one in Certainty] == [0, 1, 2, 3]
     assert weakest([Certainty.CERTAIN, Certainty.ESTIMATED, Certainty.RECORDED]) is Certainty.ESTIMATED
     assert weakest([]) is Certainty.RECORDED
@@ -92,7 +92,7 @@ def whole(**told):
     return Playbook(max_tokens=400) >> started() >> responded(answer)
 
 
-def test_a_natural_end_within_the_new_cap_is_certain_where_the_provider_tells_of_reasoning():
+def test_a_natural_end_within_the_new_cap_is_certain_where_the_provider_reports_reasoning():
     every = Experience(reports_all=True)
     for told, experience in (({"no_reasoning": True}, None), ({"reasoning_tokens": 20}, every)):
         for cap in (305, 350, 4000):
@@ -101,7 +101,7 @@ def test_a_natural_end_within_the_new_cap_is_certain_where_the_provider_tells_of
             assert imagined.final.end.output_text == ESSAY
 
 
-def test_the_reasoning_that_a_provider_tells_of_may_be_a_share_of_what_counts():
+def test_reported_reasoning_may_be_only_a_part_of_the_counted_tokens():
     for cap, source in ((350, UNTOLD), (4000, CUT_AS_TOLD)):
         imagined = asked(whole(reasoning_tokens=20), max_tokens=cap)
         assert (imagined.certainty, [one.source for one in imagined.assumes]) == (Certainty.ESTIMATED, [source])
@@ -110,7 +110,7 @@ def test_the_reasoning_that_a_provider_tells_of_may_be_a_share_of_what_counts():
 @pytest.mark.parametrize(
     ("cap", "certainty"), [(303, "undecidable"), (530, "estimated"), (1000, "recorded"), (1500, "estimated")]
 )
-def test_where_nothing_shows_that_all_tokens_are_reported_a_smaller_cap_is_an_estimate(cap, certainty):
+def test_a_smaller_cap_is_an_estimate_where_complete_reporting_of_tokens_is_not_shown(cap, certainty):
     """Some providers count reasoning that stands in no usage: of a cap of 1,000 it may have taken 700 tokens. Most
     spend fewer than three quarters of what they report; stored calls that were cut at that show that there are none."""
     story = Playbook(max_tokens=1000) >> started() >> ended(ESSAY, tokens=300)
@@ -121,7 +121,7 @@ def test_where_nothing_shows_that_all_tokens_are_reported_a_smaller_cap_is_an_es
         assert asked(story, Experience(reports_all=True), max_tokens=known).certainty is Certainty.CERTAIN
 
 
-def test_the_end_of_an_answer_may_be_a_cut_where_reasoning_may_have_taken_the_rest_of_its_cap():
+def test_a_natural_end_may_be_a_truncation_where_reasoning_may_have_used_the_rest_of_its_cap():
     """A provider that leaves reasoning out of the usage, and calls a cut an end: 700 tokens of thinking and 300 of text
     are all of the cap. A larger cap was certain to bring the same 300."""
     for tokens in (300, None):
@@ -134,7 +134,7 @@ def test_the_end_of_an_answer_may_be_a_cut_where_reasoning_may_have_taken_the_re
 
 
 @pytest.mark.parametrize("limit", [{"max_seconds": 60}, {"max_total_tokens": 900}], ids=str)
-def test_hidden_reasoning_may_be_longer_under_a_larger_cap_where_a_limit_depends_on_it(limit):
+def test_hidden_reasoning_may_grow_under_a_larger_cap_where_a_limit_depends_on_it(limit):
     """It was certain. The same answer comes, after as much reasoning as the larger cap leaves room for."""
     story = Playbook(max_tokens=100, **limit) >> started() >> called(call(), tokens=8) >> tools_returned()
     story = story >> ended("42.", tokens=5)
@@ -144,13 +144,13 @@ def test_hidden_reasoning_may_be_longer_under_a_larger_cap_where_a_limit_depends
     assert asked(story, TELLS_CUTS, max_tokens=2000, **without).certainty is Certainty.CERTAIN
 
 
-def test_a_connection_that_broke_before_anything_was_shown_may_break_after_it_under_a_larger_cap():
+def test_a_connection_that_broke_before_any_output_may_break_later_under_a_larger_cap():
     """It was certain to show nothing again: all of the smaller cap may have been reasoning."""
     story = Playbook(max_tokens=10, error_policy=ErrorPolicy()) >> started() >> error(ErrorType.MODEL, status=None)
     assert asked(story, max_tokens=400).certainty is Certainty.ESTIMATED
 
 
-def test_a_call_that_was_cut_at_just_what_it_reported_shows_that_all_tokens_are_reported():
+def test_a_call_truncated_exactly_at_its_reported_count_shows_that_all_tokens_are_reported():
     cut = play(Playbook(max_tokens=200, extra={"prefill": True}), Says(ESSAY))
     assert asked(cut, max_tokens=305).certainty is Certainty.CERTAIN
     below = Playbook(max_tokens=200, extra={"prefill": True}) >> started() >> truncated(ESSAY[:800], tokens=199)
@@ -159,7 +159,7 @@ def test_a_call_that_was_cut_at_just_what_it_reported_shows_that_all_tokens_are_
 
 @pytest.mark.parametrize("cap", [6, 40, 99])
 @pytest.mark.parametrize("characters", [1400, 2709])
-def test_an_answer_with_more_tokens_than_its_cap_has_no_fewer_than_none_unreported(cap, characters):
+def test_an_answer_with_more_tokens_than_its_cap_has_no_negative_unreported_count(cap, characters):
     """It raised an error: of hidden reasoning there were fewer than no tokens."""
     story = Playbook(max_tokens=273) >> started() >> truncated((ESSAY * 9)[:characters], tokens=385)
     for continuations in (0, 1, 9):
@@ -168,7 +168,7 @@ def test_an_answer_with_more_tokens_than_its_cap_has_no_fewer_than_none_unreport
 
 
 @pytest.mark.parametrize("cap", [299, 300])
-def test_an_answer_that_just_fits_or_just_does_not_is_not_decided(cap):
+def test_an_answer_that_barely_fits_or_barely_does_not_is_undecided(cap):
     """llama-cpp-python counts the end mark towards the cap and does not report it; others report one token more."""
     just = asked(whole(no_reasoning=True), max_tokens=cap)
     assert (just.why, [one.final.spent.attempts for one in just.endings]) == (Why.ASSUMPTIONS, [1, 2])
@@ -176,7 +176,7 @@ def test_an_answer_that_just_fits_or_just_does_not_is_not_decided(cap):
 
 
 @pytest.mark.parametrize("cap", [301, 304])
-def test_a_few_tokens_more_than_an_answer_reported_are_likely_to_be_enough_and_five_are_certain_to_be(cap: int):
+def test_slightly_more_tokens_than_reported_are_likely_to_suffice_and_five_more_are_certain_to(cap: int):
     """A usage is off by one at some servers, and an end mark of three tokens may stand in none."""
     just = asked(whole(no_reasoning=True), max_tokens=cap)
     assert (just.certainty, names(just), just.final.end.status) == (Certainty.ESTIMATED, {Assumed.USAGE}, "completed")
@@ -184,7 +184,7 @@ def test_a_few_tokens_more_than_an_answer_reported_are_likely_to_be_enough_and_f
 
 
 @pytest.mark.parametrize("tokens", [60, 61])
-def test_an_answer_that_ended_with_all_its_tokens_used_may_have_been_cut_so_another_cap_is_not_decided(tokens):
+def test_an_answer_that_used_all_its_tokens_may_have_been_truncated_so_another_cap_is_undecided(tokens):
     """Some servers call a cut an end."""
     ended_at_cap = Playbook(max_tokens=60) >> started() >> ended(ESSAY[:240], tokens=tokens)
     for cap in (40, 61, 400):
@@ -192,19 +192,19 @@ def test_an_answer_that_ended_with_all_its_tokens_used_may_have_been_cut_so_anot
     assert asked(ended_at_cap, max_tokens=60).certainty is Certainty.RECORDED
 
 
-def test_an_end_with_all_tokens_used_is_taken_as_told_where_the_provider_calls_another_cut_a_cut():
+def test_a_natural_end_with_all_tokens_used_is_believed_where_the_provider_reports_other_truncations():
     book = Playbook(max_tokens=60, extra={"prefill": True}) >> started()
     imagined = asked(book >> truncated(ESSAY[:240], tokens=60) >> ended(ESSAY[240:480], tokens=60), max_tokens=300)
     assert (imagined.certainty, [one.source for one in imagined.assumes]) == (Certainty.ESTIMATED, [ENDED])
 
 
-def test_a_provider_that_reports_no_tokens_of_some_cut_calls_may_report_none_of_a_new_one():
+def test_a_provider_that_omits_usage_of_some_truncated_calls_may_omit_that_of_a_new_one():
     book = Playbook(max_tokens=200, max_total_completion_tokens=150) >> started()
     imagined = asked(book >> truncated("", tokens=0) >> thought_only(150), max_tokens=66)
     assert sorted(ends(imagined)) == [("partial", "budget_exhausted"), ("partial", "repetition")]
 
 
-def test_a_provider_that_reports_the_usage_of_some_calls_may_not_report_that_of_a_new_one():
+def test_a_provider_that_reports_usage_of_some_calls_may_omit_that_of_a_new_one():
     """All tokens of the turn are limited, and those of a call without usage are not counted."""
     book = Playbook(max_tokens=128, max_total_tokens=200, max_total_completion_tokens=9_000) >> started()
     story = book >> truncated(tokens=None) >> thought_only(256)
@@ -219,7 +219,7 @@ def thought_only(tokens):
     return responded(ChatResponse("", usage=used, stop_reason=cut, raw_stop_reason="length"))
 
 
-def test_one_call_is_certain_from_all_recorded_tokens_on_only_where_every_continuation_was_exact():
+def test_one_call_with_all_recorded_tokens_is_certain_only_where_every_continuation_was_exact():
     exact = play(Playbook(max_tokens=160, extra={"prefill": True}), Says(ESSAY))
     assert asked(exact, max_tokens=305).certainty is Certainty.CERTAIN
     hinted = play(Playbook(max_tokens=150), Says(ESSAY))
@@ -233,7 +233,7 @@ def test_one_call_is_certain_from_all_recorded_tokens_on_only_where_every_contin
     assert [ending.final.spent.attempts for ending in near.endings] == [1, 2]
 
 
-def test_a_smaller_cap_that_completes_only_if_nothing_is_repeated_is_undecidable_with_both_endings():
+def test_a_smaller_cap_that_completes_only_without_repeats_is_undecidable_with_both_endings():
     """`sim-essay`, recorded whole: 88 tokens were said to be enough, and really ended as partial."""
     story = play(Playbook(max_tokens=400), Says(ESSAY))
     imagined = asked(story, max_tokens=80)
@@ -256,7 +256,7 @@ def test_a_cap_at_which_both_ends_agree_is_an_estimate_with_its_assumptions():
     assert [record.certainty for record in imagined.records[1:]] == [Certainty.ESTIMATED] * 2
 
 
-def test_what_a_models_stored_calls_bear_out_bounds_what_is_assumed():
+def test_evidence_from_stored_calls_of_a_model_bounds_the_assumptions():
     story = play(Playbook(max_tokens=400), Says(ESSAY))
     known = Experience(repeats=Observed(3.0, LEAST_CALLS))
     assert asked(story, known, max_tokens=80).certainty is Certainty.ESTIMATED
@@ -264,7 +264,7 @@ def test_what_a_models_stored_calls_bear_out_bounds_what_is_assumed():
     assert asked(story, few, max_tokens=80).undecidable
 
 
-def test_a_repeat_in_the_recording_that_is_larger_than_the_default_bounds_what_is_assumed():
+def test_a_recorded_repeat_larger_than_the_default_bounds_the_assumptions():
     story = play(Playbook(max_tokens=150), Says(ESSAY, repeats=4 * 70))
     imagined = asked(story, max_tokens=140)
     [repeats] = [one for one in imagined.assumes if one.name is Assumed.REPEATS]
@@ -286,7 +286,7 @@ def test_recorded_reasoning_counts_towards_a_smaller_cap():
 
 
 @pytest.mark.parametrize(("none", "certainty"), [(True, "estimated"), (None, "undecidable")])
-def test_no_reasoning_is_hidden_among_tokens_of_which_the_provider_says_that_none_were_reasoning(none, certainty):
+def test_no_reasoning_is_hidden_in_tokens_reported_as_free_of_reasoning(none, certainty):
     """Of a long text a small cap was said to be eaten, perhaps, by reasoning, which the provider had ruled out."""
     book = Playbook(max_tokens=1000, extra={"prefill": True}) >> started()
     told = responded(
@@ -297,7 +297,7 @@ def test_no_reasoning_is_hidden_among_tokens_of_which_the_provider_says_that_non
     assert (Assumed.REASONING in names(imagined)) is not bool(none)
 
 
-def test_a_failure_belongs_to_the_occurrence_it_struck():
+def test_a_failure_belongs_to_the_occurrence_it_hit():
     """`sim-flaky` under `retry_all`: another cap and `stop_on_any_error` were said to complete."""
     story = Playbook(error_policy=ErrorPolicy.retry_all()) >> started() >> error(status=503) >> woke_up()
     story = story >> ended("fine")
@@ -308,7 +308,7 @@ def test_a_failure_belongs_to_the_occurrence_it_struck():
     assert patient.certainty is Certainty.CERTAIN
 
 
-def test_a_failure_that_may_strike_another_call_is_an_assumption():
+def test_a_failure_that_may_hit_another_call_is_an_assumption():
     asked_first = Playbook(max_tokens=150, extra={"prefill": True}, error_policy=ErrorPolicy.retry_all())
     story = (
         asked_first >> started() >> truncated(ESSAY[:600], tokens=150) >> called(call(), text=ESSAY[600:], tokens=150)
@@ -321,7 +321,7 @@ def test_a_failure_that_may_strike_another_call_is_an_assumption():
 @pytest.mark.parametrize(
     ("cap", "kinds"), [(64, ["ModelResponded"]), (65, ["Interrupted"]), (66, ["Interrupted"])], ids=str
 )
-def test_a_cap_of_just_the_tokens_before_a_failure_may_cut_the_answer_or_come_to_the_failure(cap, kinds):
+def test_a_cap_equal_to_the_tokens_before_a_failure_may_truncate_the_answer_or_reach_the_failure(cap, kinds):
     """The cut was certain: really the provider said “error” with its last token, as in the recording."""
     story = Playbook(max_tokens=60, extra={"prefill": True}) >> started() >> truncated(worded("so", 60), tokens=60)
     imagined = asked(story >> unknown("error", worded("on", 5)), max_tokens=cap)
@@ -339,7 +339,7 @@ def test_a_tools_result_belongs_to_the_occurrence_of_its_call():
     assert imagined.certainty is Certainty.CERTAIN
 
 
-def test_a_fork_brings_the_text_of_its_base_and_its_pending_call():
+def test_a_fork_starts_with_the_text_of_its_base_and_its_pending_call():
     """A child re-run from record 2 was said to complete at any cap, with half of the text."""
     model = Model(2, (prose(random.Random(2), 300),), prefill=True)
     parent = run(begun(Playbook(max_tokens=100, extra={"prefill": True})), model)
@@ -371,7 +371,7 @@ def test_a_natural_end_without_usage_is_known_under_a_larger_cap_and_assumed_und
 
 
 @pytest.mark.parametrize("tokens", [None, 90], ids=["no usage", "more than the cap"])
-def test_an_end_whose_words_may_take_all_of_its_cap_may_be_a_cut(tokens):
+def test_a_natural_end_whose_text_may_use_its_whole_cap_may_be_a_truncation(tokens):
     """Where its tokens do not tell. It was certain to come under a larger cap too, also of servers that call a cut an
     end."""
     story = Playbook(max_tokens=60) >> started() >> ended(ESSAY[:240], tokens=tokens)
@@ -383,7 +383,7 @@ def test_an_end_whose_words_may_take_all_of_its_cap_may_be_a_cut(tokens):
     assert asked(few_words, Experience(tells_cuts=False), max_tokens=400).certainty is Certainty.ESTIMATED
 
 
-def test_a_cut_answer_that_a_token_brought_does_not_come_again():
+def test_a_truncated_answer_resumed_by_a_token_does_not_recur():
     """Where all tokens are alike, the requests are too: the second answer was certain to come a fourth time."""
     story = Playbook(max_tokens=20, max_continuations=2) >> started()
     for begin in (0, 80, 160):
@@ -393,7 +393,7 @@ def test_a_cut_answer_that_a_token_brought_does_not_come_again():
     assert imagined.final.output_text == ESSAY[:240]
 
 
-def test_words_beside_thinking_that_seems_to_have_taken_all_tokens_are_said_in_one_call_too():
+def test_text_beside_reasoning_that_seems_to_have_used_all_tokens_also_appears_in_one_call():
     """One call was said to be enough for all of it, and its text was without the words of the first one."""
     story = Playbook(max_tokens=90, extra={"prefill": True}) >> started()
     story = story >> truncated(ESSAY[:36], tokens=90, reasoning_content="hm, " * 79) >> ended(ESSAY[36:268], tokens=79)
@@ -401,7 +401,7 @@ def test_words_beside_thinking_that_seems_to_have_taken_all_tokens_are_said_in_o
     assert (imagined.certainty, imagined.final.end.output_text) == (Certainty.ESTIMATED, ESSAY[:268])
 
 
-def test_the_time_that_a_call_stood_in_line_brings_no_text():
+def test_time_spent_in_a_queue_produces_no_text():
     """Of 4 seconds it stood in line for 2, so half of it had come after 1 second of its own."""
     answered = replace(ended(ESSAY[:240], tokens=60), at=5.0, waited=2.0)
     story = Playbook(max_tokens=400, max_seconds=10) >> started() >> answered
@@ -409,14 +409,14 @@ def test_the_time_that_a_call_stood_in_line_brings_no_text():
     assert {one.name: one.high for one in imagined.assumes}[Assumed.POSITION] == 120
 
 
-def test_whether_a_call_that_its_time_limit_ends_had_begun_to_speak_is_not_known_of_one_that_may_reason():
+def test_a_call_ended_by_the_time_limit_may_have_been_reasoning_or_writing():
     """Both ends were said to have brought no text: one for it comes late, the other for the cap is used up before."""
     story = Playbook(max_tokens=116, max_seconds=10) >> started() >> replace(ended(ESSAY[:112], tokens=44), at=5.0)
     imagined = asked(story, max_tokens=49, max_seconds=3.0)
     assert ends(imagined) == [("partial", "provider_error"), ("failed", "provider_error")]
 
 
-def test_the_reasoning_that_had_come_when_time_was_over_counts_towards_the_total():
+def test_reasoning_received_before_a_time_limit_counts_towards_the_total():
     """A turn was said to end by its time limit alone; its partial answer had used up max_total_tokens too."""
     thought = truncated(ESSAY[:100], tokens=100, reasoning_content="hm, " * 150)
     story = Playbook(max_tokens=100) >> started() >> replace(thought, at=5.0) >> replace(ended("Yes."), at=6.0)
@@ -424,14 +424,14 @@ def test_the_reasoning_that_had_come_when_time_was_over_counts_towards_the_total
     assert [one.final.end.stop_reason for one in imagined.endings] == [StopReason.TOKEN_LIMIT, StopReason.TIME_LIMIT]
 
 
-def test_a_cap_in_a_tool_call_after_some_text_may_cut_the_call_where_reasoning_may_cut_the_text():
+def test_a_cap_within_a_tool_call_after_text_may_truncate_the_call_or_the_text_if_reasoning_varies():
     """Both ends were said to be cut in the text: one for the call begins late, the other for reasoning comes first."""
     answer = called(call(expression="1 + " * 40), text="Let me see how that goes.", tokens=86)
     story = Playbook(max_tokens=120, max_continuations=0) >> started() >> answer >> tools_returned() >> ended("Done.")
     assert asked(story, max_tokens=33).undecidable
 
 
-def test_a_provider_that_does_not_count_reasoning_is_held_to_what_it_counts():
+def test_a_provider_that_does_not_count_reasoning_is_judged_by_its_own_count():
     usage = TokenUsage(10, 113, 110)
     answer = replace(said("A whole answer."), usage=usage, raw_stop_reason="completed")
     story = Playbook(max_tokens=16) >> started() >> responded(answer)
@@ -439,13 +439,13 @@ def test_a_provider_that_does_not_count_reasoning_is_held_to_what_it_counts():
     assert asked(story, max_tokens=8).final.end.status is TurnStatus.COMPLETED
 
 
-def test_an_answer_that_was_cut_below_its_cap_says_nothing_about_other_caps():
+def test_an_answer_truncated_below_its_cap_shows_nothing_about_other_caps():
     cut = replace(said("Half", reason=NormalizedStopReason.MAX_TOKENS), usage=TokenUsage(10, 482))
     story = Playbook(max_tokens=4000, max_continuations=0) >> started() >> responded(cut)
     assert asked(story, max_tokens=8000).undecidable
 
 
-def test_a_malformed_call_under_another_cap_is_the_same_and_a_cut_one_is_undecidable():
+def test_under_another_cap_a_malformed_call_is_unchanged_and_a_truncated_one_is_undecidable():
     story = Playbook(max_tokens=60, max_tool_repair_attempts=0) >> started() >> malformed_call("Let me see.")
     assert asked(story, TELLS_CUTS, max_tokens=100).certainty is Certainty.CERTAIN
     assert asked(story, max_tokens=2).undecidable
@@ -457,32 +457,32 @@ def test_a_changed_prompt_is_undecidable_and_has_no_endings():
     assert (imagined.certainty, imagined.endings, imagined.assumes) == (Certainty.UNDECIDABLE, (), ())
 
 
-def test_a_policy_that_was_never_asked_for_anything_is_recorded():
+def test_a_policy_that_was_never_consulted_is_recorded():
     assert what_if(play(Playbook(), Says("Hi.")).recording, Policy()).certainty.rank <= Certainty.CERTAIN.rank
 
 
 @pytest.mark.parametrize("tokens", [None, 0, 18])
-def test_what_a_filter_withheld_is_not_known_to_fit_into_a_smaller_cap(tokens):
+def test_withheld_text_is_not_known_to_fit_a_smaller_cap(tokens):
     story = Playbook(max_tokens=400) >> started() >> blocked("", tokens=tokens)
     assert asked(story, max_tokens=400).certainty is Certainty.RECORDED
     assert asked(story, max_tokens=500).certainty is Certainty.CERTAIN
     assert asked(story, max_tokens=10).certainty is Certainty.UNDECIDABLE
 
 
-def test_the_usage_of_an_answer_is_assumed_where_the_provider_counted_none_of_its_tokens():
+def test_the_usage_of_an_answer_is_assumed_where_the_provider_counted_no_tokens():
     story = Playbook(max_tokens=400) >> started() >> ended("Some forty characters of an honest answer.", tokens=0)
     assert asked(story, max_tokens=400).certainty is Certainty.RECORDED
     assert Assumed.USAGE in names(asked(story, max_tokens=60))
 
 
-def test_a_cut_call_of_which_zero_tokens_were_reported_has_used_its_cap_on_reasoning():
+def test_a_truncated_call_with_zero_reported_tokens_used_its_cap_on_reasoning():
     """The second call's answer was said under any cap from its own on, for certain; the first call would have continued
     reasoning."""
     story = Playbook(max_tokens=80) >> started() >> truncated("", tokens=0) >> ended("Forty words.", tokens=0)
     assert asked(story, max_tokens=200).certainty.rank >= Certainty.ESTIMATED.rank
 
 
-def test_a_provider_that_reports_zero_tokens_is_imagined_to_go_on_so():
+def test_a_provider_that_reports_zero_tokens_is_assumed_to_keep_doing_so():
     story = Playbook(max_tokens=400) >> started() >> ended(ESSAY, tokens=0)
     imagined = asked(story, max_tokens=20, max_total_completion_tokens=30)
     assert Assumed.USAGE in names(imagined)
@@ -491,7 +491,7 @@ def test_a_provider_that_reports_zero_tokens_is_imagined_to_go_on_so():
     assert {response.usage.output_tokens for response in answers} == {0}
 
 
-def test_an_echo_costs_nothing_where_the_provider_reports_no_tokens():
+def test_an_echo_uses_no_tokens_where_the_provider_reports_none():
     begun = "one two three four five six seven eight nine ten and so on, "
     book = Playbook(max_tokens=60, extra={"prefill": True, "prefill_echo": True})
     story = book >> started() >> truncated(begun, tokens=None) >> ended(begun + "eleven.", tokens=None)
@@ -501,7 +501,7 @@ def test_an_echo_costs_nothing_where_the_provider_reports_no_tokens():
 
 
 @pytest.mark.parametrize("cap", [20, 200])
-def test_a_request_that_was_cut_is_not_answered_for_certain_by_the_whole_answer_to_a_later_one(cap):
+def test_a_truncated_request_is_not_answered_with_certainty_by_the_complete_answer_to_a_later_one(cap):
     """After an answer of blanks the same is asked again; the first call had spent its cap on something unseen."""
     book = Playbook(max_tokens=33, extra={"prefill": True})
     story = book >> started() >> truncated("\n\n    ", tokens=33) >> ended("\n\n            ", tokens=5)
@@ -525,14 +525,14 @@ def refused(status, words):
         (422, "thinking.budget must be less than the output limit"),
     ],
 )
-def test_whether_a_refused_request_is_taken_with_another_cap_is_not_recorded(status, words):
+def test_it_is_not_recorded_whether_a_refused_request_is_accepted_with_another_cap(status, words):
     """“max_tokens is too large: 8000” was said to come again at 1000."""
     story = refused(status, words)
     assert asked(story, max_continuations=9).certainty is Certainty.RECORDED
     assert asked(story, max_tokens=1000).undecidable
 
 
-def test_whether_an_api_takes_less_than_its_smallest_max_tokens_is_not_recorded():
+def test_it_is_not_recorded_whether_an_api_accepts_less_than_its_minimum_max_tokens():
     """An empty answer at 250 was certain to come at 5 too, which OpenAI's Responses refuse with 400."""
     for cap, shown in ((250, False), (8, True)):
         story = Playbook(max_tokens=cap, output_floor=16) >> started() >> ended("Hi.", tokens=2)
@@ -541,7 +541,7 @@ def test_whether_an_api_takes_less_than_its_smallest_max_tokens_is_not_recorded(
 
 
 @pytest.mark.parametrize(("most", "known"), [(50, False), (119, False), (120, True), (None, True)])
-def test_whether_a_connection_gives_more_than_its_known_maximum_is_not_recorded(most, known):
+def test_it_is_not_recorded_whether_a_connection_allows_more_than_its_known_maximum(most, known):
     """A continued answer was certain to come in one call of 130 tokens, of a connection known to give 50 at most."""
     story = Playbook(max_tokens=50, ceiling=most, extra={"prefill": True}) >> started()
     story = story >> truncated(ESSAY[:200], tokens=50) >> truncated(ESSAY[200:400], tokens=50)
@@ -550,20 +550,20 @@ def test_whether_a_connection_gives_more_than_its_known_maximum_is_not_recorded(
     assert asked(story, max_tokens=50, max_continuations=9).certainty is Certainty.RECORDED
 
 
-def test_a_call_that_gave_more_than_the_known_maximum_shows_that_it_is_none():
+def test_a_call_above_the_known_maximum_shows_that_the_maximum_does_not_apply():
     story = Playbook(max_tokens=60, ceiling=50) >> started()
     story = story >> truncated(ESSAY[:240], tokens=60) >> ended("!", tokens=1)
     assert asked(story, max_tokens=400).why is not Why.REFUSAL
 
 
-def test_an_empty_answer_without_reported_tokens_may_have_been_cut_by_reasoning_that_is_not_told():
+def test_an_empty_answer_without_reported_tokens_may_have_been_truncated_by_unreported_reasoning():
     """It was certain to come at 400 too, where its provider calls a cut an end."""
     story = Playbook(max_tokens=3) >> started() >> ended("", tokens=0)
     assert asked(story, max_tokens=400).why is Why.OUTPUT_AT_CAP
 
 
 @pytest.mark.parametrize("word", ["MALFORMED_FUNCTION_CALL", "malformed_tool_use", " Malformed_Model_Output"])
-def test_a_call_that_its_provider_calls_malformed_may_have_been_cut(word):
+def test_a_call_reported_as_malformed_may_have_been_truncated(word):
     """Gemini says no more than that of a call that max_tokens cut, and does not count its tokens."""
     answer = malformed_call("Let me work it out.")
     said_malformed = replace(answer, response=replace(answer.response, raw_stop_reason=word))
@@ -574,7 +574,7 @@ def test_a_call_that_its_provider_calls_malformed_may_have_been_cut(word):
 
 
 @pytest.mark.parametrize("status", [400, 422])
-def test_a_refusal_that_does_not_speak_of_tokens_is_likely_to_come_with_another_cap(status):
+def test_a_refusal_that_does_not_mention_tokens_is_likely_to_recur_under_another_cap(status):
     imagined = asked(refused(status, "messages.0.role: unknown variant"), max_tokens=1000)
     assert (imagined.certainty, imagined.final.end.status) == (Certainty.ESTIMATED, "failed")
     assert [(str(one.name), one.source) for one in imagined.assumes] == [
@@ -582,7 +582,7 @@ def test_a_refusal_that_does_not_speak_of_tokens_is_likely_to_come_with_another_
     ]
 
 
-def test_a_failure_before_anything_was_received_may_not_come_under_a_smaller_cap():
+def test_a_failure_before_any_output_may_not_recur_under_a_smaller_cap():
     story = Playbook(max_tokens=8000) >> started() >> error(kind="connection", tokens=0)
     assert asked(story, max_tokens=1000).certainty is Certainty.ESTIMATED
     busy = Playbook(max_tokens=8000) >> started() >> error(kind="overloaded", status=529, tokens=0)
@@ -598,7 +598,7 @@ def test_another_model_or_prompt_need_not_fail(status):
         assert asked(story, **changed).why is Why.OTHER_REQUEST
 
 
-def test_a_call_that_says_other_words_may_not_time_out():
+def test_a_call_with_other_text_may_not_time_out():
     """It was certain to fail again, whatever was left to say."""
     timeout = ModelFailed(40.0, ProviderError(ErrorType.TIMEOUT, "timeout", "late"))
     story = Playbook(max_tokens=60, error_policy=ErrorPolicy.retry_all()) >> started()
@@ -607,14 +607,14 @@ def test_a_call_that_says_other_words_may_not_time_out():
     assert (failed.certainty, [one.name for one in failed.assumes]) == (Certainty.ESTIMATED, [Assumed.FAILURES])
 
 
-def test_where_the_text_ends_and_the_call_begins_is_an_assumption():
+def test_the_boundary_between_text_and_call_is_an_assumption():
     story = Playbook(max_tokens=400) >> started() >> called(call(), text="x" * 66, tokens=96)
     for cap in (40, 50, 60, 66, 70):
         imagined = asked(story, max_tokens=cap, max_tool_repair_attempts=0, max_continuations=0)
         assert imagined.certainty.rank >= Certainty.ESTIMATED.rank
 
 
-def test_a_call_without_text_before_it_may_be_what_a_small_cap_cuts():
+def test_a_small_cap_may_truncate_a_call_without_preceding_text():
     """Both ends had an empty answer: the low one had the cut in a text that there was not, the high one in thinking."""
     book = Playbook(max_tokens=100, max_continuations=0, max_tool_repair_attempts=0) >> started()
     story = book >> called(call(expression="1 + " * 14 + "1"), tokens=40) >> tools_returned() >> ended("57.")
@@ -623,13 +623,13 @@ def test_a_call_without_text_before_it_may_be_what_a_small_cap_cuts():
     assert {reason for _, reason in ends(imagined)} == {"tool_repair_failed", "retry_limit"}
 
 
-def test_of_two_calls_that_are_cut_the_first_may_be_whole():
+def test_the_first_of_two_truncated_calls_may_be_complete():
     two = called(call(id="a"), call(id="b"), text="x" * 10, tokens=60)
     story = Playbook(max_tokens=400) >> started() >> two
     assert asked(story, max_tokens=50, max_tool_repair_attempts=0).undecidable
 
 
-def test_where_the_context_window_is_full_depends_on_what_was_sent_along():
+def test_the_point_where_the_context_window_is_full_depends_on_the_input():
     """The second call ended at a full window; whether one larger call would reach it is not recorded."""
     full = ChatResponse(
         "four five six ",
@@ -643,7 +643,7 @@ def test_where_the_context_window_is_full_depends_on_what_was_sent_along():
     assert asked(story, max_tokens=600).undecidable
 
 
-def test_what_is_recorded_came_to_a_call_of_the_recorded_cap():
+def test_recorded_steps_apply_to_a_call_with_the_recorded_cap():
     """A step's certainty is that of what came: the question is recorded, and its command has the new cap."""
     story = play(Playbook(max_tokens=60), Says(ESSAY))
     for cap in (30, 60, 61, 300, 400):
@@ -657,7 +657,7 @@ def test_what_is_recorded_came_to_a_call_of_the_recorded_cap():
         assert imagined.records[0].command["request"]["max_tokens"] == cap
 
 
-def test_an_answer_with_nearly_all_tokens_of_its_cap_may_have_been_cut_by_a_server_that_reports_fewer():
+def test_an_answer_near_its_cap_may_have_been_truncated_by_a_server_that_reports_fewer_tokens():
     used = TokenUsage(10, 398, no_reasoning=True)
     answer = ChatResponse(ESSAY, usage=used, stop_reason=NormalizedStopReason.END_TURN, raw_stop_reason="stop")
     larger = asked(Playbook(max_tokens=400) >> started() >> responded(answer), max_tokens=900)
@@ -677,7 +677,7 @@ def cut_short(*, reasoning: int, text: str = LONG, **more):
 
 
 @pytest.mark.parametrize(("reasoning", "number"), [(0, 155), (50, None)])
-def test_a_what_if_is_certain_of_one_call_just_where_a_verdict_names_a_number(reasoning: int, number: int | None):
+def test_a_what_if_is_certain_about_one_call_exactly_where_a_verdict_names_a_number(reasoning: int, number: int | None):
     """What reasoned before it was cut may reason longer under a larger cap."""
     story = cut_short(reasoning=reasoning)
     assert enough_for_one_call(story.snapshot) == number
@@ -686,14 +686,14 @@ def test_a_what_if_is_certain_of_one_call_just_where_a_verdict_names_a_number(re
     assert (imagined.final.spent.attempts, imagined.final.end.terminal_reason) == (1, "completed")
 
 
-def test_an_end_that_contradicts_its_reason_makes_no_claim_of_one_call_certain():
+def test_an_end_that_contradicts_its_reason_makes_no_single_call_claim_certain():
     story = cut_short(reasoning=0, text=LONG + "\n\n```python\ndef unclosed():\n    return 1\n")
     assert story.snapshot.flagged
     assert enough_for_one_call(story.snapshot) is None
     assert asked(story, max_tokens=5000).certainty is Certainty.ESTIMATED
 
 
-def test_a_total_that_depends_on_how_long_an_answer_reasons_is_not_certain():
+def test_a_total_that_depends_on_the_length_of_reasoning_is_not_certain():
     """Under a smaller cap a model may reason less, and then use less of `max_total_tokens`."""
     answer = ChatResponse("", (call(),), usage=TokenUsage(10, 430, 410), stop_reason=NormalizedStopReason.TOOL_CALL)
     story = Playbook(max_tokens=1400) >> started() >> responded(answer) >> tools_returned() >> ended("done")
@@ -705,7 +705,7 @@ def test_a_total_that_depends_on_how_long_an_answer_reasons_is_not_certain():
     assert asked(story, every, max_tokens=525, max_total_tokens=20).certainty is Certainty.CERTAIN
 
 
-def test_a_call_that_its_time_limit_ends_has_not_shown_its_arguments_whole():
+def test_a_call_ended_by_its_time_limit_has_not_shown_complete_arguments():
     told = replace(called(call(expression="1 + 1"), tokens=50), at=5.0)
     story = Playbook(max_tokens=400, max_seconds=10) >> started() >> told >> tools_returned() >> ended("2")
     imagined = asked(story, max_seconds=3.0)

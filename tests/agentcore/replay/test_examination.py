@@ -93,7 +93,7 @@ def examined(name: str, cases: range) -> Examined:
     return found
 
 
-def test_no_class_of_models_makes_a_sure_claim_wrong_and_estimates_come_true_nine_times_in_ten():
+def test_certain_claims_hold_and_nine_in_ten_estimates_come_true_for_every_class_of_models():
     everything = Examined()
     for name in CLASSES:
         found = examined(name, range(CASES))
@@ -111,18 +111,18 @@ def test_no_class_of_models_makes_a_sure_claim_wrong_and_estimates_come_true_nin
     assert set(Why) - set(everything.whys) <= others, "each occurs"
 
 
-def test_the_shares_told_beside_an_estimate_are_those_of_the_classes_below_nine_in_ten_in_the_published_table():
+def test_the_shares_shown_beside_an_estimate_match_the_classes_below_nine_in_ten_in_the_published_table():
     row = re.compile(r"^\| (.+?) (?:\| \d+% ){4}\| (\d+)% \| \d+% \| `", re.MULTILINE)
     shares = {name: int(share) / 100 for name, share in row.findall(PAGE.read_text(encoding="utf-8"))}
     assert set(CLASSES) < set(shares)
     assert sorted(share for share in shares.values() if share < 0.9) == sorted(EXAMINED.values())
 
 
-def test_one_estimate_of_a_few_may_be_wrong_and_not_two_of_three():
+def test_one_of_a_few_estimates_may_be_wrong_but_not_two_of_three():
     assert [may_be_wrong(estimates) for estimates in (0, 1, 3, 10, 100)] == [0, 1, 1, 3, 15]
 
 
-def test_both_endings_of_an_undecidable_one_are_ends_that_differ():
+def test_both_endings_of_an_undecidable_result_are_different_endings():
     for seed in range(300):
         imagined = case("everything", seed).imagined()
         assert len(imagined.endings) in (0, 2)
@@ -133,7 +133,7 @@ def test_both_endings_of_an_undecidable_one_are_ends_that_differ():
             assert imagined.assumes
 
 
-def test_the_number_that_a_verdict_names_is_certain_to_need_one_call_in_a_what_if_as_well():
+def test_a_number_named_by_a_verdict_also_needs_one_call_in_a_what_if_with_certainty():
     """Of models that continue exactly: of no other is a number ever named."""
     numbers = 0
     for name, seed in product(CLASSES, range(8)):
@@ -153,7 +153,7 @@ def test_the_number_that_a_verdict_names_is_certain_to_need_one_call_in_a_what_i
     assert numbers >= 30, "there is something to examine"
 
 
-def test_a_model_that_goes_on_in_other_words_after_a_hint_is_never_certain_about_one_call():
+def test_a_model_that_rephrases_after_a_hint_is_never_certain_about_one_call():
     for seed in range(200):
         chance = random.Random(seed)
         model = Model(seed, (prose(chance, 200),), goes_on="other")

@@ -53,25 +53,25 @@ def guarded() -> Recording:
 
 @together
 @pytest.mark.parametrize("story", STORIES)
-def test_every_story_verifies_or_says_in_words_what_is_missing(story):
+def test_every_scenario_verifies_or_names_what_is_missing(story):
     found = verify(read(story().recording))
     assert found.verified or found.missing
 
 
-def test_a_policy_without_anything_from_outside_needs_nothing():
+def test_a_policy_without_external_judges_needs_nothing():
     told = (Playbook(validate=None) >> started() >> truncated("one ") >> ended("two")).recording
     assert recording_to_json(told)["outside"] == {}
     assert verify(read(told)) == verify(told)
     assert read(told).missing == ()
 
 
-def test_a_structured_turn_verifies_by_the_ready_validator_and_says_so():
+def test_a_structured_turn_verifies_with_the_bundled_validator_and_reports_it():
     found = verify(read(structured()))
     assert found.verified
     assert "jsonschema-rs is used in place of the one" in found.missing[0]
 
 
-def test_without_any_validator_it_says_what_to_install(monkeypatch):
+def test_without_any_validator_the_error_says_what_to_install(monkeypatch):
     told = structured()
     monkeypatch.setitem(sys.modules, "jsonschema_rs", None)
     found = verify(read(told))
@@ -79,7 +79,7 @@ def test_without_any_validator_it_says_what_to_install(monkeypatch):
     assert "install jsonschema-rs" in found.missing[0]
 
 
-def test_what_criteria_said_is_taken_as_recorded_and_named():
+def test_recorded_evaluations_of_criteria_are_reused_and_named():
     told = guarded()
     found = verify(read(told))
     assert found.verified
@@ -88,14 +88,14 @@ def test_what_criteria_said_is_taken_as_recorded_and_named():
     assert verify(read(never.recording)).verified
 
 
-def test_a_recording_that_was_changed_does_not_verify_by_recalled_criteria():
+def test_a_modified_recording_does_not_verify_with_recalled_criteria():
     written = json.loads(json.dumps(recording_to_json(guarded())))
     written["records"][1]["transitions"][-1]["to"] = "complete"
     assert not verify(recording_from_json(written)).verified
 
 
 @pytest.mark.parametrize("resolver", [As(ErrorType.TIMEOUT), Raises()])
-def test_what_a_resolver_said_is_taken_as_recorded_and_named(resolver):
+def test_recorded_results_of_a_resolver_are_reused_and_named(resolver):
     book = Playbook(error_policy=ErrorPolicy(on_timeout_error="retry", max_retries=3), resolver=resolver)  # type: ignore[arg-type]
     story = book >> started() >> error()
     told = story >> woke_up() >> ended("after all") if story.snapshot.end is None else story
@@ -104,7 +104,7 @@ def test_what_a_resolver_said_is_taken_as_recorded_and_named(resolver):
     assert any("resolver" in sentence for sentence in found.missing)
 
 
-def test_what_is_given_is_asked_and_only_the_rest_is_recalled():
+def test_given_judges_are_called_and_only_the_others_are_recalled():
     told = guarded()
     written = recording_to_json(told)
     assert recording_from_json(written, told.policy).missing == ()
@@ -113,24 +113,24 @@ def test_what_is_given_is_asked_and_only_the_rest_is_recalled():
     assert verify(without).verified
 
 
-def test_a_recording_from_before_it_was_said_is_read_by_what_its_records_tell():
+def test_a_recording_without_named_judges_is_read_by_its_records():
     for told in (guarded(), structured()):
         assert verify(read(told, outside=None)).verified
 
 
-def test_a_what_if_that_asks_a_criterion_that_is_not_here_says_what_to_give():
+def test_a_what_if_that_needs_a_missing_criterion_says_what_to_supply():
     told = read(guarded())
     imagined = what_if(told, replace(told.policy, max_tokens=1))
     reasons = json.dumps([record.transitions for record in imagined.records])
     assert imagined.undecidable or "give it with recording_from_json" in reasons
 
 
-def test_reading_and_writing_again_changes_nothing():
+def test_a_round_trip_changes_nothing():
     for told in (guarded(), structured()):
         assert recording_to_json(read(told)) == recording_to_json(told)
 
 
-def test_tools_are_judged_by_the_ready_validator_too():
+def test_tools_are_also_judged_by_the_bundled_validator():
     book = Playbook(validate=jsonschema_rs_validator()) >> started() >> called(call())
     told = book >> tools_returned() >> ended("done") if book.snapshot.state == "execute_tools" else book
     assert verify(read(told.recording)).verified

@@ -20,7 +20,7 @@ HONEST = [path for path in RECORDINGS if path.stem != "meant_to_diverge"]
 
 @together
 @pytest.mark.parametrize("path", HONEST, ids=lambda path: path.stem)
-def test_every_record_is_forkable_or_says_why_not(path: Path):
+def test_every_record_is_forkable_or_gives_the_reason(path: Path):
     recording = read_recording(path)
     for record in recording.records:
         last = State(record.transitions[-1]["to"])
@@ -34,7 +34,7 @@ def test_every_record_is_forkable_or_says_why_not(path: Path):
         assert not isinstance(advance(begun, OperatorActed(0.0, "fork"), recording.policy).command, Finish)
 
 
-def test_records_that_are_not_there_are_said_to_be_so():
+def test_missing_records_are_reported_as_missing():
     recording = read_recording(HONEST[0])
     for seq in (0, len(recording.records) + 1):
         with pytest.raises(RecordingError, match=f"records 1 to {len(recording.records)}, not {seq}"):
@@ -44,7 +44,7 @@ def test_records_that_are_not_there_are_said_to_be_so():
 @together
 @pytest.mark.parametrize("cap", [None, 500])
 @pytest.mark.parametrize("extra", [{}, {"uncapped": NO_CAP}])
-def test_a_call_that_was_pending_is_made_under_the_cap_that_counts_in_the_fork(cap: int | None, extra: dict[str, str]):
+def test_a_pending_call_is_made_under_the_cap_of_the_fork(cap: int | None, extra: dict[str, str]):
     """An operator has set one while it was in flight; the call of the fork is sent it, and is told with it."""
     story = Playbook(max_tokens=60, max_total_completion_tokens=9_000, extra=extra) >> started()
     story = story >> truncated("abc", tokens=60) >> operator(max_tokens=300)

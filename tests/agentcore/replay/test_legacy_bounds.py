@@ -27,7 +27,7 @@ def stored(schema: Any, validate: Any = as_before) -> Any:
     return replace(story.recording, policy=replace(story.recording.policy, validate=VALIDATE))
 
 
-def test_what_an_earlier_release_refused_to_judge_verifies():
+def test_a_case_that_an_earlier_release_refused_to_judge_verifies():
     recording = stored(LARGE)
     assert "could not be judged (TooMuchWork)" in recording.records[-1].command["error_message"]
     assert verify(recording).verified
@@ -41,12 +41,12 @@ def test_a_large_schema_is_judged_by_this_release():
     assert verify(story.recording).verified
 
 
-def test_a_history_that_says_so_of_a_small_schema_does_not_verify():
+def test_a_history_that_claims_a_small_schema_was_too_large_does_not_verify():
     assert not verify(stored({"type": "object"})).verified
 
 
 @pytest.mark.parametrize("parts", [400, 600])
-def test_pairs_beyond_the_former_bound_are_known(parts: int):
+def test_pairs_beyond_the_former_bound_are_listed(parts: int):
     schema, value = of_union(50, parts)
     assert exceeds_former(schema, value) is (parts == 600), LOOKED_AT
 
@@ -61,7 +61,7 @@ def of_calls(event: Any, **rules: Any) -> Any:
     return story, lambda told: replace(told.recording, policy=replace(told.recording.policy, validate=VALIDATE))
 
 
-def test_a_call_whose_arguments_were_too_much_to_judge_verifies():
+def test_a_call_whose_arguments_were_too_large_to_judge_verifies():
     story, today = of_calls(called(call("note", text="x")), error_policy=ErrorPolicy.ignore_tool_errors())
     told = story >> tools_returned() >> ended("Sorry.")
     assert not story.command.calls
@@ -71,7 +71,7 @@ def test_a_call_whose_arguments_were_too_much_to_judge_verifies():
     assert Past.of(today(story)).after[-1][1].rejected
 
 
-def test_so_does_one_of_a_cut_answer():
+def test_a_truncated_call_whose_arguments_were_too_large_to_judge_verifies():
     cut = said("", call("note", text="x"), reason=NormalizedStopReason.MAX_TOKENS)
     story, today = of_calls(responded(cut))
     assert "broken_tool_call" in story.triggers
@@ -86,7 +86,7 @@ def test_a_large_call_that_runs_today_verifies():
     assert "do not fit" in fold(story.recording)[-1].after.rejected[0].content
 
 
-def test_a_small_call_that_did_not_run_does_not_verify():
+def test_a_small_call_that_was_recorded_as_not_run_does_not_verify():
     story, today = of_calls(called(call("note", text="x")))
     small = replace(OF_LARGE, schema={"type": "object"})
     recording = today(story)

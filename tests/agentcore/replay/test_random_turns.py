@@ -204,7 +204,7 @@ def everything_said(story: Playbook) -> str:
 
 @settings(max_examples=examples(500), deadline=None)
 @given(st.data(), policies, breakpoints)
-def test_every_walk_ends_within_its_limits_loses_nothing_and_verifies(data, asked, stops):
+def test_every_random_walk_ends_within_its_limits_loses_nothing_and_verifies(data, asked, stops):
     story, kept, interruptions = walk(data, asked, stops)
     spent, limits, snapshot = story.snapshot.spent, story.policy.limits, story.snapshot
 
@@ -236,7 +236,7 @@ def test_every_walk_ends_within_its_limits_loses_nothing_and_verifies(data, aske
 
 @settings(max_examples=examples(200), deadline=None)
 @given(st.data(), policies, breakpoints, policies, st.sampled_from([15, 40, 100]))
-def test_a_what_if_without_a_trace_judges_as_one_with_it(data, asked, stops, other, max_tokens):
+def test_a_what_if_without_a_trace_gives_the_same_judgement_as_one_with_it(data, asked, stops, other, max_tokens):
     story, _, _ = walk(data, asked, stops)
     policy = replace(Playbook(**other).policy, max_tokens=max_tokens)
     traced, quiet = what_if(story.recording, policy), what_if(story.recording, policy, trace=False)
@@ -329,6 +329,6 @@ def end_is_of_the_table(end: Finish) -> None:
         assert (end.status is TurnStatus.PARTIAL) is bool(end.output_text)
 
 
-def test_the_walks_know_every_kind_of_command_that_waits() -> None:
+def test_the_walks_cover_every_kind_of_waiting_command() -> None:
     assert set(MENUS) == {CallModel, RunTools, Wait, Hold}
     assert isinstance(ended("x"), Event)

@@ -55,19 +55,19 @@ def folded(story, criteria):
 
 @pytest.mark.parametrize("story", [wishing, forbidden])
 @pytest.mark.parametrize("other", [Veto, WantsOneMore, Late])
-def test_a_fold_ends_where_the_turn_did_though_the_criteria_would_now_say_otherwise(story, other):
+def test_a_fold_ends_where_the_turn_did_even_if_the_criteria_would_now_decide_otherwise(story, other):
     told = story()
     again = folded(told, tuple(other() for _ in told.policy.criteria))
     assert (again.end, again.messages, again.spent) == (told.end, told.snapshot.messages, told.snapshot.spent)
     assert again.outcome.to_dict() == told.snapshot.outcome.to_dict()
 
 
-def test_what_a_request_wants_said_is_recorded_and_said_again():
+def test_the_message_of_a_request_is_recorded_and_replayed():
     snapshot = folded(wishing(), (Veto(),))
     assert [message.text for message in snapshot.messages][-1] == "And?"
 
 
-def test_verify_asks_the_criteria_anew():
+def test_verify_evaluates_the_criteria_again():
     recording = wishing().stored()
     assert verify(recording).verified
     changed = verify(replace(recording, policy=replace(recording.policy, criteria=(Veto(),))))
@@ -86,7 +86,7 @@ def test_another_message_to_the_model_is_a_divergence():
     assert changed.divergence.seq == 2
 
 
-def test_what_if_reads_the_past_as_it_was_judged_and_judges_what_is_new():
+def test_what_if_reads_recorded_judgements_for_the_past_and_evaluates_new_steps():
     recording = wishing().stored()
     policy = replace(recording.policy, criteria=())
     imagined = what_if(replace(recording, policy=replace(recording.policy, criteria=(Veto(),))), policy)
@@ -94,12 +94,12 @@ def test_what_if_reads_the_past_as_it_was_judged_and_judges_what_is_new():
     assert imagined.final.end.output_text == "one"
 
 
-def test_without_criteria_of_its_own_a_policy_stays_as_it_is():
+def test_a_policy_without_criteria_stays_unchanged():
     policy = Playbook().policy
     assert as_judged(policy, [{"from": None}]) is policy
 
 
-def test_evaluations_nobody_wrote_are_said_in_words():
+def test_missing_evaluations_are_reported_in_words():
     with pytest.raises(RecordingError, match="evaluations that cannot be read"):
         as_judged(
             forbidden().policy, [{"from": "evaluate_stop", "outcome": {"evaluations": [1, 2], "stopReason": "x"}}]

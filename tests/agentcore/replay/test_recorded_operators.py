@@ -38,7 +38,7 @@ def names(imagined):
     return {assumption.name for assumption in imagined.assumes}
 
 
-def test_limits_that_an_operator_raised_at_a_hold_are_raised_again():
+def test_limits_raised_by_an_operator_at_a_hold_are_raised_again():
     """It was certain to end at max_continuations, 0 of 0."""
     story = Playbook(max_tokens=40, max_continuations=0) >> started(breakpoints=HELD) >> paused("one ")
     story = story >> released(limits={"max_continuations": 5}) >> ended("two")
@@ -53,12 +53,12 @@ def raised_during_a_call():
     return story >> ended("two", tokens=1)
 
 
-def test_limits_that_an_operator_raised_during_a_call_are_raised_again_and_only_there():
+def test_limits_raised_by_an_operator_during_a_call_are_raised_again_only_there():
     imagined = asked(raised_during_a_call(), max_tokens=60, max_total_output_chars=100_000)
     assert (imagined.certainty, imagined.final.end.status) == (Certainty.RECORDED, "completed")
 
 
-def test_a_shorter_call_may_be_over_before_the_operator_acts():
+def test_a_shorter_call_may_end_before_the_operator_acts():
     """It was certain to be raised, and the call to be continued."""
     imagined = asked(raised_during_a_call(), max_tokens=50)
     assert (imagined.certainty, imagined.why) == (Certainty.UNDECIDABLE, Why.ASSUMPTIONS)
@@ -66,7 +66,7 @@ def test_a_shorter_call_may_be_over_before_the_operator_acts():
     assert Assumed.OPERATORS in names(imagined)
 
 
-def test_an_act_in_a_longer_call_is_assumed():
+def test_an_action_during_a_longer_call_is_assumed():
     """It was certain. What is acted on is the same; what is waited for is not."""
     story = Playbook(max_tokens=60, max_total_output_chars=2, extra={"prefill": True}) >> started()
     story = story >> operator(limits={"max_total_output_chars": 900}) >> ended("one " * 9, tokens=20)
@@ -93,20 +93,20 @@ def while_tools_run():
 @pytest.mark.parametrize(
     ("story", "why"), [(in_a_call, Why.TIMED_OUT), (while_tools_run, Why.TOOL_SECONDS)], ids=["call", "tools"]
 )
-def test_nobody_raises_a_time_limit_that_has_ended_what_was_waited_for(story, why):
+def test_a_time_limit_that_ended_a_wait_is_not_raised_again(story, why):
     """It was certain to complete: the limit of five seconds was raised after eight."""
     imagined = asked(story(), max_seconds=5)
     assert (imagined.certainty, imagined.why) == (Certainty.UNDECIDABLE, why)
     assert imagined.final.limits.max_seconds == 5
 
 
-def test_a_time_limit_that_is_raised_in_time_is_raised_again():
+def test_a_time_limit_raised_in_time_is_raised_again():
     imagined = asked(in_a_call(), max_seconds=9)
     assert (imagined.certainty, imagined.final.limits.max_seconds) == (Certainty.RECORDED, 90)
 
 
 @pytest.mark.parametrize(("waits", "acts"), [(0.5, False), (1.5, True)])
-def test_a_shorter_wait_may_be_over_before_the_operator_acts(waits, acts):
+def test_a_shorter_wait_may_end_before_the_operator_acts(waits, acts):
     story = Playbook(error_policy=ErrorPolicy.retry_all(5)) >> started() >> error()
     waiting = replace(story.snapshot, wait_seconds=waits)
     acted = Acted(1.0, operator(limits={"max_steps": 9}), replace(story.snapshot, wait_seconds=2.0))
@@ -120,7 +120,7 @@ def at_a_hold(**changes):
     return story >> truncated("one " * 30, tokens=60) >> released(**changes) >> ended("two", tokens=1)
 
 
-def test_an_operator_who_sees_another_text_is_assumed_to_do_the_same():
+def test_an_operator_who_sees_different_text_is_assumed_to_act_the_same():
     """It was certain."""
     imagined = asked(at_a_hold(), max_tokens=50)
     acts = [one for end in imagined.endings for one in end.records if type(one.event).__name__ == "OperatorActed"]
@@ -128,7 +128,7 @@ def test_an_operator_who_sees_another_text_is_assumed_to_do_the_same():
     assert {one.name for one in acts[0].assumes} == {Assumed.OPERATORS}
 
 
-def test_a_conversation_is_not_put_into_a_turn_with_another_answer():
+def test_a_replaced_conversation_is_not_applied_to_a_turn_with_another_answer():
     """It was certain, and the recorded answer stood in the messages of a turn that had said less."""
     story = at_a_hold(messages=(Message(Role.USER, "another question"),))
     imagined = asked(story, max_tokens=50)
@@ -143,7 +143,7 @@ def mended(text="one ", **changes):
     return book >> released(tool_call=ChangedCall(call().id, {"expression": "6 * 7"}))
 
 
-def test_a_mended_call_is_mended_again_where_the_operator_sees_the_same():
+def test_an_edited_call_is_edited_again_where_the_operator_sees_the_same():
     """The act was done without it, and the tool had no result."""
     book = mended() >> tools_returned() >> ended("two")
     known = Experience(tells_cuts=True)
@@ -152,7 +152,7 @@ def test_a_mended_call_is_mended_again_where_the_operator_sees_the_same():
     assert (imagined.certainty, imagined.final.end.status) == (Certainty.CERTAIN, "completed")
 
 
-def test_a_call_is_not_mended_in_another_answer():
+def test_a_call_is_not_edited_in_a_different_answer():
     book = mended("one " * 20) >> tools_returned() >> ended("two")
     imagined = asked(book, max_tokens=10)
     assert imagined.certainty is Certainty.UNDECIDABLE
@@ -160,7 +160,7 @@ def test_a_call_is_not_mended_in_another_answer():
 
 
 @pytest.mark.parametrize("cap", [40, 400])
-def test_a_turn_that_was_cancelled_while_it_was_held_is_cancelled_again(cap):
+def test_a_turn_cancelled_during_a_hold_is_cancelled_again(cap):
     story = Playbook(max_tokens=40) >> started(breakpoints=(Breakpoint(state="evaluate_stop"),))
     story = story >> ended("one", tokens=1) >> CancelRequested(9.0, "ada")
     imagined = asked(story, max_tokens=cap)
@@ -184,7 +184,7 @@ def test_a_hold_that_was_never_recorded_is_released():
     ],
     ids=lambda changes: next(iter(changes)),
 )
-def test_what_was_said_in_another_conversation_is_no_rest_of_an_answer(changes):
+def test_text_of_another_conversation_is_not_the_rest_of_an_answer(changes):
     """One call with a larger max_tokens was certain to say both, as if the model had been asked the same all along."""
     book = Playbook(max_tokens=60, extra={"prefill": True}) >> started(breakpoints=HELD)
     book = book >> truncated("one " * 60, tokens=60) >> released(**changes) >> ended("two", tokens=1)
@@ -192,7 +192,7 @@ def test_what_was_said_in_another_conversation_is_no_rest_of_an_answer(changes):
     assert (imagined.certainty, imagined.why) == (Certainty.UNDECIDABLE, Why.MORE_TEXT)
 
 
-def test_a_failed_call_without_text_leaves_what_another_model_said_as_it_is():
+def test_a_failed_call_without_text_leaves_the_text_of_another_model_unchanged():
     book = Playbook(max_tokens=60, error_policy=ErrorPolicy.retry_all(5), extra={"prefill": True})
     book = book >> started(breakpoints=(Breakpoint(state="evaluate_error"),)) >> error()
     book = book >> released(model="another") >> woke_up() >> ended("one " * 30, tokens=30)

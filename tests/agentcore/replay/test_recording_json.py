@@ -31,7 +31,7 @@ def there_and_back(recording: Recording) -> Recording:
 
 @together
 @pytest.mark.parametrize("story", STORIES)
-def test_every_story_reads_back_and_verifies(story):
+def test_every_scenario_reads_back_and_verifies(story):
     told = story().recording
     back = there_and_back(told)
     assert verify(back).verified
@@ -39,7 +39,7 @@ def test_every_story_reads_back_and_verifies(story):
     assert [record.event for record in back.records] == [record.event for record in told.records]
 
 
-def test_a_fork_takes_its_base_along():
+def test_a_fork_includes_its_base():
     told = Playbook() >> started() >> truncated("one ") >> ended("two")
     base = fork(told.recording, 2, told.policy, "child")
     forked = Recording(told.policy, base, told.recording.records[2:])
@@ -58,7 +58,7 @@ def test_a_gap_in_the_sequence_is_named():
     "data",
     [{}, {"policy": {}}, {"policy": [], "records": []}, {"policy": {}, "records": [{}]}, {"policy": {}, "records": 7}],
 )
-def test_what_is_no_recording_is_refused_in_words(data):
+def test_invalid_input_is_refused_in_words(data):
     with pytest.raises(RecordingError, match="recording"):
         recording_from_json(data)
 
@@ -79,7 +79,7 @@ def places(value: Any, *above: Any) -> Iterator[tuple[Any, ...]]:
 
 
 @pytest.mark.parametrize("odd", [None, nightly(-1), nightly(0.5), "x", nightly([1]), {"a": None}])
-def test_whatever_stands_in_whatever_place_is_refused_in_words_or_can_be_asked(odd):
+def test_any_value_in_any_field_is_refused_in_words_or_can_be_evaluated(odd):
     written = recording_to_json((Playbook() >> started() >> truncated("one ") >> ended("two")).recording)
     for *above, last in places(written):
         changed = deepcopy(written)
@@ -95,13 +95,13 @@ def test_whatever_stands_in_whatever_place_is_refused_in_words_or_can_be_asked(o
             continue
 
 
-def test_what_is_not_data_comes_from_the_policy_it_is_read_with():
+def test_functions_are_taken_from_the_policy_that_a_recording_is_read_with():
     told = (Playbook() >> started() >> ended("one")).recording
     like = replace(Policy(), validate=lambda schema, value: [])
     assert recording_from_json(recording_to_json(told), like).policy.validate is like.validate
 
 
-def test_a_what_ifs_records_keep_how_sure_they_are_and_what_they_assume():
+def test_records_of_a_what_if_keep_their_certainty_and_assumptions():
     told = (
         Playbook() >> started() >> truncated("one two " * 30, tokens=60) >> ended("four five " * 8, tokens=20)
     ).recording
@@ -143,14 +143,14 @@ def with_number(number: Any) -> Iterator[tuple[tuple[Any, ...], Any]]:
 
 
 @pytest.mark.parametrize("number", NEVER.values(), ids=NEVER)
-def test_what_is_no_number_of_json_is_refused_wherever_it_stands(number):
+def test_a_number_that_is_not_json_is_refused_in_every_field(number):
     for _place, strange in with_number(number):
         with pytest.raises(RecordingError):
             recording_from_json(strange)
 
 
 @pytest.mark.parametrize("number", TOO_LARGE.values(), ids=TOO_LARGE)
-def test_a_number_too_large_to_count_with_is_refused_where_it_is_counted_with(number):
+def test_a_number_too_large_to_compute_with_is_refused_where_it_is_used(number):
     kept = 0
     for place, strange in with_number(number):
         if KEPT_AS_WRITTEN.isdisjoint(place):

@@ -98,7 +98,7 @@ def summed(cases: range, *, forked: bool = False) -> Counts:
 
 
 @pytest.mark.parametrize("forked", [False, True], ids=["whole", "forked"])
-def test_a_second_examiner_finds_no_sure_claim_that_is_wrong(forked):
+def test_a_second_examiner_finds_no_certain_claim_that_is_wrong(forked):
     counts = summed(range(DAILY), forked=forked)
     for certainty in Certainty:
         assert counts[certainty, True], f"none was {certainty}"

@@ -20,7 +20,7 @@ def ending_of(snapshot: Snapshot | None) -> tuple[object, ...]:
 
 
 @pytest.mark.parametrize("name", CLASSES)
-def test_no_secret_makes_a_sure_claim_wrong(name):
+def test_no_hidden_behaviour_makes_a_certain_claim_wrong(name):
     counts: Counter[str] = Counter()
     for seed in range(CASES):
         model, chance = drawn(name, seed)
@@ -46,7 +46,7 @@ def test_no_secret_makes_a_sure_claim_wrong(name):
     assert "lies" in CLASSES[name] or counts["came true"] >= 0.85 * counts["estimated"]
 
 
-def test_the_number_of_a_verdict_is_enough():
+def test_the_number_of_a_verdict_is_sufficient():
     found = 0
     for name in ("hidden in the output", "criteria and errors"):
         for seed in range(3 * CASES):

@@ -41,7 +41,7 @@ def asked(story, cap, experience=None):
 @together
 @pytest.mark.parametrize("uncapped", [NO_CAP, "unknown", True])
 @pytest.mark.parametrize("cap", CAPS)
-def test_an_end_without_a_cap_is_certain_only_where_the_provider_tells_its_cuts(cap: int, uncapped):
+def test_an_end_without_a_cap_is_certain_only_where_the_provider_reports_truncations(cap: int, uncapped):
     """A server may have a default of its own, and call its cut an end."""
     story = of(responded(said(no_reasoning=True)), uncapped=uncapped)
     none, bad, good = (asked(story, cap, Experience(reports_all=True, tells_cuts=told)) for told in (None, False, True))
@@ -59,7 +59,7 @@ def test_the_same_calls_without_a_cap_are_recorded():
 
 @together
 @pytest.mark.parametrize("cap", [2_000, 20_000])
-def test_a_whole_call_without_a_cap_is_no_surer_than_a_text(cap: int):
+def test_a_complete_call_without_a_cap_is_no_more_certain_than_text(cap: int):
     story = of(
         called(call("calculator", expression="1")),
         tools_returned(ToolResult("call_1", "calculator", "1")),
@@ -70,7 +70,7 @@ def test_a_whole_call_without_a_cap_is_no_surer_than_a_text(cap: int):
 
 @together
 @pytest.mark.parametrize("tokens", [1_000, RECKONED, 20_000])
-def test_a_cut_without_a_cap_says_nothing_of_what_is_counted(tokens: int):
+def test_a_truncation_without_a_cap_does_not_show_what_is_counted(tokens: int):
     story = of(responded(said(tokens, NormalizedStopReason.MAX_TOKENS, "word " * tokens)), max_continuations=0)
     past = Past.of(story.recording)
     assert not past.cut_otherwise
@@ -79,7 +79,7 @@ def test_a_cut_without_a_cap_says_nothing_of_what_is_counted(tokens: int):
     assert asked(story, 2 * tokens).certainty is Certainty.UNDECIDABLE
 
 
-def test_an_uncounted_cut_without_a_cap_is_as_long_as_its_words():
+def test_the_length_of_an_uncounted_truncation_without_a_cap_is_that_of_its_text():
     thought = ChatResponse("", reasoning_content="hm " * 100, stop_reason=NormalizedStopReason.MAX_TOKENS)
     story = of(responded(thought), max_continuations=0)
     (one,) = Past.of(story.recording).attempts.values()
@@ -88,25 +88,25 @@ def test_an_uncounted_cut_without_a_cap_is_as_long_as_its_words():
 
 @together
 @pytest.mark.parametrize("uncapped", [NO_CAP, "unknown", True])
-def test_an_answer_of_as_many_tokens_as_are_reckoned_with_is_at_no_cap(uncapped):
+def test_an_answer_with_as_many_tokens_as_the_calculated_cap_is_not_at_a_cap(uncapped):
     for answer in (said(RECKONED), said(RECKONED, text="", reasoning_tokens=RECKONED)):
         assert "output_at_cap" not in of(responded(answer), uncapped=uncapped).snapshot.flagged
         assert "output_at_cap" in of(responded(answer), uncapped=None).snapshot.flagged
     assert lint(said(RECKONED), None) == ()
 
 
-def test_a_sign_without_a_cap_names_none():
+def test_a_sign_without_a_cap_mentions_none():
     eaten = said(300, NormalizedStopReason.MAX_TOKENS, "", reasoning_tokens=300)
     (sign,) = signs(eaten, None)
     assert sign.words == "300 output tokens were used, 300 of them for reasoning, and no text."
 
 
-def test_a_request_that_was_refused_without_a_cap_need_not_be_refused_with_one():
+def test_a_request_refused_without_a_cap_may_be_accepted_with_one():
     story = of(error(kind="bad_request", status=400, retryable=False))
     assert asked(story, RECKONED).certainty is not Certainty.RECORDED
 
 
-def test_two_calls_for_which_no_cap_is_sent_are_the_same_whatever_total_is_left():
+def test_two_calls_without_a_sent_cap_are_the_same_whatever_total_is_left():
     """What is left of a total caps no call that sends none: it is judged when the answer is there."""
     cut = said(300, NormalizedStopReason.MAX_TOKENS, "word " * 300)
     story = of(responded(cut), responded(said(207)))
@@ -117,7 +117,7 @@ def test_two_calls_for_which_no_cap_is_sent_are_the_same_whatever_total_is_left(
 
 @together
 @pytest.mark.parametrize("uncapped", [NO_CAP, "unknown", True])
-def test_a_continuation_under_a_cap_asks_for_the_same_as_a_call_without_one(uncapped):
+def test_a_continuation_under_a_cap_requests_the_same_as_a_call_without_one(uncapped):
     """Each was called another request, so that nothing was told of a turn that had to be continued."""
     story = of(responded(said(512, no_reasoning=True)), uncapped=uncapped)
     found = asked(story, 200, Experience(reports_all=True, tells_cuts=True))

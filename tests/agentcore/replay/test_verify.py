@@ -21,7 +21,7 @@ MEANT_TO_DIVERGE = "meant_to_diverge"
 
 @together
 @pytest.mark.parametrize("story", STORIES)
-def test_every_story_verifies_from_its_json(story):
+def test_every_scenario_verifies_from_its_json(story):
     told = story()
     verification = verify(told.stored())
     assert verification.verified, verification.divergence
@@ -40,7 +40,7 @@ def tampered(told, seq, **changes):
 
 @pytest.mark.parametrize("seq", [1, 2, 3, 4])
 @pytest.mark.parametrize("field", ["transitions", "command"])
-def test_a_tampered_record_diverges_there_with_both_versions_side_by_side(told, seq, field):
+def test_a_tampered_record_diverges_at_that_record_with_both_versions(told, seq, field):
     lie = {"type": "hold"} if field == "command" else ({"type": "lie"},)
     verification = tampered(told, seq, **{field: lie})
     assert not verification.verified
@@ -57,22 +57,22 @@ def test_a_tampered_evaluation_diverges(told):
     assert verification.divergence.seq == 2
 
 
-def test_a_tampered_answer_diverges_where_it_is_told(told):
+def test_a_tampered_answer_diverges_where_it_is_reported(told):
     assert tampered(told, 2, event=truncated("another word ")).divergence.seq == 2
 
 
-def test_what_was_observed_is_not_compared_so_that_older_histories_stay_verified(told):
+def test_observations_are_not_compared_so_that_older_histories_still_verify(told):
     fewer = tuple(replace(record, observed=()) for record in told.records)
     assert verify(replace(told.recording, records=fewer)).verified
 
 
-def test_what_was_observed_stands_beside_what_diverged(told):
+def test_observations_are_shown_beside_a_divergence(told):
     verification = tampered(told, 2, command={"type": "hold"}, observed=({"type": "lie"},))
     assert verification.divergence.recorded["observed"] == [{"type": "lie"}]
     assert verification.divergence.replayed["observed"] == list(told.records[1].observed)
 
 
-def test_an_impossible_event_diverges_there_and_says_why(told):
+def test_an_impossible_event_diverges_at_that_event_with_the_reason(told):
     verification = tampered(told, 3, event=WokeUp(9.0))
     assert verification.divergence.seq == 3
     assert "not possible" in verification.divergence.replayed["error"]
@@ -92,7 +92,7 @@ def test_an_empty_history_verifies():
     assert verify(Recording(Playbook().policy, Playbook().snapshot, ())).verified
 
 
-def test_two_runs_part_where_one_ends():
+def test_two_runs_diverge_where_one_ends():
     long, short = (
         (Playbook() >> started() >> truncated("a ") >> ended("b")),
         (Playbook() >> started() >> truncated("a ")),
@@ -104,7 +104,7 @@ def test_two_runs_part_where_one_ends():
 
 
 @pytest.mark.parametrize("path", sorted(RECORDINGS.glob("*.json")), ids=lambda path: path.stem)
-def test_a_golden_recording_verifies_for_ever_and_the_one_meant_to_diverge_does(path):
+def test_a_golden_recording_verifies_forever_and_the_one_meant_to_diverge_diverges(path):
     verification = verify(read_recording(path))
     if path.stem == MEANT_TO_DIVERGE:
         assert verification.divergence is not None
@@ -113,18 +113,18 @@ def test_a_golden_recording_verifies_for_ever_and_the_one_meant_to_diverge_does(
         assert verification.verified, verification.divergence
 
 
-def test_the_golden_recordings_are_all_there():
+def test_all_golden_recordings_exist():
     assert {path.stem for path in RECORDINGS.glob("*.json")} >= {*GOLDEN, MEANT_TO_DIVERGE}
 
 
-def test_a_recording_written_and_read_is_the_same(told, tmp_path):
+def test_a_recording_round_trips_unchanged(told, tmp_path):
     write_recording(tmp_path / "x.json", told.recording)
     read = read_recording(tmp_path / "x.json")
     assert [record.event for record in read.records] == [record.event for record in told.records]
     assert verify(read).verified
 
 
-def test_numbers_that_no_form_takes_are_read_run_verified_and_asked_about_alike():
+def test_numbers_that_no_form_accepts_are_read_run_verified_and_queried_consistently():
     """Policies that were stored before numbers were judged hold such ones."""
     odd = {"max_continuations": 1, "max_seconds": 0.0, "max_total_output_chars": -1, "truncation_budget_multiplier": 99}
     policy = policy_from_json({"limits": odd, "max_retry_after": -1.0, "revision": 8})

@@ -89,7 +89,7 @@ def test_the_same_policy_gives_the_same_run_all_recorded(story):
         assert imagined.final == told.snapshot
 
 
-def test_a_turn_continued_at_150_completes_in_one_call_at_400_with_the_same_words():
+def test_a_turn_continued_at_150_completes_in_one_call_at_400_with_the_same_text():
     story = play(Playbook(max_tokens=150), Says(ESSAY))
     assert story.snapshot.spent.continuations == 1
     imagined = under(story, max_tokens=400)
@@ -125,7 +125,7 @@ def test_more_continuations_than_were_recorded_are_undecidable_after_the_recorde
     assert set(provenances(imagined)) == {Provenance.RECORDED}
 
 
-def test_fewer_continuations_stop_at_a_record_all_of_it_recorded():
+def test_fewer_continuations_stop_at_a_recorded_step_and_are_fully_recorded():
     story = play(Playbook(max_tokens=60, max_total_completion_tokens=900, max_continuations=9), Says(ESSAY))
     imagined = under(story, max_continuations=2)
     assert end_of(imagined).terminal_reason == "retry_limit"
@@ -133,7 +133,7 @@ def test_fewer_continuations_stop_at_a_record_all_of_it_recorded():
     assert not imagined.undecidable
 
 
-def test_a_smaller_cap_gives_cuts_that_are_derived():
+def test_truncations_under_a_smaller_cap_are_derived():
     story = play(Playbook(max_tokens=400, extra={"prefill": True}), Says(ESSAY))
     imagined = under(story, max_tokens=110)
     assert calls(imagined) == [110, 110, 110]
@@ -152,7 +152,7 @@ def test_a_smaller_total_is_derived_from_the_recorded_text():
     assert end_of(imagined).terminal_reason == "budget_exhausted"
 
 
-def test_text_that_the_character_cap_cut_is_still_on_the_tape():
+def test_text_beyond_the_character_cap_is_still_available():
     story = play(Playbook(max_tokens=200, max_total_output_chars=1000), Says(ESSAY))
     assert story << finish(ESSAY[:1000], StopReason.GUARD)
     imagined = under(story, max_total_output_chars=9000, max_tokens=400)
@@ -169,7 +169,7 @@ def test_tools_are_answered_from_the_recording():
     assert calls(imagined) == [400, 400]
 
 
-def test_an_iteration_without_text_has_its_own_tape():
+def test_an_iteration_without_text_has_its_own_recorded_text():
     script = (Says(text_of(40), (call(),)), Says("", (call(id="b"),)), Says(ESSAY))
     story = play(Playbook(max_tokens=250), *script)
     imagined = under(story, max_tokens=400)
@@ -177,7 +177,7 @@ def test_an_iteration_without_text_has_its_own_tape():
     assert end_of(imagined).output_text == ESSAY
 
 
-def test_a_cap_inside_a_recorded_tool_call_cuts_the_call_and_what_a_repair_would_say_is_not_recorded():
+def test_a_cap_inside_a_recorded_tool_call_truncates_it_and_the_repair_is_not_recorded():
     story = play(Playbook(max_tokens=250), Says(text_of(40), (call(expression="1+1" * 20),)), Says("done."))
     imagined = under(story, max_tokens=55)
     assert [record.command.get("kind") for record in imagined.records] == ["initial", "tool_repair"]
@@ -186,14 +186,14 @@ def test_a_cap_inside_a_recorded_tool_call_cuts_the_call_and_what_a_repair_would
     assert end_of(unrepaired).terminal_reason == "tool_repair_failed"
 
 
-def test_a_tool_call_that_was_cut_is_undecidable_under_any_other_cap():
+def test_a_truncated_tool_call_is_undecidable_under_any_other_cap():
     story = play(Playbook(max_tokens=50), Says(text_of(40), (call(),)), Says("done."))
     assert story.snapshot.spent.tool_repairs == 1
     assert under(story, max_tokens=100).undecidable
     assert under(story, max_tokens=45).undecidable
 
 
-def test_a_result_an_operator_supplied_is_a_recorded_result():
+def test_a_result_supplied_by_an_operator_is_a_recorded_result():
     story = Playbook(max_tokens=60) >> started() >> truncated("one ", tokens=60) >> called(call(), text="two")
     story = story >> operator(tool_result=ToolResult("a", "calculator", "7")) >> tools_returned() >> ended("end")
     imagined = under(story, max_tokens=400)
@@ -258,13 +258,13 @@ def test_a_time_limit_that_was_not_reached_changes_nothing():
     assert not imagined.undecidable
 
 
-def test_a_cancelled_turn_knows_only_what_had_come():
+def test_a_cancelled_turn_knows_only_what_had_arrived():
     story = Playbook() >> started() >> cancelled("half")
     imagined = under(story, max_tokens=400)
     assert imagined.undecidable
 
 
-def test_breakpoints_hold_no_what_if():
+def test_breakpoints_do_not_hold_a_what_if():
     story = Playbook(max_tokens=150) >> started(breakpoints=(Breakpoint(state="evaluate_stop"),))
     story = story >> truncated(ESSAY[:600], tokens=150) >> released() >> ended(ESSAY[600:], tokens=150) >> released()
     imagined = under(story, max_tokens=400)
@@ -277,7 +277,7 @@ def test_an_empty_recording_is_undecidable():
     assert imagined.undecidable
 
 
-def test_a_recording_that_still_runs_is_undecidable_where_it_stops():
+def test_a_recording_of_a_running_turn_is_undecidable_where_it_stops():
     story = Playbook() >> started() >> truncated("a ")
     imagined = what_if(story.recording, story.policy)
     assert imagined.undecidable
@@ -297,7 +297,7 @@ def test_a_truncated_envelope_is_complete_at_a_larger_cap():
     assert end_of(smaller).output_text == whole
 
 
-def test_a_shorter_answer_to_the_same_request_made_later_is_not_the_first_calls():
+def test_a_shorter_answer_to_the_same_later_request_is_not_used_for_the_first_call():
     schema = {"type": "object", "required": ["answer"]}
     story = Playbook(max_tokens=80, envelope_schema=schema) >> started() >> ended('{"other": "' + "x" * 280, tokens=70)
     story = story >> truncated('{"answer": "' + "y" * 300, tokens=80) >> ended('{"answer": ""}', tokens=5)
@@ -307,7 +307,7 @@ def test_a_shorter_answer_to_the_same_request_made_later_is_not_the_first_calls(
     assert imagined.certainty is not Certainty.CERTAIN
 
 
-def test_a_forks_recording_begins_at_its_base_and_takes_the_new_limits():
+def test_a_recording_of_a_fork_starts_at_its_base_with_the_new_limits():
     parent = play(Playbook(max_tokens=60), Says(ESSAY))
     base = parent.steps[2].snapshot
     records = parent.records[3:]
@@ -331,7 +331,7 @@ def test_a_forks_recording_begins_at_its_base_and_takes_the_new_limits():
     st.integers(0, 4),
     st.sampled_from([0, 24]),
 )
-def test_a_decidable_what_if_is_what_would_have_happened(length, recorded_cap, asked_cap, had, asked, repeats):
+def test_a_decidable_what_if_matches_the_actual_result(length, recorded_cap, asked_cap, had, asked, repeats):
     """The obedient model is really asked under the other policy, and must agree: it repeats no more than is assumed."""
     script = Says(text_of(length), repeats=repeats)
     total = {"max_total_completion_tokens": 100_000}
@@ -358,7 +358,7 @@ def test_every_derived_step_can_be_advanced_again():
     assert snapshot == imagined.final
 
 
-def test_a_recording_that_was_asked_before_answers_the_same_and_a_copy_of_it_answers_for_itself():
+def test_repeated_queries_of_a_recording_agree_and_a_copy_is_independent():
     told = play(Playbook(max_tokens=100), Says(ESSAY)).recording
     larger = replace(told.policy, max_tokens=400)
     first = what_if(told, larger)
@@ -368,7 +368,7 @@ def test_a_recording_that_was_asked_before_answers_the_same_and_a_copy_of_it_ans
     assert what_if(told, larger) == first
 
 
-def test_what_an_operator_answered_is_on_the_tape_as_it_was_recorded():
+def test_an_operators_answer_is_used_as_recorded():
     asked = Playbook(max_tokens=20, extra={"prefill": True})
     story = asked >> started(breakpoints=(Breakpoint(state="continue_pending"),))
     story = story >> truncated("one two " * 6, tokens=20) >> released(answer=said("three")) >> stand_in
@@ -377,7 +377,7 @@ def test_what_an_operator_answered_is_on_the_tape_as_it_was_recorded():
     assert imagined.final.spent.output_tokens == story.snapshot.spent.output_tokens
 
 
-def test_an_answer_that_waited_when_the_runs_parted_is_given_to_the_next_call():
+def test_an_answer_waiting_at_the_divergence_is_given_to_the_next_call():
     story = Playbook(max_continuations=0) >> started(breakpoints=(Breakpoint(state="continue_pending"),))
     story = story >> truncated("one ") >> released(answer=said("three"))
     assert story.end.output_text == "one "
@@ -385,7 +385,7 @@ def test_an_answer_that_waited_when_the_runs_parted_is_given_to_the_next_call():
     assert (imagined.final.output_text, imagined.final.stand_in) == ("one three", None)
 
 
-def test_a_call_that_was_refused_is_refused_in_a_what_if_too():
+def test_a_refused_call_is_also_refused_in_a_what_if():
     asked = {"approvals": Approvals(("calculator",)), "error_policy": ErrorPolicy.ignore_tool_errors()}
     story = Playbook(max_tokens=40, **asked) >> started() >> truncated("one ", tokens=40) >> called(call(), text="two")
     story = story >> operator(OperatorAction.REFUSE) >> tools_returned() >> ended("three")
@@ -394,7 +394,7 @@ def test_a_call_that_was_refused_is_refused_in_a_what_if_too():
     assert told == ["This call was not approved: refused by ada."]
 
 
-def test_the_wait_for_an_operator_is_told_apart_from_the_time_that_the_turn_takes():
+def test_the_wait_for_an_operator_is_separate_from_the_duration_of_the_turn():
     story = Playbook(max_tokens=150) >> started(breakpoints=(Breakpoint(state="continue_pending"),))
     story = (
         story >> truncated(ESSAY[:600], tokens=150) >> replace(released(), at=900.0) >> ended(ESSAY[600:], tokens=150)
@@ -405,7 +405,7 @@ def test_the_wait_for_an_operator_is_told_apart_from_the_time_that_the_turn_take
     assert (parted.held, parted.final.spent.attempts) == (0.0, 1)
 
 
-def test_a_hold_that_was_recorded_before_the_runs_part_counts_for_both_ends():
+def test_a_hold_recorded_before_the_divergence_applies_to_both_endings():
     story = Playbook(max_tokens=150) >> started(breakpoints=(Breakpoint(state="continue_pending"),))
     story = story >> truncated(ESSAY[:600], tokens=150) >> replace(released(), at=900.0)
     story = story >> truncated(ESSAY[600:900], tokens=150) >> released() >> ended(ESSAY[900:], tokens=75)
@@ -414,7 +414,7 @@ def test_a_hold_that_was_recorded_before_the_runs_part_counts_for_both_ends():
     assert stopped.final.at < story.snapshot.at
 
 
-def test_an_iterations_answers_are_searched_for_signs_once_however_many_limits_are_asked_for(monkeypatch):
+def test_signs_in_the_answers_of_an_iteration_are_searched_once_for_any_number_of_limits(monkeypatch):
     """A sweep asks about each of its values, and the search reads the whole text."""
     past, read = Past.of(play(Playbook(max_tokens=100), Says(ESSAY)).recording), []
     searched = recorded_run.lint

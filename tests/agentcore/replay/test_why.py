@@ -55,7 +55,7 @@ def test_an_ending_is_estimated_where_the_unknown_rest_of_an_answer_does_not_mat
         ),
     ],
 )
-def test_an_undecidable_one_says_why(had, wanted, why):
+def test_an_undecidable_result_gives_its_reason(had, wanted, why):
     imagined, _ = asked(had, wanted)
     assert (imagined.certainty, imagined.why) == (Certainty.UNDECIDABLE, why)
     assert bool(imagined.endings) == (why is Why.ASSUMPTIONS)

@@ -182,7 +182,7 @@ def examined(name: str, cases: range) -> Counter[tuple[Certainty, bool | None]]:
 
 @pytest.mark.parametrize("cases", [CASES // 3, nightly(CASES)])
 @pytest.mark.parametrize("name", CLASSES)
-def test_no_class_of_providers_makes_a_sure_claim_wrong(name, cases):
+def test_no_class_of_providers_makes_a_certain_claim_wrong(name, cases):
     counts = examined(name, range(cases))
     assert counts[Certainty.CERTAIN, True] >= 0.01 * cases, "there is something to examine"
     assert counts[Certainty.UNDECIDABLE, None] <= 0.5 * cases
@@ -201,7 +201,7 @@ def test_estimates_come_true_nine_times_in_ten():
     assert right >= 0.9 * (right + wrong)
 
 
-def test_a_larger_cap_than_the_model_takes_is_told_by_its_refusal_alone():
+def test_a_cap_above_the_models_maximum_is_known_only_from_its_refusal():
     """A what-if asks what the provider would have said, not whether it takes the request (design, replay)."""
     provider = WireProvider((("one ", "two "),), most=100)
     recorded = run(Playbook(provider="openai", model="m", max_tokens=200), provider)

@@ -47,7 +47,7 @@ def asked(
     ],
     ids=["the answer said again and again", "one token a call", "ten tokens a call", "one letter", "short lines"],
 )
-def test_a_what_if_that_would_go_on_for_thousands_of_calls_stops_and_says_after_how_many(text, tokens, cap, setup):
+def test_a_what_if_of_thousands_of_calls_stops_and_reports_how_many_it_made(text, tokens, cap, setup):
     imagined = asked(text, tokens, cap, **setup)
     assert (imagined.certainty, imagined.endings) == (Certainty.UNDECIDABLE, ())
     assert imagined.stopped.startswith("stopped after ")
@@ -55,7 +55,7 @@ def test_a_what_if_that_would_go_on_for_thousands_of_calls_stops_and_says_after_
     assert imagined.work <= 2 * MOST_WORK, "a last step is whole, and the recorded ones are counted too"
 
 
-def test_the_text_of_an_imagined_call_does_not_grow_with_repeats_that_were_kept():
+def test_the_text_of_a_simulated_call_does_not_grow_with_kept_repeats():
     """The high end reasons and repeats nearly all of its cap, so that each of its calls says it all once more."""
     text = (PROSE * 2)[:200]
     imagined = asked(text, 400, 399, trace=True, continuations=8)

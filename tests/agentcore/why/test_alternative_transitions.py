@@ -65,7 +65,7 @@ def road(book: Playbook, trigger: Trigger, source: State) -> Road:
 
 @together
 @pytest.mark.parametrize("story", LIMITED)
-def test_each_step_has_every_other_move_of_the_table(story):
+def test_each_step_lists_every_other_transition_of_the_table(story):
     for case, roads in steps(story()):
         others = {trigger for trigger in TRANSITIONS[case.source] if trigger is not case.trigger}
         assert {road.trigger for road in roads} == others
@@ -85,7 +85,7 @@ ON = {
 
 @together
 @pytest.mark.parametrize("story", LIMITED)
-def test_with_what_is_named_as_missing_it_does_go_on(story):
+def test_the_turn_continues_once_the_named_condition_is_met(story):
     book = story()
     for span in fold(book.recording):
         for case in cases_of(span):
@@ -114,11 +114,11 @@ def goes_on(book: Playbook, span: Span, case: Case) -> bool:
     return again.trigger in ON[case.source]
 
 
-def test_every_state_that_can_go_on_promises_it_somewhere():
+def test_every_state_that_can_continue_suggests_it_somewhere():
     assert {case.source for story in LIMITED for case, _ in steps(story()) if promises(case)} == set(ON)
 
 
-def test_the_nearest_miss_of_a_limit_is_a_number():
+def test_the_nearest_miss_of_a_limit_is_given_as_a_number():
     book = play(*(truncated(text) for text in "abcd"))
     assert road(book, Trigger.UNDER_LIMITS, State.CONTINUE_PENDING).miss == (
         "3 of 3 continuations used; with 4 continuations it would have continued"
@@ -140,14 +140,14 @@ def test_where_several_limits_bind_all_are_named():
     assert (open_too.open, open_too.near) == (True, True)
 
 
-def test_an_answer_without_a_call_is_told_so():
+def test_an_answer_without_a_call_is_reported_as_such():
     book = play(ended("done"))
     assert road(book, Trigger.TOOL_CALL, State.EVALUATE_STOP).miss == "no tool call in the answer"
     assert not road(book, Trigger.TOOL_CALL, State.EVALUATE_STOP).near
     assert road(book, Trigger.BROKEN_TOOL_CALL, State.EVALUATE_STOP).miss == "no tool call in the answer"
 
 
-def test_no_limit_is_promised_to_help_where_something_else_forbade_too():
+def test_no_limit_is_suggested_where_something_else_also_forbade():
     book = play(truncated(), truncated(), max_continuations=1)
     assert road(book, Trigger.UNDER_LIMITS, State.CONTINUE_PENDING).miss == (
         "1 of 1 continuations used; two truncated answers in a row that added nothing new also forbade continuing"
@@ -156,7 +156,7 @@ def test_no_limit_is_promised_to_help_where_something_else_forbade_too():
     assert "it would have" not in road(unhealable, Trigger.RETRY, State.EVALUATE_ERROR).miss
 
 
-def test_a_cap_that_cut_within_a_character_is_spent():
+def test_a_character_cap_that_would_split_a_character_is_exhausted():
     both = play(truncated(FAMILY), max_total_output_chars=5, max_continuations=0)
     assert road(both, Trigger.UNDER_LIMITS, State.CONTINUE_PENDING).miss.endswith(
         "with 1 continuation and a larger max_total_output_chars it would have continued"
@@ -174,19 +174,19 @@ def test_the_character_cap_does_not_hide_that_no_repair_was_left():
 
 
 @pytest.mark.parametrize("last", [{"retryable": False}, {"retry_after": 900.0}], ids=["not to be healed", "too long"])
-def test_no_retry_is_promised_of_an_error_that_none_could_heal(last):
+def test_no_retry_is_suggested_for_a_permanent_error(last):
     book = play(error(), woke_up(), error(**last), error_policy=ErrorPolicy.retry_all(2))
     assert "it would have" not in road(book, Trigger.RETRY, State.EVALUATE_ERROR).miss
     derivation = derive(book.recording)
     assert (derivation.resource, derivation.clause) == (None, None)
 
 
-def test_an_estimate_is_said_to_be_one():
+def test_an_estimate_is_marked_as_one():
     book = play(truncated("a", tokens=None))
     assert road(book, Trigger.BUDGET_EXHAUSTED, State.CONTINUE_PENDING).miss == "about 60 of 240 completion tokens used"
 
 
-def test_a_held_step_promises_nothing():
+def test_a_held_step_suggests_nothing():
     from tests.agentcore.machine.stories import held_at
 
     case, roads = steps(held_at(State.CONTINUE_PENDING) >> truncated("a"))[-1]
@@ -195,7 +195,7 @@ def test_a_held_step_promises_nothing():
     assert {road.miss for road in roads} == {"the turn was held before this was evaluated"}
 
 
-def test_of_what_this_core_cannot_judge_only_what_was_recorded_is_told():
+def test_only_recorded_facts_are_reported_for_steps_this_core_cannot_judge():
     book = play(*(truncated(text) for text in "abcd"))
     spans = tuple(replace(span, known=False) for span in fold(book.recording))
     case = [case for span in spans for case in cases_of(span) if case and case.source is State.CONTINUE_PENDING][-1]

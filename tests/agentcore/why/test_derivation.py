@@ -54,7 +54,7 @@ def why(book: Playbook) -> Derivation:
 
 @together
 @pytest.mark.parametrize("story", STORIES)
-def test_every_turn_that_has_ended_has_one_and_no_other(story):
+def test_every_ended_turn_has_a_derivation_and_no_other_turn_does(story):
     book = story()
     found = derive(book.recording)
     assert (found is not None) == (book.snapshot.end is not None)
@@ -71,7 +71,7 @@ def test_every_turn_that_has_ended_has_one_and_no_other(story):
 
 @together
 @pytest.mark.parametrize("story", STORIES)
-def test_the_word_of_the_provider_is_reached_wherever_it_was_heard(story):
+def test_the_providers_stop_reason_is_reached_wherever_it_was_received(story):
     book = story()
     found = derive(book.recording)
     if found is not None and found.raw_model_reason is not None:
@@ -79,7 +79,7 @@ def test_the_word_of_the_provider_is_reached_wherever_it_was_heard(story):
         assert words[:1] == [found.raw_model_reason]
 
 
-def test_a_partial_end_leads_back_to_the_limit_that_decided_it():
+def test_a_partial_ending_leads_back_to_the_limit_that_decided_it():
     found = why(play(*(truncated(text) for text in "abcd")))
     assert list(lines_of(found.tree)) == [
         "ended: complete, with status partial and terminal reason retry_limit",
@@ -102,26 +102,26 @@ def test_the_three_reasons_are_kept_apart():
     assert (whole.loop_reason, whole.resource, whole.clause) == ("completed", None, None)
 
 
-def test_all_limits_that_bound_are_clauses_and_the_one_that_is_named_comes_first():
+def test_all_binding_limits_are_clauses_and_the_named_one_comes_first():
     found = why(play(truncated("a"), max_continuations=0, max_total_tokens=3))
     clauses = [node.name for node in found.tree.walk() if node.kind is Kind.CLAUSE]
     assert clauses == ["limits.max_continuations", "limits.max_total_tokens"]
     assert found.resource == "max_continuations"
 
 
-def test_the_specs_own_key_stands_beside_a_limit():
+def test_the_specs_key_is_shown_beside_a_limit():
     found = why(play(truncated("a"), max_continuations=0))
     clause = next(node for node in found.tree.walk() if node.kind is Kind.CLAUSE)
     assert (clause.fact("value"), clause.fact("spec_key")) == (0, "continuation_max_attempts")
 
 
-def test_an_estimate_says_that_it_is_one():
+def test_an_estimate_is_marked_as_one():
     found = why(play(truncated("a", tokens=None), max_total_completion_tokens=60))
     used = next(fact for node in found.tree.walk() for fact in node.facts if fact.name == "used")
     assert (used.value, used.estimated, used.shown) == (60, True, "about 60 completion tokens")
 
 
-def test_a_limit_that_an_operator_changed_is_the_operators():
+def test_a_limit_changed_by_an_operator_is_attributed_to_them():
     held = Breakpoint(state=State.CONTINUE_PENDING.value)
     found = why(play(truncated("a"), released(limits={"max_continuations": 0}), breakpoints=(held,)))
     clause = next(node for node in found.tree.walk() if node.kind is Kind.CLAUSE)
@@ -129,14 +129,14 @@ def test_a_limit_that_an_operator_changed_is_the_operators():
     assert clause.words == "max_continuations is 0, as ada set it while the turn ran"
 
 
-def test_a_hold_on_the_way_decides_nothing():
+def test_an_intermediate_hold_decides_nothing():
     held = Breakpoint(state=State.ABORT_PARTIAL.value)
     found = why(play(truncated("a"), released(), max_continuations=0, breakpoints=(held,)))
     assert found.tree.because[0].fact("trigger") == "retry_limit"
     assert found.tree.because[0].fact("then") == "complete"
 
 
-def test_the_trail_of_a_word_is_kept_the_weightiest_first():
+def test_the_trail_of_a_stop_reason_is_kept_with_the_most_severe_first():
     seen = (
         ReasonSighting("chunk", "stop", NormalizedStopReason.END_TURN, 1),
         ReasonSighting("native", "max_output_tokens", NormalizedStopReason.MAX_TOKENS, 5),
@@ -148,7 +148,7 @@ def test_the_trail_of_a_word_is_kept_the_weightiest_first():
     assert [(fact.name, fact.value) for fact in word.facts[2:]] == [("native", "max_output_tokens"), ("chunk", "stop")]
 
 
-def test_an_error_is_told_in_the_providers_words_under_what_the_policy_says():
+def test_an_error_is_reported_in_the_providers_words_below_the_decision_of_the_policy():
     limited = error(ErrorType.RATE_LIMIT, kind="rate_limit", status=429, code="slow_down")
     found = why(play(limited, woke_up(), limited, error_policy=ErrorPolicy.retry_all(2)))
     assert (found.resource, found.clause) == ("max_retries", "error_policy.max_retries")
@@ -164,7 +164,7 @@ def test_an_error_is_told_in_the_providers_words_under_what_the_policy_says():
     assert (unhealable.resource, unhealable.clause) == (None, None)
 
 
-def test_who_cancelled_is_an_input():
+def test_the_canceller_is_an_input():
     found = why(play(truncated("a"), cancelled("b")))
     assert [node.words for node in found.tree.because[0].because] == [
         "cancelled by ada",
@@ -172,14 +172,14 @@ def test_who_cancelled_is_an_input():
     ]
 
 
-def test_an_operators_answer_is_not_taken_for_the_providers():
+def test_an_operators_answer_is_not_attributed_to_the_provider():
     held = Breakpoint(state=State.CONTINUE_PENDING.value)
     book = play(truncated("a"), operator(answer=said("b")), released(), breakpoints=(held,))
     book = book >> replace(ended("b"), response=book.command.answer)
     assert list(lines_of(why(book).tree))[-1].endswith("provider: none: ada answered in the model's place")
 
 
-def test_a_turn_that_another_core_recorded_is_told_from_what_was_recorded():
+def test_a_turn_recorded_by_another_core_is_explained_from_its_records():
     book = play(*(truncated(text) for text in "abcd"))
     spans = tuple(replace(span, known=False) for span in fold(book.recording))
     found = derive(book.recording, spans)
@@ -187,7 +187,7 @@ def test_a_turn_that_another_core_recorded_is_told_from_what_was_recorded():
     assert (found.resource, found.clause) == ("max_continuations", "limits.max_continuations")
 
 
-def test_a_fork_that_begins_where_its_parent_had_decided_is_told_from_what_it_has():
+def test_a_fork_that_starts_after_its_parents_decision_is_explained_from_its_own_records():
     held = Breakpoint(state=State.ABORT_PARTIAL.value)
     parent = play(truncated("a"), max_continuations=0, breakpoints=(held,))
     child = parent >> released()
@@ -219,7 +219,7 @@ def clauses(recording: Recording) -> list[str]:
 
 @together
 @pytest.mark.parametrize("revision", [None, 1, 4, 5, 9])
-def test_the_connections_ceiling_is_a_clause_whatever_the_words_of_the_evaluation_are(revision):
+def test_the_ceiling_of_the_connection_is_a_clause_whatever_the_wording_of_the_evaluation(revision):
     schema = {"type": "object", "required": ["a"]}
     book = play(truncated('{"a": "'), envelope_schema=schema, ceiling=60, revision=revision)
     if revision is None:  # these rules doubled the budget once, up to the ceiling
@@ -230,7 +230,7 @@ def test_the_connections_ceiling_is_a_clause_whatever_the_words_of_the_evaluatio
 
 @together
 @pytest.mark.parametrize("revision", [None, 1, 4, 5, 9])
-def test_the_limit_of_retries_is_a_clause_whatever_the_words_of_the_evaluation_are(revision):
+def test_the_retry_limit_is_a_clause_whatever_the_wording_of_the_evaluation(revision):
     limited = error(ErrorType.RATE_LIMIT, status=429)
     book = play(limited, woke_up(), limited, error_policy=ErrorPolicy.retry_all(2), revision=revision)
     assert book.end
@@ -238,7 +238,7 @@ def test_the_limit_of_retries_is_a_clause_whatever_the_words_of_the_evaluation_a
     assert "error_policy.max_retries" in clauses(book.stored())
 
 
-def test_a_history_without_moves_has_no_derivation():
+def test_a_history_without_transitions_has_no_derivation():
     book = play(ended("done"))
     bare = (*book.records[:-1], replace(book.records[-1], transitions=()))
     assert derive(Recording(book.policy, book.recording.base_snapshot, bare)) is None

@@ -14,13 +14,13 @@ CASES: tuple[Case, ...] = tuple(
 )
 
 
-def test_every_move_out_of_a_deciding_state_has_a_guard():
+def test_every_transition_out_of_a_deciding_state_has_a_guard():
     assert set(GUARDS) == set(DECIDING)
     for state, guards in GUARDS.items():
         assert guards.keys() == TRANSITIONS[state].keys(), state
 
 
-def test_every_guard_is_a_phrase_of_its_own():
+def test_every_guard_has_its_own_phrase():
     for state, guards in GUARDS.items():
         words = [guard.words for guard in guards.values()]
         assert len(set(words)) == len(words), state
@@ -30,20 +30,20 @@ def test_every_guard_is_a_phrase_of_its_own():
 
 @together
 @pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case.source}-{case.trigger}")
-def test_the_guard_of_the_move_taken_was_not_shut(case: Case):
+def test_the_guard_of_the_transition_taken_was_open(case: Case):
     assert GUARDS[case.source][case.trigger].look(case).open is not False
 
 
 @together
 @pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case.source}-{case.trigger}")
-def test_none_that_is_asked_before_it_was_open(case: Case):
+def test_no_guard_evaluated_before_it_was_open(case: Case):
     triggers = list(GUARDS[case.source])
     earlier = triggers[: triggers.index(case.trigger)]
     if not case.held:
         assert not [trigger for trigger in earlier if GUARDS[case.source][trigger].look(case).open]
 
 
-def test_every_guard_is_seen_shut():
+def test_every_guard_is_seen_closed():
     shut = {
         (case.source, trigger)
         for case in CASES

@@ -21,7 +21,7 @@ def lines(book: Playbook) -> list[str]:
     return list(lines_of(found.tree))
 
 
-def test_the_number_stands_in_the_tree_with_all_that_it_rests_on():
+def test_the_number_appears_in_the_tree_with_everything_it_depends_on():
     told = lines(play(*CUT, extra={"prefill": True}))
     assert told[-8:] == [
         "└─ claim: certain: one call with max_tokens ≥ 61 would have been enough",
@@ -35,7 +35,7 @@ def test_the_number_stands_in_the_tree_with_all_that_it_rests_on():
     ]
 
 
-def test_programs_read_the_same_as_data_with_the_record_and_the_transition_of_each_call():
+def test_the_api_gives_the_same_as_data_with_the_record_and_transition_of_each_call():
     found = derive(play(*CUT, extra={"prefill": True}).recording)
     assert found is not None
     claim = found.tree.because[-1]
@@ -51,7 +51,7 @@ def test_programs_read_the_same_as_data_with_the_record_and_the_transition_of_ea
     assert found.clause is None, "a claim is no clause of the policy"
 
 
-def test_a_continuation_by_the_providers_token_is_told_as_one():
+def test_a_continuation_by_a_provider_token_is_reported_as_one():
     cut = truncated(worded("a", 20), tokens=20, resume_token="on")
     assert "1 continuation from the very words before, by the provider's own token" in "\n".join(
         lines(play(cut, ended("d", tokens=4)))
@@ -63,5 +63,5 @@ def test_a_continuation_by_the_providers_token_is_told_as_one():
     [play(*CUT), play(ended("done")), play(*CUT[:2], extra={"prefill": True}, max_continuations=1)],
     ids=["after a hint", "in one call", "partial"],
 )
-def test_where_the_verdict_names_no_number_the_tree_claims_none(book: Playbook):
+def test_the_tree_claims_no_number_where_the_verdict_names_none(book: Playbook):
     assert not [line for line in lines(book) if "claim" in line]

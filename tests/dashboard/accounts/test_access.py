@@ -69,7 +69,7 @@ def test_a_program_without_credentials_gets_401_and_problem_details(stranger: Cl
 @together
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("path", GATEWAY)
-def test_the_gateway_answers_a_stranger_as_openai_would(stranger: Client, path: str, method: str):
+def test_the_gateway_answers_unauthenticated_requests_like_openai(stranger: Client, path: str, method: str):
     response = getattr(stranger, method)(path)
     assert response.status_code == 401
     if method != "head":
@@ -78,7 +78,7 @@ def test_the_gateway_answers_a_stranger_as_openai_would(stranger: Client, path: 
 
 @together
 @pytest.mark.parametrize("path", PAGES)
-def test_a_page_sends_a_stranger_to_the_form_and_remembers_where_to(stranger: Client, path: str):
+def test_an_unauthenticated_page_request_is_sent_to_sign_in_and_back(stranger: Client, path: str):
     response = stranger.get(path + "?a=b", follow=True)
     assert response.redirect_chain[0][1] == 302
     assert response.status_code == 200
@@ -89,7 +89,7 @@ def test_a_page_sends_a_stranger_to_the_form_and_remembers_where_to(stranger: Cl
 @together
 @pytest.mark.parametrize("method", ["post", "put", "patch", "delete", "options", "trace"])
 @pytest.mark.parametrize("path", PAGES)
-def test_a_page_answers_a_strangers_odd_method_with_401_and_the_form(stranger: Client, path: str, method: str):
+def test_other_methods_without_sign_in_get_401_and_the_sign_in_page(stranger: Client, path: str, method: str):
     response = getattr(stranger, method)(path)
     assert response.status_code == 401
     assert b"<form" in response.content
@@ -98,7 +98,7 @@ def test_a_page_answers_a_strangers_odd_method_with_401_and_the_form(stranger: C
 @together
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("path", SHARED)
-def test_a_share_link_that_opens_nothing_tells_everyone_the_same(
+def test_every_invalid_share_link_gives_the_same_response(
     stranger: Client, browser: Client, token: str, path: str, method: str
 ):
     WRONG_TOKENS.forget("127.0.0.1")
@@ -117,7 +117,7 @@ def test_the_sign_in_page_has_a_form_and_no_link_into_the_application(stranger: 
     assert "<a " not in page
 
 
-def test_an_htmx_request_of_a_stranger_moves_the_whole_page_to_the_form(stranger: Client):
+def test_an_unauthenticated_htmx_request_sends_the_whole_page_to_sign_in(stranger: Client):
     headers = {"HX-Request": "true", "HX-Current-URL": "http://testserver/turns/1?seq=4"}
     response = stranger.get("/turns/1/step", headers=headers)
     assert response.status_code == 401
@@ -125,66 +125,66 @@ def test_an_htmx_request_of_a_stranger_moves_the_whole_page_to_the_form(stranger
 
 
 @pytest.mark.parametrize("path", ["/healthz", "/static/css/tokens.css", "/static/none", "/sign-in/"])
-def test_the_open_addresses_are_not_guarded(path: str):
+def test_public_urls_need_no_sign_in(path: str):
     assert access_form_of(path) in {AccessForm.OPEN, AccessForm.SIGN_IN}
 
 
-def test_an_open_address_does_not_even_look_at_a_wrong_token(stranger: Client):
+def test_a_public_url_ignores_an_invalid_token(stranger: Client):
     assert stranger.get("/healthz", headers={"Authorization": "Bearer nonsense"}).status_code != 401
 
 
-def test_whatever_is_sent_to_healthz_is_no_question_of_a_token_of_forms():
+def test_healthz_never_requires_a_csrf_token():
     assert Client(enforce_csrf_checks=True).post("/healthz").status_code == 405
 
 
 @together
 @pytest.mark.parametrize("path", [*MACHINE, *GATEWAY, *PAGES])
 @pytest.mark.parametrize("header", ["Bearer", "Bearer ", "bearer wrong", "Bearer wrong wrong"])
-def test_a_wrong_token_is_refused_although_there_is_a_session(browser: Client, path: str, header: str):
+def test_an_invalid_token_is_refused_despite_a_session(browser: Client, path: str, header: str):
     assert browser.get(path, headers={"Authorization": header}).status_code == 401
 
 
-def test_another_scheme_in_front_of_us_does_not_disturb_a_session(browser: Client):
+def test_the_authentication_scheme_of_a_proxy_does_not_disturb_a_session(browser: Client):
     assert browser.get("/account/", headers={"Authorization": "Basic eDp5"}).status_code == 200
 
 
 @pytest.mark.parametrize("path", ["/account/", "/admin/"])
-def test_a_token_opens_pages_too(stranger: Client, token: str, path: str):
+def test_a_token_also_opens_pages(stranger: Client, token: str, path: str):
     assert stranger.get(path, headers={"Authorization": f"Bearer {token}"}).status_code == 200
 
 
 @pytest.mark.parametrize("path", ["/api/never-heard-of", "/.well-known/never-heard-of", "/metrics/never-heard-of"])
-def test_an_unknown_address_is_a_json_404_for_a_program_that_may_come_in(stranger: Client, token: str, path: str):
+def test_an_unknown_url_is_a_json_404_for_an_authenticated_program(stranger: Client, token: str, path: str):
     response = stranger.get(path, headers={"Authorization": f"Bearer {token}"})
     assert response.status_code == 404
     assert response.json()["status"] == 404
 
 
-def test_an_unknown_address_of_the_gateway_is_an_openai_error(stranger: Client, token: str):
+def test_an_unknown_gateway_url_is_an_openai_error(stranger: Client, token: str):
     response = stranger.get("/v1/never-heard-of", headers={"Authorization": f"Bearer {token}"})
     assert response.status_code == 404
     assert response.json()["error"]["code"] == "not_found"
 
 
-def test_an_unknown_page_is_a_page_for_one_who_is_signed_in(browser: Client):
+def test_an_unknown_url_is_a_404_page_for_a_signed_in_user(browser: Client):
     response = browser.get("/never-heard-of")
     assert response.status_code == 404
     assert b"Page not found" in response.content
 
 
-def test_a_turn_that_is_not_there_leads_back_and_says_of_no_page_that_it_is_this_one(browser: Client):
+def test_the_page_of_a_missing_turn_links_back_and_marks_no_item_as_current(browser: Client):
     html = browser.get("/turns/01a1fbed-aba8-7701-99d1-643edbe4f3e2").content.decode()
     assert '<a class="btn primary" href="/">Open the timeline</a>' in html
     assert 'aria-current="page"' not in html
 
 
 @pytest.mark.parametrize("path", ["/api/never-heard-of", "/v1/never-heard-of"])
-def test_a_session_needs_a_csrf_token_at_the_api_and_a_bearer_does_not(browser: Client, token: str, path: str):
+def test_a_session_needs_a_csrf_token_at_the_api_and_a_bearer_token_does_not(browser: Client, token: str, path: str):
     assert browser.post(path).status_code == 403
     assert Client(enforce_csrf_checks=True).post(path, headers={"Authorization": f"Bearer {token}"}).status_code == 404
 
 
-def test_a_users_token_dies_with_the_user(stranger: Client, made: tuple[ApiToken, str], operator: User):
+def test_a_token_is_deleted_with_its_user(stranger: Client, made: tuple[ApiToken, str], operator: User):
     operator.is_active = False
     operator.save()
     assert stranger.get("/account/", headers={"Authorization": f"Bearer {made[1]}"}).status_code == 401
@@ -210,10 +210,10 @@ def test_a_users_token_dies_with_the_user(stranger: Client, made: tuple[ApiToken
         "",
     ],
 )
-def test_where_to_go_on_is_never_another_host_nor_the_door_itself(wanted: str):
+def test_the_next_url_is_never_another_host_or_the_sign_in_page(wanted: str):
     assert next_url(RequestFactory().get("/sign-in/"), wanted) == "/"
 
 
 @pytest.mark.parametrize("wanted", ["/turns/1?tab=raw#3", "http://testserver/turns/1"])
-def test_where_to_go_on_is_kept_on_this_host(wanted: str):
+def test_the_next_url_is_kept_on_this_host(wanted: str):
     assert next_url(RequestFactory().get("/sign-in/"), wanted) == wanted

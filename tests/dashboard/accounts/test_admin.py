@@ -59,7 +59,7 @@ def test_an_admin_cannot_become_superuser(made: Made):
 
 
 @pytest.mark.parametrize("root", [False, True])
-def test_nobody_writes_when_somebody_signed_in_or_joined(made: Made, root: bool):
+def test_login_and_join_dates_are_read_only(made: Made, root: bool):
     user = made("bob", Role.WATCHER)
     before = (user.date_joined, user.last_login)
     times = {f"last_login_{n}": said for n, said in enumerate(("2031-01-01", "00:00:00"))}
@@ -86,7 +86,7 @@ def test_a_session_of_a_token_is_shown_no_form_that_would_be_refused(made: Made)
 
 
 @pytest.mark.parametrize("active", [True, False])
-def test_the_account_of_a_superuser_is_closed_to_an_admin(made: Made, active: bool):
+def test_an_admin_cannot_edit_a_superuser(made: Made, active: bool):
     owner = made("owner", is_superuser=True, is_active=active)
     client = browser_of(made("ada", Role.ADMIN))
     passwords = {"password1": PASSWORD, "password2": PASSWORD, "usable_password": "true"}
@@ -101,7 +101,7 @@ def test_the_account_of_a_superuser_is_closed_to_an_admin(made: Made, active: bo
     assert (owner.first_name, owner.check_password(PASSWORD), owner.is_superuser) == ("", False, True)
 
 
-def test_so_is_that_of_anybody_with_a_right_the_admin_has_not(made: Made):
+def test_an_admin_cannot_edit_a_user_with_a_permission_the_admin_lacks(made: Made):
     other = made("other", Role.OPERATOR, "change_group")
     client = browser_of(made("ada", Role.ADMIN))
     assert client.get(f"{USERS}{other.pk}/change/").status_code == 403
@@ -121,7 +121,7 @@ def test_an_admin_manages_operators_and_other_admins(made: Made):
         assert (user.first_name, user.check_password(PASSWORD)) == ("Mona", True)
 
 
-def test_an_admin_gives_only_groups_and_permissions_within_their_own_rights(made: Made):
+def test_an_admin_grants_only_groups_and_permissions_they_have(made: Made):
     admin, user = made("ada", Role.ADMIN), made("user")
     more = Group.objects.create(name="more")
     beyond = Permission.objects.get(codename="change_group")
@@ -136,7 +136,7 @@ def test_an_admin_gives_only_groups_and_permissions_within_their_own_rights(made
     assert list(user.user_permissions.all()) == [start]
 
 
-def test_who_may_change_groups_but_is_no_superuser_changes_none(made: Made):
+def test_a_user_who_may_change_groups_but_is_not_a_superuser_changes_none(made: Made):
     user = made("user", None, "change_group", "add_group", "delete_group", "view_group")
     group = Group.objects.get(name=Role.WATCHER)
     client = browser_of(user)
@@ -147,7 +147,7 @@ def test_who_may_change_groups_but_is_no_superuser_changes_none(made: Made):
     assert Group.objects.filter(name=Role.WATCHER).exists()
 
 
-def test_a_superuser_does_all_of_it(made: Made):
+def test_a_superuser_can_do_all_of_this(made: Made):
     client, user = browser_of(made("owner", is_superuser=True)), made("user")
     assert change(client, user, is_superuser="on") == 302
     user.refresh_from_db()
@@ -155,7 +155,7 @@ def test_a_superuser_does_all_of_it(made: Made):
     assert client.post("/admin/auth/group/add/", {"name": "mine"}).status_code == 302
 
 
-def test_nobody_is_renamed_to_the_name_of_another_user_in_another_case(made: Made):
+def test_a_user_cannot_be_renamed_to_an_existing_name_in_another_case(made: Made):
     client, user = browser_of(made("ada", Role.ADMIN)), made("bob")
     for name in ("Ada", "OPERATOR"):
         assert change(client, user, username=name) == 200
@@ -165,7 +165,7 @@ def test_nobody_is_renamed_to_the_name_of_another_user_in_another_case(made: Mad
 
 
 @pytest.mark.parametrize("name", ["operator", "bootstrap", "BOOTSTRAP", "Operator"])
-def test_the_names_that_whystop_keeps_for_itself_are_given_to_nobody(made: Made, name: str):
+def test_reserved_user_names_are_refused(made: Made, name: str):
     client = browser_of(made("ada", Role.ADMIN))
     typed = {"username": name, "password1": PASSWORD, "password2": PASSWORD, "usable_password": "true"}
     response = client.post(f"{USERS}add/", typed)
@@ -173,13 +173,13 @@ def test_the_names_that_whystop_keeps_for_itself_are_given_to_nobody(made: Made,
     assert not User.objects.filter(username=name).exists()
 
 
-def test_the_group_of_a_role_keeps_its_name(made: Made):
+def test_the_group_of_a_role_cannot_be_renamed(made: Made):
     client, group = browser_of(made("root", is_superuser=True)), Group.objects.get(name="watcher")
     client.post(f"/admin/auth/group/{group.pk}/change/", {"name": "renamed", "permissions": []})
     assert Group.objects.filter(pk=group.pk, name="watcher").exists()
 
 
-def test_the_first_page_of_the_admin_says_what_it_is_for_and_names_no_library(made: Made):
+def test_the_first_admin_page_states_its_purpose_and_names_no_library(made: Made):
     page = browser_of(made("root", is_superuser=True)).get("/admin/").content.decode()
     assert "<h1>Administration</h1>" in page
     assert "All stored settings in one place." in page

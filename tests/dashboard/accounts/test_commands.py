@@ -10,7 +10,7 @@ from dashboard.accounts.models import User
 pytestmark = pytest.mark.django_db
 
 
-def test_sign_in_link_prints_one_line_that_opens_the_door():
+def test_sign_in_link_prints_one_line_with_a_working_link():
     out = io.StringIO()
     call_command("sign_in_link", "--port", "8400", stdout=out)
     (line,) = out.getvalue().splitlines()
@@ -20,14 +20,14 @@ def test_sign_in_link_prints_one_line_that_opens_the_door():
     assert client.get("/account/").status_code == 200
 
 
-def test_set_password_takes_the_password_from_a_pipe(monkeypatch: pytest.MonkeyPatch):
+def test_set_password_reads_the_password_from_a_pipe(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr("sys.stdin", io.StringIO("a long enough sentence\n"))
     call_command("set_password", stdout=io.StringIO())
     assert User.objects.get(username="operator").check_password("a long enough sentence")
 
 
 @pytest.mark.parametrize("typed", ["", "\n", "short\n"])
-def test_set_password_says_what_is_wrong_and_changes_nothing(monkeypatch: pytest.MonkeyPatch, typed: str):
+def test_set_password_reports_an_error_and_changes_nothing(monkeypatch: pytest.MonkeyPatch, typed: str):
     monkeypatch.setattr("sys.stdin", io.StringIO(typed))
     with pytest.raises(CommandError):
         call_command("set_password", stdout=io.StringIO())

@@ -36,7 +36,7 @@ def address(agent_of: AgentOf) -> str:
 
 
 @pytest.mark.parametrize(("fields", "most"), [(LARGE, "6,200,000 bytes"), (MANY, "5,000 fields")])
-def test_a_form_that_is_too_large_is_answered_413_with_a_note(
+def test_a_form_that_is_too_large_gets_413_with_an_explanation(
     browser: Client, address: str, fields: dict[str, str], most: str
 ):
     for headers, whole_page in ((HTMX, False), ({}, True)):
@@ -47,7 +47,7 @@ def test_a_form_that_is_too_large_is_answered_413_with_a_note(
         assert ("<html" in html, read(html).inline) == (whole_page, [])
 
 
-def test_a_prompt_as_large_as_the_api_takes_is_taken_however_a_browser_writes_it(
+def test_a_prompt_of_the_size_the_api_accepts_is_accepted_in_every_form_encoding(
     browser: Client, address: str, slow: Connection
 ):
     prompt = "%E4%BD%A0" * (MAX_BODY // 3)
@@ -55,27 +55,27 @@ def test_a_prompt_as_large_as_the_api_takes_is_taken_however_a_browser_writes_it
     assert (answer.status_code, "HX-Push-Url" in answer) == (200, True)
 
 
-def test_what_else_cannot_be_read_is_400(browser: Client):
+def test_other_unreadable_requests_get_400(browser: Client):
     answer = browser.get("/", headers={"host": "not a host"})
     assert answer.status_code == 400
 
 
 @pytest.mark.parametrize("path", ["/api/v1/turns", "/metrics", "/.well-known/openwop"])
-def test_a_program_that_asks_by_another_host_is_told_so_as_programs_are(browser: Client, path: str):
+def test_a_program_that_uses_an_unknown_host_gets_a_machine_readable_error(browser: Client, path: str):
     answer = browser.get(path, headers={"host": "elsewhere.example"})
     assert (answer.status_code, answer["Content-Type"]) == (400, "application/problem+json")
     assert "WHYSTOP_ALLOWED_HOSTS" in answer.json()["detail"]
 
 
 @pytest.mark.parametrize("path", ["/", "/sign-in/", "/turns/nothing"])
-def test_a_reader_who_asks_by_another_host_is_told_which_setting_names_it(browser: Client, path: str):
+def test_a_page_request_for_an_unknown_host_names_the_setting(browser: Client, path: str):
     answer = browser.get(path, headers={"host": "elsewhere.example"})
     html = answer.content.decode()
     assert (answer.status_code, answer["Content-Type"]) == (400, "text/html; charset=utf-8")
     assert ("WHYSTOP_ALLOWED_HOSTS" in html, "The address or the form" in html) == (True, False)
 
 
-def test_a_refusal_says_whom_to_ask_and_leads_back_to_the_timeline(browser: Client, operator: User):
+def test_a_refusal_says_whom_to_ask_and_links_to_the_timeline(browser: Client, operator: User):
     operator.is_superuser = operator.is_staff = False
     operator.save()
     answer = browser.get("/audit/")

@@ -33,7 +33,7 @@ def guess(address: str = HERE, account: str | None = None, *, seconds: float = 0
 
 
 @pytest.mark.django_db
-def test_ten_a_minute_and_then_a_wait_until_the_window_ends():
+def test_ten_attempts_a_minute_are_allowed_before_a_wait_until_the_window_ends():
     assert all(isinstance(guess(seconds=second), CountedGuess) for second in range(10))
     assert guess(seconds=10) == LimitReached(GuessKind.ADDRESS, 50)
     assert guess(seconds=59.5) == LimitReached(GuessKind.ADDRESS, 1)
@@ -42,7 +42,7 @@ def test_ten_a_minute_and_then_a_wait_until_the_window_ends():
 
 
 @pytest.mark.django_db
-def test_a_right_guess_is_given_back_and_no_other():
+def test_only_a_correct_attempt_is_refunded():
     for _ in range(9):
         guess()
     counted = guess()
@@ -54,7 +54,7 @@ def test_a_right_guess_is_given_back_and_no_other():
 
 
 @pytest.mark.django_db
-def test_what_is_given_back_late_makes_no_room_in_the_next_window():
+def test_a_late_refund_does_not_apply_to_the_next_window():
     counted = guess()
     assert isinstance(counted, CountedGuess)
     for _ in range(10):
@@ -64,7 +64,7 @@ def test_what_is_given_back_late_makes_no_room_in_the_next_window():
 
 
 @pytest.mark.django_db
-def test_an_address_that_is_full_does_not_fill_the_account():
+def test_attempts_refused_by_address_do_not_count_against_the_account():
     minutes = range(4)
     for minute in minutes:
         for _ in range(30):
@@ -76,19 +76,19 @@ def test_an_address_that_is_full_does_not_fill_the_account():
 
 
 @pytest.mark.django_db
-def test_an_account_is_one_however_its_name_is_written_and_whether_it_exists():
+def test_an_account_is_counted_case_insensitively_and_whether_or_not_it_exists():
     names = ["Operator", "OPERATOR", "operator", "\uff4fperator"]
     assert {tuple(map(str, keys_of(HERE, name))) for name in names} == {tuple(map(str, keys_of(HERE, "operator")))}
     assert not GuessCount.objects.filter(key__contains="operator").exists()
 
 
-def test_on_this_machine_no_guess_from_elsewhere_counts():
+def test_attempts_from_elsewhere_do_not_count_on_this_machine():
     assert [key.kind for key in keys_of(THIS_MACHINE, "operator")] == [GuessKind.ADDRESS, GuessKind.PAIR]
     assert [key.kind for key in keys_of(HERE, "operator")] == [GuessKind.ADDRESS, GuessKind.PAIR, GuessKind.ACCOUNT]
 
 
 @pytest.mark.django_db
-def test_counts_of_windows_that_have_ended_are_forgotten():
+def test_counts_of_expired_windows_are_deleted():
     for number in range(60):
         guess(f"192.0.2.{number}", f"name {number}")
     for second in range(20):
@@ -97,7 +97,7 @@ def test_counts_of_windows_that_have_ended_are_forgotten():
 
 
 @pytest.mark.django_db(transaction=True)
-def test_of_forty_guesses_at_the_same_moment_ten_are_judged():
+def test_ten_of_forty_simultaneous_attempts_are_checked():
     with ThreadPoolExecutor(40) as people:
         answers = list(people.map(lambda _: _alone(), range(40)))
     assert sorted(answers) == [401] * 10 + [429] * 30
@@ -112,7 +112,7 @@ def _alone() -> int:
 
 
 @pytest.mark.django_db
-def test_a_success_between_leaves_the_failures_where_they_are(monkeypatch: pytest.MonkeyPatch):
+def test_a_success_in_between_keeps_the_failure_count(monkeypatch: pytest.MonkeyPatch):
     user = User.objects.create(username="eve")
     services.password_set(user=user, password="a long enough sentence")
     monkeypatch.setattr(
@@ -124,7 +124,7 @@ def test_a_success_between_leaves_the_failures_where_they_are(monkeypatch: pytes
     assert Client().post("/sign-in/", right, REMOTE_ADDR=HERE).status_code == 429
 
 
-def test_the_page_on_security_has_these_limits():
+def test_the_security_page_documents_these_limits():
     page = (Path(__file__).parents[3] / "docs" / "explanation" / "security.md").read_text()
     words = {60: "per minute", 600: "in ten minutes", 3600: "per hour"}
     said = [f"| {limit.guesses} {words[int(limit.within.total_seconds())]} |" for limit in LIMITS.values()]

@@ -61,7 +61,7 @@ def made_of_it(answer: HttpResponse) -> list[str]:
     return [*found, *([str(answer.status_code)] if answer.status_code >= 500 else [])]
 
 
-def test_no_page_makes_an_element_of_a_text():
+def test_no_page_renders_markup_from_user_text():
     world = made_world()
     assert len(list(poisoned())) > 20
     who, found, shown = member("superuser", world), {}, 0

@@ -32,7 +32,7 @@ def before(transactional_db: None) -> Iterator[Any]:
 
 
 @pytest.mark.nightly
-def test_everybody_becomes_a_member_of_default_with_the_role_of_the_group(before: Any):
+def test_everybody_becomes_a_member_of_default_with_the_role_of_their_group(before: Any):
     user, group = before.get_model("accounts", "User"), before.get_model("auth", "Group")
     for name in ("watcher", "operator", "admin", "nothing"):
         made = user.objects.create(username=name)
@@ -51,7 +51,7 @@ def test_everybody_becomes_a_member_of_default_with_the_role_of_the_group(before
 
 
 @pytest.mark.nightly
-def test_it_goes_back_and_forth(before: Any):
+def test_the_migration_is_reversible(before: Any):
     before.get_model("accounts", "User").objects.create(username="ada")
     migrate_all()
     migrate_back("accounts", BEFORE)
@@ -60,7 +60,7 @@ def test_it_goes_back_and_forth(before: Any):
 
 
 @pytest.mark.nightly
-def test_going_back_revokes_the_tokens_of_other_projects(before: Any):
+def test_reversing_revokes_the_tokens_of_other_projects(before: Any):
     migrate_all()
     user = User.objects.create(username="ada")
     for name in ("default", "beside"):
@@ -72,7 +72,7 @@ def test_going_back_revokes_the_tokens_of_other_projects(before: Any):
 
 
 @pytest.mark.nightly
-def test_a_release_that_knows_no_projects_goes_on_writing(db: None):
+def test_a_release_without_projects_can_still_write(db: None):
     """What it writes into the tables of this one: no column that is new may be asked for."""
     project_default()
     with connection.cursor() as cursor:

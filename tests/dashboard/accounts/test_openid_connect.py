@@ -55,7 +55,7 @@ def roles_of(user: User) -> set[str]:
     return set(user.groups.values_list("name", flat=True))
 
 
-def test_the_sign_in_page_offers_it_and_leads_back_to_the_page_that_was_wanted(browser: Client, provider: Provider):
+def test_the_sign_in_page_offers_openid_connect_and_returns_to_the_requested_page(browser: Client, provider: Provider):
     page = browser.get("/sign-in/?next=/account/").content.decode()
     assert 'href="/sign-in/oidc/?next=%2Faccount%2F"' in page
     assert "Sign in with Example SSO" in page
@@ -65,13 +65,13 @@ def test_the_sign_in_page_offers_it_and_leads_back_to_the_page_that_was_wanted(b
     assert is_in(browser)
 
 
-def test_without_a_provider_there_is_nothing(browser: Client):
+def test_without_a_provider_openid_connect_is_absent(browser: Client):
     assert "Sign in with" not in browser.get("/sign-in/").content.decode()
     assert browser.get("/sign-in/oidc/").status_code == 404
     assert browser.get("/sign-in/oidc/return/?code=a&state=b").status_code == 404
 
 
-def test_who_comes_for_the_first_time_is_made_a_user_without_a_password(browser: Client, provider: Provider):
+def test_a_first_sign_in_creates_a_user_without_a_password(browser: Client, provider: Provider):
     provider.claims = {"preferred_username": "Ada Lovelace", "email": "ada@example.com", "email_verified": True}
     come_back(browser, provider)
     user = User.objects.get(username="Ada-Lovelace")
@@ -84,7 +84,7 @@ def test_who_comes_for_the_first_time_is_made_a_user_without_a_password(browser:
     assert roles_of(user) == {"watcher"}
 
 
-def test_who_comes_again_is_the_same_user_whatever_the_name_is_now(browser: Client, provider: Provider):
+def test_a_later_sign_in_finds_the_same_user_despite_a_changed_name(browser: Client, provider: Provider):
     provider.claims = {"preferred_username": "ada"}
     come_back(browser, provider)
     provider.claims = {"preferred_username": "ada.king"}
@@ -93,7 +93,7 @@ def test_who_comes_again_is_the_same_user_whatever_the_name_is_now(browser: Clie
 
 
 @pytest.mark.parametrize("name", ["operator", "bootstrap", "Bob"])
-def test_a_name_that_is_taken_opens_nobodys_account(browser: Client, provider: Provider, name: str):
+def test_an_existing_name_does_not_give_access_to_that_account(browser: Client, provider: Provider, name: str):
     bob = User.objects.create_user("bob", "bob@example.com", PASSWORD)
     provider.claims = {"preferred_username": name, "email": "bob@example.com", "email_verified": True}
     come_back(browser, provider)
@@ -101,13 +101,13 @@ def test_a_name_that_is_taken_opens_nobodys_account(browser: Client, provider: P
     assert ExternalIdentity.objects.get().user != bob
 
 
-def test_what_the_id_token_does_not_say_is_asked_for(browser: Client, provider: Provider):
+def test_claims_missing_from_the_id_token_are_fetched(browser: Client, provider: Provider):
     provider.user_info = {"preferred_username": "grace"}
     come_back(browser, provider)
     assert User.objects.filter(username="grace").exists()
 
 
-def test_information_about_somebody_else_signs_nobody_in(browser: Client, provider: Provider):
+def test_user_info_about_another_subject_is_refused(browser: Client, provider: Provider):
     provider.user_info = {"sub": "person-2", "preferred_username": "grace"}
     come_back(browser, provider)
     assert not is_in(browser)
@@ -144,7 +144,7 @@ def test_groups_decide_the_roles_in_other_projects_too(browser: Client, provider
     assert not keys_of(user).exists()
 
 
-def test_a_project_that_does_not_exist_admits_nobody(browser: Client, provider: Provider, settings: LazySettings):
+def test_a_group_for_a_missing_project_admits_nobody(browser: Client, provider: Provider, settings: LazySettings):
     roles, others = roles_read("operator=ml, nowhere/watcher=*")
     settings.SIGN_IN_PROVIDER = SignInProvider(provider.issuer, CLIENT, SECRET, roles=roles, project_roles=others)
     provider.claims = {"preferred_username": "ada", "groups": ["search"]}
@@ -153,7 +153,7 @@ def test_a_project_that_does_not_exist_admits_nobody(browser: Client, provider: 
     assert not User.objects.filter(username="ada").exists()
 
 
-def test_a_role_that_an_admin_gave_stays_where_no_group_decides(browser: Client, provider: Provider):
+def test_a_role_given_by_an_admin_is_kept_where_no_group_decides(browser: Client, provider: Provider):
     provider.claims = {"preferred_username": "ada"}
     come_back(browser, provider)
     user = User.objects.get(username="ada")
@@ -162,7 +162,7 @@ def test_a_role_that_an_admin_gave_stays_where_no_group_decides(browser: Client,
     assert roles_of(user) == {"operator"}
 
 
-def test_who_has_none_of_the_groups_is_refused(browser: Client, provider: Provider, settings: LazySettings):
+def test_a_user_without_any_required_group_is_refused(browser: Client, provider: Provider, settings: LazySettings):
     roles, _ = roles_read("operator=ml")
     settings.SIGN_IN_PROVIDER = SignInProvider(provider.issuer, CLIENT, SECRET, roles=roles)
     provider.claims = {"groups": ["sales"]}
@@ -172,7 +172,7 @@ def test_who_has_none_of_the_groups_is_refused(browser: Client, provider: Provid
     assert not User.objects.exists()
 
 
-def test_who_is_refused_for_want_of_a_group_loses_the_roles_that_groups_gave(
+def test_a_user_refused_for_missing_groups_loses_the_roles_that_groups_gave(
     browser: Client, provider: Provider, settings: LazySettings
 ):
     beside = Project.objects.create(name="beside")
@@ -191,7 +191,7 @@ def test_who_is_refused_for_want_of_a_group_loses_the_roles_that_groups_gave(
     assert not keys_of(user).exists()
 
 
-def test_a_closed_account_stays_closed(browser: Client, provider: Provider):
+def test_a_deactivated_account_stays_deactivated(browser: Client, provider: Provider):
     come_back(Client(headers={"host": HERE}), provider)
     User.objects.update(is_active=False)
     come_back(browser, provider)
@@ -219,7 +219,7 @@ LIES: dict[str, dict[str, Any]] = {
 
 
 @pytest.mark.parametrize("lie", LIES)
-def test_no_id_token_signs_in(browser: Client, provider: Provider, lie: str):
+def test_an_invalid_id_token_does_not_sign_in(browser: Client, provider: Provider, lie: str):
     for name, value in LIES[lie].items():
         setattr(provider, name, value)
     response = come_back(browser, provider)
@@ -239,24 +239,24 @@ def test_the_code_of_another_browser_is_refused(browser: Client, provider: Provi
 
 
 @pytest.mark.parametrize("query", ["", "code=a", "state=b", "code=a&state=b", "error=access_denied"])
-def test_who_comes_back_without_having_been_sent_is_refused(browser: Client, provider: Provider, query: str):
+def test_a_callback_without_a_started_sign_in_is_refused(browser: Client, provider: Provider, query: str):
     assert browser.get(f"/sign-in/oidc/return/?{query}")["Location"] == "/sign-in/"
     assert provider.asked == []
 
 
-def test_who_says_no_at_the_provider_is_told(browser: Client, provider: Provider):
+def test_a_sign_in_declined_at_the_provider_is_reported(browser: Client, provider: Provider):
     state = parse_qs(urlsplit(browser.get("/sign-in/oidc/")["Location"]).query)["state"][0]
     browser.get("/sign-in/oidc/return/", {"error": "access_denied", "state": state})
     assert "Example SSO did not sign you in" in browser.get("/sign-in/").content.decode()
 
 
-def test_a_changed_cookie_is_no_attempt(browser: Client, provider: Provider):
+def test_a_tampered_cookie_is_not_a_sign_in_attempt(browser: Client, provider: Provider):
     browser.get("/sign-in/oidc/")
     browser.cookies[openid_views.COOKIE] = "x" + browser.cookies[openid_views.COOKIE].value
     assert browser.get("/sign-in/oidc/return/?code=a&state=b")["Location"] == "/sign-in/"
 
 
-def test_a_provider_that_fails_or_lies_about_its_name_is_told_in_words(browser: Client, provider: Provider):
+def test_a_failing_provider_or_a_wrong_issuer_is_reported_in_words(browser: Client, provider: Provider):
     provider.metadata = {"issuer": "https://elsewhere.example"}
     browser.get("/sign-in/oidc/")
     assert "failed. Try again" in browser.get("/sign-in/").content.decode()
@@ -284,13 +284,13 @@ def test_metadata_and_keys_are_fetched_once(browser: Client, provider: Provider)
     assert sorted(path for path in provider.asked if path != "/me") == ["/.well-known/openid-configuration", "/keys"]
 
 
-def test_strangers_leave_no_session_behind(browser: Client, provider: Provider):
+def test_unauthenticated_visitors_create_no_session(browser: Client, provider: Provider):
     browser.get("/sign-in/oidc/")
     browser.get("/sign-in/oidc/return/?code=a&state=b")
     assert "whystop_session" not in browser.cookies
 
 
-def test_nothing_of_a_netrc_file_is_sent(
+def test_no_credentials_from_a_netrc_file_are_sent(
     browser: Client, provider: Provider, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
     netrc = tmp_path / "netrc"
@@ -307,18 +307,18 @@ def test_signing_in_is_in_the_audit_log(browser: Client, provider: Provider):
     assert [(entry.by, entry.action) for entry in Entry.objects.all()] == [("ada", "sign-in/oidc/return")]
 
 
-def test_no_page_outside_is_led_to(browser: Client, provider: Provider):
+def test_redirects_to_other_sites_are_refused(browser: Client, provider: Provider):
     assert come_back(browser, provider, wanted="https://elsewhere.example/")["Location"] != "https://elsewhere.example/"
 
 
-def test_the_owner_still_gets_in_by_the_link(provider: Provider):
+def test_the_owner_can_still_sign_in_by_link(provider: Provider):
     code = services.one_time_code_create()
     client = Client(headers={"host": HERE})
     client.get(f"/sign-in/?code={code}")
     assert is_in(client)
 
 
-def test_settings_that_make_no_sense_are_refused_with_what_to_do():
+def test_invalid_settings_are_refused_with_a_remedy():
     assert provider_read("", {"WHYSTOP_OIDC_CLIENT_ID": "x"}) == SignInProvider()
     with pytest.raises(StartError, match="WHYSTOP_OIDC_CLIENT_ID is not"):
         provider_read("https://sso.example", {})
@@ -332,7 +332,7 @@ def test_settings_that_make_no_sense_are_refused_with_what_to_do():
     assert "hidden" not in repr(read)
 
 
-def test_who_comes_with_the_provider_sets_no_password_here(browser: Client, provider: Provider):
+def test_a_user_of_the_provider_cannot_set_a_password_here(browser: Client, provider: Provider):
     come_back(browser, provider)
     page = browser.get("/account/").content.decode()
     assert "You sign in with Example SSO" in page
@@ -341,7 +341,7 @@ def test_who_comes_with_the_provider_sets_no_password_here(browser: Client, prov
     assert not User.objects.get().has_usable_password()
 
 
-def test_somebody_who_is_signed_in_stays_who_they_are(browser: Client, provider: Provider):
+def test_a_signed_in_user_stays_signed_in(browser: Client, provider: Provider):
     sent = browser.get("/sign-in/oidc/")
     bob = User.objects.create_user("bob", password=PASSWORD)
     browser.force_login(bob)
@@ -351,14 +351,14 @@ def test_somebody_who_is_signed_in_stays_who_they_are(browser: Client, provider:
     assert not ExternalIdentity.objects.exists()
 
 
-def test_the_session_ends_twelve_hours_after_the_sign_in_whatever_happens_in_it(browser: Client, provider: Provider):
+def test_the_session_ends_twelve_hours_after_sign_in_despite_activity(browser: Client, provider: Provider):
     come_back(browser, provider)
     session, later = browser.session, timezone.now() + timedelta(hours=11)
     ends = session.get_expiry_date(modification=later)
     assert timedelta(hours=11) < ends - timezone.now() <= timedelta(hours=12)
 
 
-def test_a_provider_that_does_not_answer_is_left_alone_for_a_while(browser: Client, provider: Provider):
+def test_an_unresponsive_provider_is_not_retried_for_a_while(browser: Client, provider: Provider):
     provider.close()
     browser.get("/sign-in/oidc/")
     client = openid_views._client(provider_of(provider))
@@ -371,7 +371,7 @@ def provider_of(provider: Provider) -> SignInProvider:
     return SignInProvider(provider.issuer, CLIENT, SECRET, "Example SSO", roles={"watcher": {"*"}})
 
 
-def test_a_look_alike_of_the_owners_name_is_told_apart(browser: Client, provider: Provider):
+def test_a_lookalike_of_the_owners_name_is_distinguished(browser: Client, provider: Provider):
     provider.claims = {"preferred_username": "ｏｐｅｒａｔｏｒ"}
     come_back(browser, provider)
     assert ExternalIdentity.objects.get().user.username == "operator-2"
@@ -387,7 +387,7 @@ UNSTORABLE = [
 
 
 @pytest.mark.parametrize("claims", UNSTORABLE)
-def test_claims_that_cannot_be_stored_fail_in_words_or_are_left_out(
+def test_claims_that_cannot_be_stored_are_reported_or_omitted(
     browser: Client, provider: Provider, claims: dict[str, object]
 ):
     provider.claims = claims
@@ -395,7 +395,7 @@ def test_claims_that_cannot_be_stored_fail_in_words_or_are_left_out(
     assert is_in(browser) is ("sub" not in claims)
 
 
-def test_a_code_that_another_provider_sent_is_not_redeemed(browser: Client, provider: Provider):
+def test_a_code_from_another_provider_is_not_redeemed(browser: Client, provider: Provider):
     back = urlsplit(provider.approve(browser.get("/sign-in/oidc/")["Location"]))
     answer = f"{back.path}?{back.query}&iss="
     assert browser.get(answer + "https://elsewhere.example")["Location"] == "/sign-in/"

@@ -88,7 +88,7 @@ def test_a_redirect_is_not_followed(listener: Listener) -> None:
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "[::ffff:127.0.0.1]", "2130706433", "127.1", "rebound.example"])
-def test_an_address_that_only_the_provider_names_is_held_to_the_rules(
+def test_a_url_named_only_by_the_provider_must_meet_the_egress_rules(
     host: str, listener: Listener, settings: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     settings.EGRESS = APART
@@ -103,7 +103,7 @@ def test_an_address_that_only_the_provider_names_is_held_to_the_rules(
     assert listener.asked == []
 
 
-def test_it_is_connected_to_where_it_was_judged(listener: Listener, settings: Any, names: dict[str, list[str]]) -> None:
+def test_it_connects_to_the_checked_address(listener: Listener, settings: Any, names: dict[str, list[str]]) -> None:
     settings.EGRESS = Rules.read("127.0.0.1")
     names["rebound.example"] = ["127.0.0.1", "127.0.0.2"]
     assert asked(f"http://rebound.example:{listener.port}/keys") == b"{}"
@@ -111,7 +111,7 @@ def test_it_is_connected_to_where_it_was_judged(listener: Listener, settings: An
     assert names["rebound.example"] == ["127.0.0.2"], "it was resolved once"
 
 
-def test_a_proxy_is_asked_for_what_the_rules_allow(
+def test_a_proxy_is_asked_only_for_allowed_addresses(
     listener: Listener, settings: Any, names: dict[str, list[str]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     settings.EGRESS = APART
@@ -155,7 +155,7 @@ _dripping_a_head = partial(_dripping, head=b"HTTP/1.1 200 x\r\nX-Long: ")
         (partial(_endless, status=302, Location="/more"), "sends on to another address"),
     ],
 )
-def test_an_answer_is_bounded_in_bytes(answer: Any, why: str, listener: Listener) -> None:
+def test_an_answer_is_limited_in_bytes(answer: Any, why: str, listener: Listener) -> None:
     listener.answer = answer
     with pytest.raises(RequestException, match=why):
         asked(f"http://localhost:{listener.port}/keys")
@@ -163,7 +163,7 @@ def test_an_answer_is_bounded_in_bytes(answer: Any, why: str, listener: Listener
 
 @pytest.mark.parametrize("by_proxy", [False, True])
 @pytest.mark.parametrize("answer", [_dripping, _dripping_a_head])
-def test_an_answer_is_bounded_in_time(
+def test_an_answer_is_limited_in_time(
     answer: Any, by_proxy: bool, listener: Listener, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(openid_session, "WHOLE", 0.5)
@@ -180,13 +180,13 @@ def test_an_answer_is_bounded_in_time(
     assert time.monotonic() - began >= 0.5, "unbounded, it would never end"
 
 
-def test_an_answer_that_breaks_off_is_an_error_of_requests(listener: Listener) -> None:
+def test_an_answer_that_breaks_off_raises_a_requests_error(listener: Listener) -> None:
     listener.answer = lambda handler: _say(handler, b"{", **{"Content-Length": "9"})
     with pytest.raises(RequestsConnectionError, match="1 bytes read, 8 more expected"):
         asked(f"http://localhost:{listener.port}/keys")
 
 
-def test_silence_in_an_answer_is_a_timeout_of_requests(listener: Listener, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_silence_in_an_answer_raises_a_requests_timeout(listener: Listener, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(openid_session, "SECONDS", (3.0, 0.2))
 
     def silent(handler: BaseHTTPRequestHandler) -> None:
@@ -198,7 +198,7 @@ def test_silence_in_an_answer_is_a_timeout_of_requests(listener: Listener, monke
         asked(f"http://localhost:{listener.port}/keys")
 
 
-def test_the_next_address_is_tried_where_nobody_answers(
+def test_the_next_address_is_tried_where_one_does_not_answer(
     listener: Listener, settings: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     settings.EGRESS = Rules.read("127.0.0.1,127.0.0.2")

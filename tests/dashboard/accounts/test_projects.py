@@ -50,7 +50,7 @@ def fresh(user: User) -> User:
     return User.objects.get(pk=user.pk)
 
 
-def test_the_groups_of_a_user_are_the_role_in_default():
+def test_the_groups_of_a_user_determine_the_role_in_default():
     user, default = user_of("nothing"), project_default()
     assert role_of(user, default) is None
     user.groups.add(Group.objects.get(name="operator"), Group.objects.get(name="watcher"))
@@ -61,7 +61,7 @@ def test_the_groups_of_a_user_are_the_role_in_default():
     assert role_of(user, default) == ""
 
 
-def test_the_only_project_is_everybodys_and_who_was_there_stays_when_a_second_is_made(owner: User):
+def test_the_only_project_includes_everybody_who_remain_members_when_a_second_is_created(owner: User):
     early = user_of("nothing")
     assert projects_of(early) == [project_default()]
     project_services.project_create(name="beside", by=owner)
@@ -71,7 +71,7 @@ def test_the_only_project_is_everybodys_and_who_was_there_stays_when_a_second_is
     assert [project.name for project in projects_of(owner)] == ["beside", "default"]
 
 
-def test_a_role_counts_in_its_project_alone(beside: Project):
+def test_a_role_applies_only_in_its_project(beside: Project):
     user = user_of(Role.WATCHER, project_default())
     Membership.objects.create(project=beside, user=user, role="admin")
     with working_in(beside):
@@ -83,7 +83,7 @@ def test_a_role_counts_in_its_project_alone(beside: Project):
         assert not fresh(user).has_perm(START)
 
 
-def test_permissions_that_django_gives_count_in_default_alone(beside: Project):
+def test_django_permissions_apply_only_in_default(beside: Project):
     user = user_of(Role.ADMIN, project_default())
     Membership.objects.create(project=beside, user=user, role="watcher")
     with working_in(beside):
@@ -98,7 +98,7 @@ def test_only_superusers_create_projects(owner: User):
 
 
 @pytest.mark.parametrize(("name", "words"), [("default", "There is a project"), ("", "Give the project a name")])
-def test_a_project_needs_a_name_of_its_own(owner: User, name: str, words: str):
+def test_a_project_needs_a_unique_name(owner: User, name: str, words: str):
     project_default()
     response = browser_of(owner).post("/projects/", {"name": name})
     assert response.status_code == 422
@@ -111,7 +111,7 @@ def opened(user: User, project: Project) -> Client:
     return browser
 
 
-def test_an_admin_of_a_project_says_who_its_members_are(beside: Project):
+def test_an_admin_of_a_project_manages_its_members(beside: Project):
     admin, other = user_of(Role.ADMIN, beside), user_of("nothing")
     browser = browser_of(admin)
     browser.post("/projects/members/add/", {"username": other.username, "role": "watcher"})
@@ -131,7 +131,7 @@ def test_only_superusers_rename_a_project(owner: User, beside: Project):
     assert Project.objects.get(pk=beside.pk).name == "renamed"
 
 
-def test_a_superuser_of_a_role_group_who_is_one_no_more_can_be_given_a_role(owner: User):
+def test_a_former_superuser_can_be_given_a_role(owner: User):
     user = user_of(Role.OPERATOR)
     Membership.objects.filter(user=user).delete()
     browser_of(owner).post("/projects/members/add/", {"username": user.username, "role": "operator"})
@@ -156,7 +156,7 @@ def test_watchers_and_operators_cannot_add_members(beside: Project, role: Role):
     assert browser.post("/projects/members/add/", {"username": other.username, "role": "watcher"}).status_code == 403
 
 
-def test_a_member_of_default_has_the_role_as_a_group_too(owner: User):
+def test_a_member_of_default_is_also_in_the_group_of_the_role(owner: User):
     user = user_of("nothing")
     browser_of(owner).post("/projects/members/add/", {"username": user.username, "role": "operator"})
     assert [group.name for group in user.groups.all()] == ["operator"]
@@ -169,7 +169,7 @@ def test_a_member_of_default_has_the_role_as_a_group_too(owner: User):
     assert role_of(user, project_default()) is None
 
 
-def test_nobody_is_removed_from_the_only_project(owner: User):
+def test_nobody_can_be_removed_from_the_only_project(owner: User):
     member = Membership.objects.get(user=user_of(Role.WATCHER))
     browser = browser_of(owner)
     assert f"/projects/members/{member.pk}/remove/" not in browser.get("/projects/members/").content.decode()
@@ -178,7 +178,7 @@ def test_nobody_is_removed_from_the_only_project(owner: User):
     assert Membership.objects.filter(pk=member.pk).exists()
 
 
-def test_who_was_removed_is_not_added_again_with_the_next_first_project(owner: User):
+def test_a_removed_member_is_not_added_again_when_projects_are_next_enabled(owner: User):
     user, beside = user_of(Role.WATCHER), project_services.project_create(name="beside", by=owner)
     project_services.member_remove(member=Membership.objects.get(user=user, project=project_default()), by=owner)
     beside.delete()
@@ -199,7 +199,7 @@ def test_removing_a_member_offers_to_revoke_their_keys(beside: Project, revoke: 
     assert keys_of(user).filter(project=project_default()).count() == 1
 
 
-def test_who_is_in_no_project_has_no_permission_and_creates_no_token(beside: Project):
+def test_a_user_without_a_project_has_no_permissions_and_creates_no_token(beside: Project):
     user = user_of(Role.ADMIN)
     Membership.objects.filter(user=user).delete()
     browser = browser_of(user)
@@ -211,13 +211,13 @@ def test_who_is_in_no_project_has_no_permission_and_creates_no_token(beside: Pro
     assert not ApiToken.objects.filter(user=user).exists()
 
 
-def test_default_keeps_its_name(owner: User):
+def test_default_cannot_be_renamed(owner: User):
     response = browser_of(owner).post("/projects/rename/", {"name": "other"})
     assert response.status_code == 422
     assert "keeps its name" in response.content.decode()
 
 
-def test_nobody_gives_a_role_with_more_permissions_than_they_have(beside: Project):
+def test_nobody_grants_a_role_with_more_permissions_than_they_have(beside: Project):
     Group.objects.get(name="operator").permissions.add(*Group.objects.get(name="admin").permissions.filter(
         codename="change_membership"
     ))  # fmt: skip
@@ -227,7 +227,7 @@ def test_nobody_gives_a_role_with_more_permissions_than_they_have(beside: Projec
     assert role_of(other, beside) is None
 
 
-def test_who_is_in_no_project_is_told_so_and_keeps_the_account(beside: Project):
+def test_a_user_without_a_project_is_told_so_and_keeps_the_account(beside: Project):
     browser = browser_of(user_of("nothing"))
     response = browser.get("/")
     assert response.status_code == 403
@@ -236,7 +236,7 @@ def test_who_is_in_no_project_is_told_so_and_keeps_the_account(beside: Project):
     assert browser.post("/sign-out/").status_code == 302
 
 
-def test_the_switcher_is_there_for_who_may_enter_several(beside: Project):
+def test_the_switcher_is_shown_to_members_of_several_projects(beside: Project):
     one = browser_of(user_of(Role.WATCHER, beside))
     assert "projects-panel" not in one.get("/account/").content.decode()
     several = user_of(Role.WATCHER, project_default())
@@ -244,7 +244,7 @@ def test_the_switcher_is_there_for_who_may_enter_several(beside: Project):
     assert "projects-panel" in browser_of(several).get("/account/").content.decode()
 
 
-def test_a_session_goes_on_in_the_project_that_was_chosen(beside: Project):
+def test_a_session_stays_in_the_selected_project(beside: Project):
     user = user_of(Role.WATCHER, project_default())
     Membership.objects.create(project=beside, user=user, role="watcher")
     made_world()
@@ -253,7 +253,7 @@ def test_a_session_goes_on_in_the_project_that_was_chosen(beside: Project):
     assert [agent["name"] for agent in opened(user, beside).get("/api/v1/agents").json()] == ["elsewhere"]
 
 
-def test_a_link_into_another_project_of_ones_own_offers_to_open_it(beside: Project):
+def test_a_link_into_another_of_the_users_projects_offers_to_open_it(beside: Project):
     user = user_of(Role.WATCHER, project_default())
     address = made_world(beside, name="elsewhere").address("turns/<uuid:turn_id>/")
     assert "belongs to the project" not in browser_of(user).get(address).content.decode()
@@ -267,7 +267,7 @@ def test_a_link_into_another_project_of_ones_own_offers_to_open_it(beside: Proje
     assert browser.get(address).status_code == 200
 
 
-def test_forms_of_pages_from_before_a_switch_change_nothing(beside: Project):
+def test_forms_loaded_before_a_switch_change_nothing(beside: Project):
     user, added = user_of(Role.ADMIN, project_default()), {"username": user_of("nothing").username, "role": "watcher"}
     Membership.objects.create(project=beside, user=user, role="admin")
     browser = Client(enforce_csrf_checks=True)
@@ -284,7 +284,7 @@ def test_forms_of_pages_from_before_a_switch_change_nothing(beside: Project):
     assert anew.status_code == 302
 
 
-def test_forms_of_a_project_that_one_had_to_leave_change_nothing_in_another(beside: Project):
+def test_forms_of_a_project_the_user_was_removed_from_change_nothing_in_another(beside: Project):
     user, added = user_of(Role.ADMIN, project_default()), {"username": user_of("nothing").username, "role": "watcher"}
     Membership.objects.create(project=beside, user=user, role="admin")
     browser = browser_of(user)
@@ -296,15 +296,13 @@ def test_forms_of_a_project_that_one_had_to_leave_change_nothing_in_another(besi
     assert browser.post("/projects/members/add/", added).status_code == 302
 
 
-def test_a_new_project_is_then_the_current_one(owner: User):
+def test_a_new_project_becomes_the_current_one(owner: User):
     browser = browser_of(owner)
     assert browser.post("/projects/", {"name": "beside"})["Location"] == "/projects/members/"
     assert browser.get("/projects/members/").context["project"].name == "beside"
 
 
-def test_a_new_project_has_the_simulator_and_its_agents_as_default_has_them(
-    owner: User, monkeypatch: pytest.MonkeyPatch
-):
+def test_a_new_project_has_the_simulator_and_its_agents_like_default(owner: User, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
     seed(simulator_url="http://127.0.0.1:1/v1")
     browser_of(owner).post("/projects/", {"name": "beside"})
@@ -315,14 +313,14 @@ def test_a_new_project_has_the_simulator_and_its_agents_as_default_has_them(
     assert simulator_of(beside).base_url == "http://127.0.0.1:2/v1"
 
 
-def test_a_share_link_opens_its_turn_whatever_the_project(beside: Project):
+def test_a_share_link_opens_its_turn_in_any_project(beside: Project):
     world = made_world(beside, name="elsewhere", said="Said elsewhere")
     page = Client().get(world.share).content.decode()
     assert "Said elsewhere" in page
     assert "walked" not in page
 
 
-def test_a_user_goes_with_the_memberships_also_where_a_release_deletes_it_that_knows_none(beside: Project):
+def test_memberships_are_deleted_with_their_user_even_by_an_earlier_release(beside: Project):
     user = user_of("nothing", beside)
     with connection.cursor() as cursor:
         cursor.execute("DELETE FROM accounts_user WHERE id = %s", [user.pk])
@@ -330,12 +328,12 @@ def test_a_user_goes_with_the_memberships_also_where_a_release_deletes_it_that_k
     assert not Membership.objects.filter(user_id=user.pk).exists()
 
 
-def test_nobody_opens_a_project_that_they_are_not_in(beside: Project):
+def test_nobody_opens_a_project_they_are_not_a_member_of(beside: Project):
     browser = browser_of(user_of(Role.WATCHER, project_default()))
     assert browser.post("/projects/switch/", {"project": str(beside.pk)}).status_code == 404
 
 
-def test_a_token_works_in_the_project_it_was_made_in(beside: Project):
+def test_a_token_works_in_the_project_it_was_created_in(beside: Project):
     user = user_of(Role.OPERATOR, project_default())
     Membership.objects.create(project=beside, user=user, role="operator")
     made_world(beside, name="elsewhere")
@@ -354,7 +352,7 @@ def test_a_token_works_in_the_project_it_was_made_in(beside: Project):
     assert "its user may not enter" in response.json()["detail"]
 
 
-def test_the_members_are_listed_for_programs(beside: Project):
+def test_the_api_lists_the_members(beside: Project):
     user = user_of(Role.ADMIN, beside)
     with working_in(beside):
         secret = services.api_token_create("ci", user=user)[1]
@@ -363,7 +361,7 @@ def test_the_members_are_listed_for_programs(beside: Project):
 
 
 @pytest.mark.parametrize("address", ["/admin/", "/metrics", "/api/v1/simulator/scripts"])
-def test_what_covers_all_projects_opens_for_superusers_once_there_are_several(owner: User, address: str):
+def test_pages_about_all_projects_are_for_superusers_once_there_are_several(owner: User, address: str):
     admin = browser_of(user_of(Role.ADMIN))
     alone = admin.get(address).status_code
     project_services.project_create(name="beside", by=owner)
@@ -372,7 +370,7 @@ def test_what_covers_all_projects_opens_for_superusers_once_there_are_several(ow
     assert browser_of(owner).get(address).status_code == alone
 
 
-def test_the_audit_log_says_whose_role_was_changed_and_in_which_project(beside: Project):
+def test_the_audit_log_records_whose_role_was_changed_in_which_project(beside: Project):
     admin, other = user_of(Role.ADMIN, beside), user_of("nothing")
     browser_of(admin).post("/projects/members/add/", {"username": other.username, "role": "watcher"})
     ((entry, changes),) = with_changes(list(entries(Filters(action="projects/members"), project=beside)))
@@ -381,7 +379,7 @@ def test_the_audit_log_says_whose_role_was_changed_and_in_which_project(beside: 
     assert not entries(Filters(action="projects/members"), project=project_default())
 
 
-def test_entries_of_no_project_are_read_by_superusers_once_there_are_several(owner: User):
+def test_entries_without_a_project_are_for_superusers_once_there_are_several(owner: User):
     made = Entry.objects.create(began_at="2026-01-01T00:00Z", at="2026-01-01T00:00Z", by="x", via="command", action="x")
     admin = browser_of(user_of(Role.ADMIN))
 
@@ -395,12 +393,12 @@ def test_entries_of_no_project_are_read_by_superusers_once_there_are_several(own
     assert shown(browser_of(owner)) == [True, True]
 
 
-def test_what_is_done_in_the_admin_is_an_entry_of_no_project(owner: User, beside: Project):
+def test_a_change_in_the_admin_is_an_entry_without_a_project(owner: User, beside: Project):
     browser_of(owner).post("/admin/logout/")
     assert Entry.objects.get(action="admin/logout").project_id is None
 
 
-def test_events_that_were_dropped_of_all_projects_are_told_to_superusers(owner: User):
+def test_dropped_events_of_all_projects_are_reported_to_superusers(owner: User):
     DroppedEvents.objects.create(events=7, at=timezone.now())
     admin = browser_of(user_of(Role.ADMIN))
     assert "Dropped events: 7" in admin.get("/webhooks/").content.decode()
@@ -409,7 +407,7 @@ def test_events_that_were_dropped_of_all_projects_are_told_to_superusers(owner: 
     assert "Dropped events: 7" in browser_of(owner).get("/webhooks/").content.decode()
 
 
-def test_an_end_is_told_to_the_webhooks_and_destinations_of_its_project(beside: Project):
+def test_the_end_of_a_turn_is_sent_to_the_webhooks_and_destinations_of_its_project(beside: Project):
     world, other = made_world(beside, name="elsewhere"), made_world(name="here")
     turn = Turn.objects.filter(id=world.ids["turn_id"])
     Delivery.objects.all().delete()
@@ -422,7 +420,7 @@ def test_an_end_is_told_to_the_webhooks_and_destinations_of_its_project(beside: 
     assert other.project == project_default()
 
 
-def test_the_project_page_names_what_belongs_to_it_and_nothing_of_another(beside: Project):
+def test_the_project_page_lists_its_own_objects_and_none_of_another(beside: Project):
     made_world(beside, name="zebra")
     made_world(name="quagga")
     answer = browser_of(user_of("watcher", project=beside)).get("/projects/members/").content.decode()
@@ -433,7 +431,7 @@ def test_the_project_page_names_what_belongs_to_it_and_nothing_of_another(beside
     assert "quagga" not in shown
 
 
-def test_every_named_thing_of_a_project_is_on_its_page_or_is_left_out_on_purpose():
+def test_every_named_object_of_a_project_is_on_its_page_or_excluded_on_purpose():
     left_out = {"accounts.ApiToken", "gateway.GatewayKey", "timeline.SavedView"}
     fields = ((model, {field.name: field for field in model._meta.fields}) for model in apps.get_models())
     named = {

@@ -100,11 +100,11 @@ def post(client: Client, route: str) -> HttpResponse:
     return method(address(route), {}, content_type="application/json")
 
 
-def test_the_table_names_only_addresses_there_are():
+def test_the_table_names_only_existing_urls():
     assert {route.rstrip("/") for route in ROUTES} >= ACTIONS.keys() | READING.keys()
 
 
-def test_the_roles_of_the_migration_are_those_of_the_table():
+def test_the_roles_of_the_migration_match_the_table():
     assert tuple(f"turns.{codename}" for codename in MIGRATION.WATCHING) == WATCHING
     assert tuple(f"turns.{codename}" for codename in MIGRATION.OPERATING) == OPERATING
     grown = (label for one in (LATER, GATEWAY, WEBHOOKS, TELEMETRY, ALERTS) for label in one.GROWN)
@@ -114,7 +114,7 @@ def test_the_roles_of_the_migration_are_those_of_the_table():
 
 
 @pytest.mark.parametrize(("role", "routes"), [(Role.WATCHER, CLOSED), (None, OF_EACH_KIND), nightly(None, CLOSED)])
-def test_who_watches_or_has_no_role_is_refused_in_words_wherever_something_changes(
+def test_a_watcher_or_a_user_without_a_role_is_refused_every_change_with_an_explanation(
     client_of: ClientOf, role: Role | None, routes: Collection[str]
 ):
     client, granted = client_of(role), WATCHING if role else ()
@@ -131,7 +131,7 @@ def test_who_watches_or_has_no_role_is_refused_in_words_wherever_something_chang
 
 @pytest.mark.nightly  # `test_walk.py` asks for every address by every role
 @pytest.mark.parametrize("role", [Role.OPERATOR, Role.ADMIN])
-def test_who_acts_is_let_through_to_what_the_role_may(client_of: ClientOf, role: Role):
+def test_an_operator_may_do_what_the_role_allows(client_of: ClientOf, role: Role):
     client = client_of(role)
     closed = {roles.MAKE_PROJECT} | (OF_ADMINS if role is Role.OPERATOR else frozenset())
     for route in CLOSED:
@@ -139,7 +139,7 @@ def test_who_acts_is_let_through_to_what_the_role_may(client_of: ClientOf, role:
 
 
 @pytest.mark.nightly  # so does `test_walk.py`
-def test_a_superuser_and_what_belongs_to_oneself_need_no_role(client_of: ClientOf):
+def test_a_superuser_and_a_users_own_objects_need_no_role(client_of: ClientOf):
     for route in (route for route in ROUTES if needed("POST", route) is None):
         assert post(_watcher(client_of), route).status_code != 403, route
     services.one_time_code_create()
@@ -154,13 +154,13 @@ def _watcher(client_of: ClientOf) -> Client:
     return client_of(Role.WATCHER)
 
 
-def test_who_has_no_role_takes_no_turn_away(client_of: ClientOf):
+def test_a_user_without_a_role_cannot_download_turns(client_of: ClientOf):
     exported = "/api/v1/turns/01890000-0000-7000-8000-000000000000/export"
     assert client_of(None).get(exported).status_code == 403
     assert client_of(Role.WATCHER).get(exported).status_code == 404
 
 
-def test_a_token_may_do_what_its_user_may(client_of: ClientOf):
+def test_a_token_has_the_permissions_of_its_user(client_of: ClientOf):
     for role, status in ((Role.WATCHER, 403), (Role.OPERATOR, 422)):
         client_of(role)
         _, token = services.api_token_create("ci", user=User.objects.get(username=f"someone-{role}"))
@@ -168,7 +168,7 @@ def test_a_token_may_do_what_its_user_may(client_of: ClientOf):
         assert program.post("/api/v1/turns", {}, content_type="application/json").status_code == status
 
 
-def test_a_rerun_by_the_api_needs_the_right_that_the_other_replays_do_not(client_of: ClientOf):
+def test_a_rerun_by_the_api_needs_a_permission_that_other_replays_do_not(client_of: ClientOf):
     turn = Turn.objects.create(project=project_default(), agent_name="a", provider="openai", model="m", max_tokens=10)
     replay = f"/api/v1/turns/{turn.id}/replay"
     watcher = client_of(Role.WATCHER)
@@ -176,14 +176,14 @@ def test_a_rerun_by_the_api_needs_the_right_that_the_other_replays_do_not(client
     assert watcher.post(replay, {"mode": "verify"}, content_type="application/json").status_code != 403
 
 
-def test_pages_show_who_watches_no_composer_and_say_it_once(client_of: ClientOf):
+def test_a_watcher_sees_no_composer_and_one_explanation(client_of: ClientOf):
     for role, watching in ((Role.WATCHER, True), (Role.OPERATOR, False)):
         html = client_of(role).get("/").content.decode()
         assert html.count("Read-only access") == watching
         assert ('class="watching ' in html) == watching
 
 
-def test_who_was_there_before_the_roles_becomes_an_operator():
+def test_a_user_from_before_roles_becomes_an_operator():
     MIGRATION.make_roles(apps, None)
     before, owner = User.objects.create(username="before"), User.objects.create(username="owner", is_superuser=True)
     MIGRATION.give_operator(apps, None)
@@ -191,7 +191,7 @@ def test_who_was_there_before_the_roles_becomes_an_operator():
     assert not owner.groups.exists()
 
 
-def test_a_group_that_was_changed_stays_as_it_is():
+def test_an_edited_group_stays_unchanged():
     MIGRATION.make_roles(apps, None)
     group = Group.objects.get(name=Role.WATCHER)
     group.permissions.clear()

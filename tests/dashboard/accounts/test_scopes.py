@@ -32,7 +32,7 @@ ASKED = {
 
 @pytest.mark.parametrize("held", ALL)
 @pytest.mark.parametrize("asked", ALL)
-def test_a_token_may_do_what_its_scope_says_and_nothing_else(operator: User, held: Scope, asked: Scope):
+def test_a_token_is_limited_to_its_scopes(operator: User, held: Scope, asked: Scope):
     method, path, status = ASKED[asked]
     answer = with_scopes(operator, held).generic(method, path, "{}", content_type="application/json")
     assert answer.status_code == (status if held == asked else 403)
@@ -40,12 +40,12 @@ def test_a_token_may_do_what_its_scope_says_and_nothing_else(operator: User, hel
         assert f"“{asked}”" in answer.json()["detail"]
 
 
-def test_every_action_has_a_scope_but_signing_out():
+def test_every_action_except_signing_out_has_a_scope():
     without = {route for route in ACTIONS if scope_needed("POST", route) is None}
     assert without == {"sign-out"}
 
 
-def test_a_scope_gives_no_right_that_the_user_does_not_have(db: None):
+def test_a_scope_grants_no_permission_that_the_user_lacks(db: None):
     watcher = User.objects.create_user("watcher")
     answer = with_scopes(watcher, *ALL).post(f"/api/v1/turns/{NOWHERE}/cancel")
     assert answer.status_code == 403
@@ -58,7 +58,7 @@ def test_a_rerun_needs_the_scope_run_where_a_verification_needs_read(operator: U
     assert reader.post(**asked, data={"mode": "verify"}).status_code == 404
 
 
-def test_a_token_that_may_call_no_model_makes_no_key_that_may(operator: User):
+def test_a_token_that_may_not_call_models_cannot_create_a_key_that_may(operator: User):
     def makes(*scopes: Scope) -> int:
         client = with_scopes(operator, *scopes)
         return client.post("/api/v1/keys", {"name": "k"}, content_type="application/json").status_code
@@ -88,13 +88,13 @@ def test_the_admin_site_is_read_only_for_a_session_of_a_token_without_the_scope(
     assert opened_by(secret).get("/admin/agents/agent/add/").status_code == 403
 
 
-def test_the_page_makes_a_token_with_the_scopes_that_were_ticked(browser: Client):
+def test_the_page_creates_a_token_with_the_selected_scopes(browser: Client):
     form = {"csrfmiddlewaretoken": csrf_of(browser), "name": "ci", "lifetime": "7", "offered": "True"}
     assert browser.post("/account/tokens/", form).status_code == 422
     browser.post("/account/tokens/", {**form, "scopes": ["run", "read"]})
     assert ApiToken.objects.get(name="ci").scopes == ["read", "run"]
 
 
-def test_a_form_that_says_nothing_of_scopes_makes_a_token_with_all(browser: Client):
+def test_a_form_without_scopes_creates_a_token_with_all(browser: Client):
     browser.post("/account/tokens/", {"csrfmiddlewaretoken": csrf_of(browser), "name": "ci", "lifetime": "7"})
     assert ApiToken.objects.get(name="ci").scopes == list(ALL)

@@ -26,7 +26,7 @@ def test_a_code_is_not_stored_and_an_unknown_one_does_nothing():
     assert services.one_time_code_redeem("") is None
 
 
-def test_a_code_ends_after_15_minutes_and_is_forgotten_after_a_day():
+def test_a_code_expires_after_15_minutes_and_is_deleted_after_a_day():
     code = services.one_time_code_create()
     OneTimeCode.objects.update(expires_at=timezone.now() - timedelta(seconds=1))
     assert services.one_time_code_redeem(code) is None
@@ -35,14 +35,14 @@ def test_a_code_ends_after_15_minutes_and_is_forgotten_after_a_day():
     assert OneTimeCode.objects.count() == 1
 
 
-def test_a_new_code_does_not_end_an_earlier_one():
+def test_a_new_code_does_not_invalidate_an_earlier_one():
     first, second = services.one_time_code_create(), services.one_time_code_create()
     assert services.one_time_code_redeem(first) == services.one_time_code_redeem(second)
     assert User.objects.count() == 1
 
 
 @pytest.mark.django_db(transaction=True)
-def test_of_eight_who_bring_the_same_code_at_once_one_comes_in():
+def test_one_of_eight_simultaneous_uses_of_a_code_succeeds():
     code = services.one_time_code_create()
 
     def bring(_: int) -> User | None:
@@ -76,7 +76,7 @@ def test_a_token_ends_when_it_expires_or_is_revoked_by_its_owner():
     assert selectors.api_token_find(secret, now=timezone.now()) is None
 
 
-def test_when_a_token_was_last_used_is_known_to_the_minute():
+def test_last_use_of_a_token_is_recorded_to_the_minute():
     row, _ = services.api_token_create("ci", user=User.objects.create(username="ci"))
     now = timezone.now()
     for later, expected in ((0, 0), (30, 0), (61, 61)):
@@ -85,7 +85,7 @@ def test_when_a_token_was_last_used_is_known_to_the_minute():
         assert row.last_used_at == now + timedelta(seconds=expected)
 
 
-def test_the_bootstrap_token_is_made_once_and_comes_back_after_it_was_revoked():
+def test_the_bootstrap_token_is_created_once_and_again_after_revocation():
     token = "a-token-from-the-environment"
     first = services.bootstrap_token_ensure(token)
     assert services.bootstrap_token_ensure(token) == first

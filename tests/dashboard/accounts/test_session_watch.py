@@ -21,24 +21,24 @@ def often(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(session_watch, "LOOK_SECONDS", 0.02)
 
 
-def test_a_ticket_is_the_token_or_else_the_session(browser: Client, made: tuple[ApiToken, str], operator: User):
+def test_a_ticket_is_the_token_or_otherwise_the_session(browser: Client, made: tuple[ApiToken, str], operator: User):
     by_token, by_session = (ticket_of(token=one, session=browser.session) for one in (made[0], None))
     assert (by_token.token_id, by_token.session_key) == (made[0].pk, None)
     assert holder_of(by_token) == holder_of(by_session) == operator
 
 
 @pytest.mark.parametrize("ticket", [Ticket(), Ticket(0), Ticket(session_key="nobody's"), Ticket(session_key="")])
-def test_what_is_no_ticket_lets_nobody_in(ticket: Ticket):
+def test_an_invalid_ticket_is_refused(ticket: Ticket):
     assert holder_of(ticket) is None
 
 
-def test_a_session_without_a_user_lets_nobody_in():
+def test_a_session_without_a_user_is_refused():
     session = SessionStore()
     session.create()
     assert holder_of(Ticket(session_key=session.session_key)) is None
 
 
-async def test_those_whose_ticket_is_worth_nothing_are_told_and_the_others_are_not(made: tuple[ApiToken, str]):
+async def test_only_connections_with_an_invalid_ticket_are_notified(made: tuple[ApiToken, str]):
     visitors, good = OpenSessions(), Ticket(made[0].pk)
     with visitors.staying(good) as one, visitors.staying(good) as other, visitors.staying(Ticket(0)) as stranger:
         await asyncio.wait_for(stranger.wait(), 60)
@@ -47,7 +47,7 @@ async def test_those_whose_ticket_is_worth_nothing_are_told_and_the_others_are_n
         await asyncio.wait_for(asyncio.gather(one.wait(), other.wait()), 60)
 
 
-async def test_a_database_that_is_away_shows_nobody_out(monkeypatch: pytest.MonkeyPatch):
+async def test_an_unavailable_database_disconnects_nobody(monkeypatch: pytest.MonkeyPatch):
     real, asked = session_watch.worthless, asyncio.Event()
 
     def away_once(all_of_them):
@@ -64,7 +64,7 @@ async def test_a_database_that_is_away_shows_nobody_out(monkeypatch: pytest.Monk
         await asyncio.wait_for(shown_out.wait(), 60)
 
 
-async def test_who_comes_just_as_the_last_one_leaves_is_looked_after():
+async def test_a_connection_opened_as_the_last_one_closes_is_still_watched():
     visitors = OpenSessions()
     with visitors.staying(Ticket(0)) as left:
         await asyncio.wait_for(left.wait(), 60)

@@ -12,7 +12,7 @@ from dashboard.runtime import worker
 pytestmark = pytest.mark.django_db
 
 
-def test_the_worker_erases_sessions_that_have_expired_and_no_others():
+def test_the_worker_deletes_only_expired_sessions():
     now = timezone.now()
     Session.objects.create(session_key="old", session_data="", expire_date=now - timedelta(seconds=1))
     Session.objects.create(session_key="new", session_data="", expire_date=now + timedelta(days=1))

@@ -59,14 +59,14 @@ def test_a_token_expires_no_later_than_the_token_that_opened_its_session(operato
     assert ApiToken.objects.get(name="made").expires_at == end
 
 
-def test_a_token_cannot_be_made_with_one_that_was_just_revoked(operator: User):
+def test_a_revoked_token_cannot_create_a_token(operator: User):
     parent, _ = services.api_token_create("parent", user=operator)
     services.api_token_revoke(user=operator, token_id=parent.pk)
     with pytest.raises(services.TokenEndedError, match="Sign in again"):
         services.api_token_create("child", user=operator, parent=parent)
 
 
-def test_a_token_cannot_be_made_by_a_request_from_before_the_password_changed(operator: User):
+def test_a_request_from_before_a_password_change_cannot_create_a_token(operator: User):
     before = User.objects.get(pk=operator.pk)
     services.password_set(user=operator, password=PASSWORD)
     with pytest.raises(services.TokenEndedError, match="Sign in again"):
@@ -75,7 +75,7 @@ def test_a_token_cannot_be_made_by_a_request_from_before_the_password_changed(op
 
 
 @pytest.mark.parametrize("change", ["set", "removed"])
-def test_a_token_that_was_made_with_a_password_ends_when_the_password_changes(operator: User, change: str):
+def test_a_token_created_with_a_password_ends_when_the_password_changes(operator: User, change: str):
     services.password_set(user=operator, password=PASSWORD)
     session = Client(enforce_csrf_checks=True)
     session.force_login(operator)
@@ -89,12 +89,12 @@ def test_a_token_that_was_made_with_a_password_ends_when_the_password_changes(op
     assert not any([works(child), works(grandchild)])
 
 
-def test_tokens_stay_that_were_made_before_there_was_a_password(operator: User, token: str):
+def test_tokens_created_before_a_password_was_set_stay_valid(operator: User, token: str):
     services.password_set(user=operator, password=PASSWORD)
     assert works(token)
 
 
-def test_tokens_stay_when_the_same_password_is_only_hashed_anew(operator: User, settings: Any):
+def test_tokens_stay_valid_when_the_same_password_is_rehashed(operator: User, settings: Any):
     settings.PASSWORD_HASHERS = [
         "django.contrib.auth.hashers.MD5PasswordHasher",
         "django.contrib.auth.hashers.PBKDF2PasswordHasher",
@@ -110,7 +110,7 @@ def test_tokens_stay_when_the_same_password_is_only_hashed_anew(operator: User, 
     assert works(secret)
 
 
-def test_another_bootstrap_token_ends_all_that_came_of_the_one_before():
+def test_a_new_bootstrap_token_ends_everything_created_with_the_old_one():
     services.bootstrap_token_ensure(FIRST)
     session = opened_by(FIRST)
     child = made_in(session)
@@ -119,7 +119,7 @@ def test_another_bootstrap_token_ends_all_that_came_of_the_one_before():
     assert works(SECOND)
 
 
-def test_a_bootstrap_token_that_comes_back_opens_nothing_that_was_closed():
+def test_a_restored_bootstrap_token_reopens_nothing_that_was_closed():
     services.bootstrap_token_ensure(FIRST)
     session = opened_by(FIRST)
     child = made_in(session)
@@ -132,19 +132,19 @@ def test_a_bootstrap_token_that_comes_back_opens_nothing_that_was_closed():
 
 
 @pytest.mark.parametrize("token", ["", "x" * 23, "two words that are long enough", "x" * 24 + "\t", "ü" * 24])
-def test_a_bootstrap_token_that_can_be_guessed_or_that_no_header_can_carry_is_refused(token: str):
+def test_a_bootstrap_token_that_is_guessable_or_invalid_in_a_header_is_refused(token: str):
     with pytest.raises(ValueError, match="WHYSTOP_BOOTSTRAP_TOKEN must be 24 or more"):
         services.bootstrap_token_ensure(token)
     assert not ApiToken.objects.exists()
 
 
-def test_a_token_signs_nobody_in_by_an_address(stranger: Client, token: str):
+def test_a_token_in_the_url_does_not_sign_in(stranger: Client, token: str):
     response = stranger.get("/sign-in/", {"code": token})
     assert response.status_code == 401
     assert not is_in(stranger)
 
 
-def test_a_session_of_a_token_sets_no_first_password(operator: User, token: str):
+def test_a_session_of_a_token_cannot_set_a_first_password(operator: User, token: str):
     session = opened_by(token)
     assert b"sign_in_link" in session.get("/account/").content
     typed = {"csrfmiddlewaretoken": csrf_of(session), "new_password1": PASSWORD, "new_password2": PASSWORD}
@@ -153,7 +153,7 @@ def test_a_session_of_a_token_sets_no_first_password(operator: User, token: str)
     assert not operator.has_usable_password()
 
 
-def test_a_session_of_a_token_changes_no_account_that_would_outlive_it(operator: User, token: str):
+def test_a_session_of_a_token_cannot_change_an_account_that_would_outlive_it(operator: User, token: str):
     """The admin's pages set any password without asking for the present one."""
     session = opened_by(token)
     typed = {"csrfmiddlewaretoken": csrf_of(session), "password1": PASSWORD, "password2": PASSWORD}
@@ -180,7 +180,7 @@ def test_a_session_of_a_token_changes_no_account_that_would_outlive_it(operator:
         "/admin/password_change/",
     ],
 )
-def test_a_program_with_a_token_manages_no_account(token: str, address: str):
+def test_an_api_token_cannot_manage_accounts(token: str, address: str):
     rows = User.objects.count(), ApiToken.objects.count()
     response = Client().post(address, {"name": "x"}, headers={"Authorization": f"Bearer {token}"})
     assert response.status_code == 403
@@ -188,7 +188,7 @@ def test_a_program_with_a_token_manages_no_account(token: str, address: str):
     assert (User.objects.count(), ApiToken.objects.count()) == rows
 
 
-def test_a_session_that_a_token_opened_reads_the_token_once_a_request(token: str):
+def test_a_session_opened_by_a_token_reads_the_token_once_per_request(token: str):
     client = opened_by(token)
     with CaptureQueriesContext(connection) as captured:
         assert is_in(client)

@@ -69,7 +69,7 @@ def half_in(stranger: Client, guarded: User) -> Client:
     return stranger
 
 
-def test_it_is_set_up_from_the_account_page_with_a_code_of_the_app(at_home: Client, owner: User):
+def test_two_factor_is_set_up_on_the_account_page_with_a_code_of_the_app(at_home: Client, owner: User):
     assert "Off. With it" in at_home.get("/account/").content.decode()
     key = begun(at_home)
     page = at_home.get("/account/two-factor/").content.decode()
@@ -84,7 +84,7 @@ def test_it_is_set_up_from_the_account_page_with_a_code_of_the_app(at_home: Clie
     assert sessions.SETUP not in at_home.session
 
 
-def test_turning_it_on_ends_the_sessions_that_a_password_alone_opened(at_home: Client, owner: User):
+def test_enabling_two_factor_ends_sessions_opened_by_password_alone(at_home: Client, owner: User):
     thief = Client(headers={"host": HERE})
     sign_in(thief, username=owner.username, password=PASSWORD)
     assert is_in(thief)
@@ -98,13 +98,13 @@ def test_turning_it_on_ends_the_sessions_that_a_password_alone_opened(at_home: C
 
 
 @pytest.mark.parametrize("password", ["", "wrong", "\0"])
-def test_setting_it_up_asks_for_the_current_password(at_home: Client, password: str):
+def test_setup_asks_for_the_current_password(at_home: Client, password: str):
     at_home.post("/account/two-factor/begin/", {"password": password})
     assert sessions.SETUP not in at_home.session
     assert at_home.get("/account/two-factor/")["Location"] == "/account/"
 
 
-def test_guesses_at_the_current_password_are_counted(at_home: Client):
+def test_wrong_current_passwords_are_counted(at_home: Client):
     for _ in range(10):
         at_home.post("/account/two-factor/begin/", {"password": "wrong"})
     at_home.post("/account/two-factor/begin/", {"password": PASSWORD})
@@ -112,20 +112,20 @@ def test_guesses_at_the_current_password_are_counted(at_home: Client):
     assert "Too many attempts with a wrong current password" in at_home.get("/account/").content.decode()
 
 
-def test_a_key_that_is_shown_to_one_browser_is_of_no_use_in_another(at_home: Client, owner: User):
+def test_a_secret_shown_in_one_browser_is_useless_in_another(at_home: Client, owner: User):
     key, other = begun(at_home), Client(headers={"host": HERE})
     other.force_login(owner)
     assert begun(other) != key
     assert other.post("/account/two-factor/", {"code": pyotp.TOTP(key).now()}).status_code == 422
 
 
-def test_a_right_password_alone_signs_nobody_in(half_in: Client):
+def test_a_correct_password_alone_does_not_sign_in(half_in: Client):
     assert not is_in(half_in)
     assert half_in.get("/api/v1/turns").status_code == 401
     assert "Enter a code" in half_in.get("/sign-in/code/").content.decode()
 
 
-def test_the_code_of_the_app_signs_in_and_goes_on(half_in: Client, guarded: User):
+def test_the_code_of_the_app_signs_in_and_continues_to_the_requested_page(half_in: Client, guarded: User):
     response = post(half_in, "/sign-in/code/", code=code_of(guarded))
     assert (response.status_code, response["Location"]) == (302, "/account/")
     assert is_in(half_in)
@@ -148,7 +148,7 @@ def test_the_apps_clock_may_be_half_a_minute_off(owner: User, monkeypatch: pytes
     assert two_factor.code_redeem(user=owner, code=shown) is works
 
 
-def test_a_recovery_code_works_once_however_it_is_typed(half_in: Client, guarded: User):
+def test_a_recovery_code_works_once_in_any_notation(half_in: Client, guarded: User):
     first, second, *_ = two_factor.recovery_codes_renew(user=guarded)
     assert post(half_in, "/sign-in/code/", code=first.replace(" ", "-").upper()).status_code == 302
     assert guarded.recovery_codes.count() == two_factor.RECOVERY_CODES - 1
@@ -158,7 +158,7 @@ def test_a_recovery_code_works_once_however_it_is_typed(half_in: Client, guarded
 
 
 @pytest.mark.parametrize("code", ["", "000000", "0" * 500, "٠٠٠٠٠٠", "\0", "' OR 1=1 --"])
-def test_what_is_no_code_is_refused(half_in: Client, code: str):
+def test_an_invalid_code_is_refused(half_in: Client, code: str):
     assert post(half_in, "/sign-in/code/", code=code).status_code == 422
     assert not is_in(half_in)
 
@@ -173,20 +173,20 @@ def test_wrong_codes_are_counted_by_account(half_in: Client, guarded: User):
     assert not is_in(half_in)
 
 
-def test_a_right_password_is_remembered_for_five_minutes(half_in: Client, monkeypatch: pytest.MonkeyPatch):
+def test_a_correct_password_is_remembered_for_five_minutes(half_in: Client, monkeypatch: pytest.MonkeyPatch):
     later = time.time() + sessions.PENDING_SECONDS + 1
     monkeypatch.setattr(sessions.time, "time", lambda: later)
     page = half_in.get("/sign-in/code/", follow=True)
     assert "Signing in took too long" in page.content.decode()
 
 
-def test_a_password_that_was_changed_meanwhile_leads_nowhere(half_in: Client, guarded: User):
+def test_a_password_changed_in_between_does_not_sign_in(half_in: Client, guarded: User):
     services.password_set(user=guarded, password="another long sentence")
     assert post(half_in, "/sign-in/code/", code=code_of(guarded))["Location"] == "/sign-in/"
     assert not is_in(half_in)
 
 
-def test_the_page_of_the_second_step_sends_a_stranger_back(stranger: Client):
+def test_the_second_step_redirects_unauthenticated_visitors(stranger: Client):
     assert stranger.get("/sign-in/code/")["Location"] == "/sign-in/"
 
 
@@ -199,7 +199,7 @@ def test_a_link_and_a_token_need_no_code(stranger: Client, guarded: User):
     assert is_in(other)
 
 
-def test_turning_it_off_asks_for_a_code(guarded: User):
+def test_disabling_two_factor_asks_for_a_code(guarded: User):
     client = Client(headers={"host": HERE})
     client.force_login(guarded)
     client.post("/account/two-factor/remove/", {"code": "000000"})
@@ -222,12 +222,12 @@ def test_replacing_the_recovery_codes_asks_for_a_code(guarded: User):
     assert not set(guarded.recovery_codes.values_list("digest", flat=True)) & before
 
 
-def test_opening_the_page_begins_nothing(at_home: Client):
+def test_opening_the_setup_page_changes_nothing(at_home: Client):
     assert at_home.get("/account/two-factor/")["Location"] == "/account/"
 
 
 @pytest.mark.parametrize("action", ["", "begin/", "codes/", "remove/"])
-def test_an_api_token_manages_none_of_it(owner: User, action: str):
+def test_an_api_token_cannot_manage_two_factor(owner: User, action: str):
     secret = services.api_token_create("ci", user=owner)[1]
     by_header = Client(headers={"host": HERE, "authorization": f"Bearer {secret}"})
     assert by_header.post(f"/account/two-factor/{action}", {"password": PASSWORD}).status_code == 403
@@ -238,7 +238,7 @@ def test_an_api_token_manages_none_of_it(owner: User, action: str):
     assert not SecondFactor.objects.exists()
 
 
-def test_where_it_is_required_a_password_leads_to_setting_it_up_first(
+def test_where_two_factor_is_required_a_password_sign_in_leads_to_setup(
     stranger: Client, owner: User, settings: LazySettings
 ):
     settings.TWO_FACTOR_REQUIRED = True
@@ -252,14 +252,14 @@ def test_where_it_is_required_a_password_leads_to_setting_it_up_first(
     assert is_in(stranger)
 
 
-def test_the_stored_secret_is_of_no_use_without_the_secret_key(guarded: User, settings: LazySettings):
+def test_the_stored_secret_is_useless_without_the_secret_key(guarded: User, settings: LazySettings):
     factor, code = SecondFactor.objects.get(user=guarded), code_of(guarded)
     assert key_of(guarded).encode() not in bytes(factor.sealed)
     settings.SECRET_KEY = "another"
     assert not two_factor.code_redeem(user=guarded, code=code)
 
 
-def test_an_admin_turns_it_off_for_who_has_no_more_rights(guarded: User):
+def test_an_admin_disables_two_factor_for_users_with_no_more_permissions(guarded: User):
     boss = User.objects.create_user("boss", password=PASSWORD, is_staff=True)
     member = User.objects.create_user("member", password=PASSWORD)
     boss.groups.add(boss.groups.model.objects.get(name="admin"))
@@ -272,7 +272,7 @@ def test_an_admin_turns_it_off_for_who_has_no_more_rights(guarded: User):
     assert SecondFactor.objects.filter(user=guarded).exists()
 
 
-def test_a_new_setup_does_not_replace_a_factor_that_is_on(at_home: Client, guarded: User):
+def test_a_new_setup_does_not_replace_an_active_factor(at_home: Client, guarded: User):
     at_home.force_login(guarded)  # the session of before has ended
     before = key_of(guarded)
     code = pyotp.TOTP(begun(at_home)).now()

@@ -22,7 +22,7 @@ def is_in(client: Client) -> bool:
     return client.get("/account/").status_code == 200
 
 
-def test_the_link_signs_in_once_and_goes_on(stranger: Client):
+def test_the_link_signs_in_once_and_continues(stranger: Client):
     code = services.one_time_code_create()
     response = stranger.get(f"/sign-in/?code={code}&next=/account/")
     assert (response.status_code, response["Location"]) == (302, "/account/")
@@ -33,7 +33,7 @@ def test_the_link_signs_in_once_and_goes_on(stranger: Client):
     assert "works once" in again.content.decode()
 
 
-def test_looking_at_the_link_without_opening_it_does_not_use_it_up(stranger: Client):
+def test_a_preview_of_the_link_does_not_use_it_up(stranger: Client):
     code = services.one_time_code_create()
     assert stranger.head(f"/sign-in/?code={code}").status_code == 200
     assert stranger.get(f"/sign-in/?code={code}").status_code == 302
@@ -50,13 +50,13 @@ def test_a_code_from_another_machine_is_refused_and_not_used_up(stranger: Client
 
 
 @pytest.mark.parametrize("header", ["X-Forwarded-For", "Forwarded"])
-def test_a_code_that_came_through_a_proxy_is_refused(stranger: Client, header: str):
+def test_a_code_received_through_a_proxy_is_refused(stranger: Client, header: str):
     code = services.one_time_code_create()
     assert stranger.get(f"/sign-in/?code={code}", headers={header: "127.0.0.1"}).status_code == 401
 
 
 @pytest.mark.parametrize("address", ["127.0.0.1", "127.8.8.8", "::1", "::ffff:127.0.0.1"])
-def test_a_code_can_be_typed_on_this_machine(stranger: Client, address: str):
+def test_a_code_can_be_entered_on_this_machine(stranger: Client, address: str):
     assert sign_in(stranger, address=address, code=services.one_time_code_create()).status_code == 302
     assert is_in(stranger)
 
@@ -95,7 +95,7 @@ def test_a_password_signs_in(stranger: Client, operator: User):
         ({"token": "\x00"}, "too long"),
     ],
 )
-def test_what_does_not_work_is_said_in_words_and_not_sent_back(
+def test_a_failed_sign_in_is_explained_and_the_input_is_not_echoed(
     stranger: Client, operator: User, typed: dict[str, str], sentence: str
 ):
     response = sign_in(stranger, **typed)
@@ -106,13 +106,13 @@ def test_what_does_not_work_is_said_in_words_and_not_sent_back(
 
 
 @pytest.mark.parametrize("name", ["<script>alert(1)</script>", '"><img src=x>'])
-def test_what_was_typed_is_never_markup(stranger: Client, name: str):
+def test_typed_input_is_never_rendered_as_markup(stranger: Client, name: str):
     page = sign_in(stranger, username=name, next=name).content.decode()
     assert name not in page
 
 
 @pytest.mark.parametrize("address", ["127.0.0.1", "203.0.113.7"])
-def test_after_ten_failures_the_address_waits_and_is_told_so(stranger: Client, token: str, address: str):
+def test_after_ten_failures_the_address_must_wait_and_is_told_so(stranger: Client, token: str, address: str):
     for _ in range(10):
         assert sign_in(stranger, address=address, code="wrong").status_code == 401
     response = sign_in(stranger, address=address, code=token)
@@ -124,7 +124,7 @@ def test_after_ten_failures_the_address_waits_and_is_told_so(stranger: Client, t
 
 
 @pytest.mark.parametrize("form", [True, False])
-def test_a_new_code_lets_the_owner_in_here_whatever_was_guessed_before(stranger: Client, operator: User, form: bool):
+def test_a_new_code_signs_the_owner_in_here_despite_earlier_failures(stranger: Client, operator: User, form: bool):
     for number in range(11):
         sign_in(stranger, code="wrong", username="operator")
         sign_in(stranger, address=f"203.0.113.{number}", username="operator", password="wrong")
@@ -134,7 +134,7 @@ def test_a_new_code_lets_the_owner_in_here_whatever_was_guessed_before(stranger:
     assert is_in(stranger)
 
 
-def test_own_successes_give_no_more_guesses_at_another_account(stranger: Client, operator: User):
+def test_own_successes_allow_no_more_attempts_at_another_account(stranger: Client, operator: User):
     for user in (operator, User.objects.create(username="eve")):
         services.password_set(user=user, password=PASSWORD)
     guesses = []
@@ -145,7 +145,7 @@ def test_own_successes_give_no_more_guesses_at_another_account(stranger: Client,
     assert guesses == [401] * 10 + [429] * 2
 
 
-def test_ten_guesses_of_one_address_close_the_account_to_nobody_else(stranger: Client, operator: User):
+def test_ten_attempts_from_one_address_lock_the_account_for_nobody_else(stranger: Client, operator: User):
     services.password_set(user=operator, password=PASSWORD)
     for _ in range(12):
         sign_in(stranger, address="2001:db8:1:2::7", username="operator", password="wrong")
@@ -154,9 +154,7 @@ def test_ten_guesses_of_one_address_close_the_account_to_nobody_else(stranger: C
     assert sign_in(stranger, address="2001:db8:1:3::7", username="operator", password=PASSWORD).status_code == 302
 
 
-def test_an_account_that_is_guessed_from_everywhere_closes_to_other_machines_and_to_no_other_account(
-    stranger: Client, operator: User
-):
+def test_an_account_attacked_from_everywhere_is_locked_for_other_machines_only(stranger: Client, operator: User):
     for user in (operator, User.objects.create(username="eve")):
         services.password_set(user=user, password=PASSWORD)
     now = timezone.now()
@@ -170,9 +168,7 @@ def test_an_account_that_is_guessed_from_everywhere_closes_to_other_machines_and
     assert sign_in(stranger, username="operator", password=PASSWORD).status_code == 302  # on this machine
 
 
-def test_the_browser_remembers_that_a_password_was_right_in_it_and_by_a_cookie_that_opens_nothing(
-    stranger: Client, operator: User
-):
+def test_the_browser_remembers_a_correct_password_by_a_cookie_that_grants_nothing(stranger: Client, operator: User):
     services.password_set(user=operator, password=PASSWORD)
     sign_in(stranger, username="operator", password="wrong")
     assert COOKIE not in stranger.cookies
@@ -183,7 +179,7 @@ def test_the_browser_remembers_that_a_password_was_right_in_it_and_by_a_cookie_t
     assert other.get("/account/").status_code == 302
 
 
-def test_the_present_password_cannot_be_guessed_by_who_holds_a_session(browser: Client, operator: User):
+def test_a_session_cannot_be_used_to_guess_the_current_password(browser: Client, operator: User):
     services.password_set(user=operator, password=PASSWORD)
     browser.force_login(operator)
     form = {"csrfmiddlewaretoken": csrf_of(browser), "new_password1": "x" * 12, "new_password2": "x" * 12}
@@ -201,14 +197,14 @@ def test_the_present_password_cannot_be_guessed_by_who_holds_a_session(browser: 
         ("/admin/login/?next=/admin/login/", "/sign-in/"),
     ],
 )
-def test_the_admins_sign_in_page_is_the_one_there_is(stranger: Client, asked: str, place: str):
+def test_the_admin_uses_the_same_sign_in_page(stranger: Client, asked: str, place: str):
     assert stranger.get(asked)["Location"] == place
     guess = {"csrfmiddlewaretoken": csrf_of(stranger), "username": "operator", "password": PASSWORD}
     assert stranger.post(asked, guess).status_code == 401
     assert not is_in(stranger)
 
 
-def test_who_has_signed_in_goes_on_from_the_admins_page_or_is_told_why_not(browser: Client):
+def test_a_signed_in_user_continues_from_the_admin_sign_in_or_is_told_why_not(browser: Client):
     assert browser.get("/admin/login/?next=/admin/agents/agent/")["Location"] == "/admin/agents/agent/"
     assert browser.get("/admin/password_change/")["Location"] == "/account/"
     watcher = User.objects.create(username="watcher")
@@ -222,23 +218,23 @@ def test_who_has_signed_in_goes_on_from_the_admins_page_or_is_told_why_not(brows
 
 
 @pytest.mark.parametrize("place", ["foo", "//elsewhere.example/", "javascript:alert(1)", "/sign-in/", "\x00"])
-def test_who_is_signed_in_already_is_led_to_the_first_steps_from_a_place_that_is_none(browser: Client, place: str):
+def test_a_signed_in_user_is_sent_to_the_first_steps_from_an_invalid_next_url(browser: Client, place: str):
     assert browser.get("/sign-in/", {"next": place})["Location"] == "/tour"
 
 
-def test_the_form_needs_its_csrf_token(stranger: Client):
+def test_the_form_requires_a_csrf_token(stranger: Client):
     response = stranger.post("/sign-in/", {"code": services.one_time_code_create()})
     assert response.status_code == 403
     assert "reload the page" in response.content.decode()
 
 
 @pytest.mark.parametrize("wanted", ["https://elsewhere.example/", "//elsewhere.example"])
-def test_signing_in_never_leads_to_another_host(stranger: Client, wanted: str):
+def test_signing_in_never_redirects_to_another_host(stranger: Client, wanted: str):
     response = stranger.get("/sign-in/", {"code": services.one_time_code_create(), "next": wanted})
     assert response["Location"] == "/tour"
 
 
-def test_who_is_signed_in_goes_on_from_the_sign_in_page(browser: Client):
+def test_a_signed_in_user_is_redirected_from_the_sign_in_page(browser: Client):
     assert browser.get("/sign-in/?next=/account/")["Location"] == "/account/"
 
 
@@ -251,7 +247,7 @@ def test_signing_out_is_a_post_and_ends_the_session(browser: Client):
     assert not is_in(browser)
 
 
-def test_a_password_is_set_and_then_changed_only_by_who_knows_it(browser: Client, operator: User):
+def test_a_password_is_set_once_and_then_changed_only_with_the_current_one(browser: Client, operator: User):
     def change(**typed: str) -> int:
         return browser.post("/account/password/", {"csrfmiddlewaretoken": csrf_of(browser), **typed}).status_code
 
@@ -272,7 +268,7 @@ class _Secret(HTMLParser):
             self.found = dict(attrs).get("value") or ""
 
 
-def test_a_token_made_on_the_account_page_is_shown_once_works_and_can_be_revoked(browser: Client):
+def test_a_token_created_on_the_account_page_is_shown_once_works_and_can_be_revoked(browser: Client):
     data = {"csrfmiddlewaretoken": csrf_of(browser), "name": "ci", "lifetime": "7"}
     parser = _Secret()
     parser.feed(browser.post("/account/tokens/", data).content.decode())
@@ -287,7 +283,7 @@ def test_a_token_made_on_the_account_page_is_shown_once_works_and_can_be_revoked
 
 
 @pytest.mark.parametrize("data", [{"lifetime": "never"}, {"name": "ci", "lifetime": "8"}, {"name": "x" * 81}])
-def test_a_token_without_a_good_name_and_lifetime_is_not_made(browser: Client, data: dict[str, str]):
+def test_a_token_without_a_valid_name_and_lifetime_is_not_created(browser: Client, data: dict[str, str]):
     response = browser.post("/account/tokens/", {"csrfmiddlewaretoken": csrf_of(browser), **data})
     assert response.status_code == 422
     assert not ApiToken.objects.exists()

@@ -146,17 +146,17 @@ def may_change(caller: Caller, route: str, method: str) -> bool:
     return caller.known and method not in SAFE_METHODS and bool({200, 302} & allowed(caller, route, method))
 
 
-def test_every_route_says_what_it_serves():
+def test_every_route_declares_what_it_serves():
     known = {route for route in ROUTES if not route.startswith(ELSEWHERE)}
     assert known == SERVED.keys(), "a new route stands in `SERVED`, and in `roles.ACTIONS` where it changes something"
 
 
 @pytest.mark.parametrize("who", STRANGERS)
-def test_a_stranger_is_let_in_nowhere_and_changes_nothing(world: World, who: str):
+def test_an_unauthenticated_visitor_can_open_and_change_nothing(world: World, who: str):
     assert walk(stranger(who, world), world) == ([], set())
 
 
 @pytest.mark.parametrize("who", [nightly(who) if who in AT_NIGHT else who for who in MEMBERS])
-def test_a_member_does_what_the_role_may_and_nothing_else(world: World, who: str):
+def test_a_member_can_do_what_the_role_allows_and_nothing_else(world: World, who: str):
     wrong, written = walk(member(who, world), world)
     assert (wrong, written - {"audit_entry"}) == ([], set()), "exports and refused changes leave an entry, nothing else"

@@ -53,16 +53,16 @@ def touched_by(caller: Caller) -> dict[tuple[str, str], set[str]]:
 
 
 @pytest.mark.parametrize("who", STRANGERS)
-def test_a_stranger_has_no_action(world: World, who: str):
+def test_an_unauthenticated_visitor_has_no_admin_actions(world: World, who: str):
     assert touched_by(stranger(who, world)) == {}
 
 
 @pytest.mark.parametrize("who", [who for who in MEMBERS if who not in STAFF])
-def test_a_member_who_is_no_staff_has_no_action(world: World, who: str):
+def test_a_member_without_staff_status_has_no_admin_actions(world: World, who: str):
     assert touched_by(member(who, world)) == {}
 
 
-def test_an_admin_takes_nothing_from_a_superuser(world: World):
+def test_an_admin_cannot_act_on_a_superuser(world: World):
     SecondFactor.objects.create(user=world.owner, sealed=b"x")
     before = User.objects.filter(is_superuser=True).values()
     kept = list(before)
@@ -74,6 +74,6 @@ def test_an_admin_takes_nothing_from_a_superuser(world: World):
     assert SecondFactor.objects.filter(user=world.owner).exists()
 
 
-def test_a_superuser_has_actions():
+def test_a_superuser_has_admin_actions():
     made = made_world()
     assert touched_by(member("superuser", made)), "so that the walk asks for what there is"

@@ -78,7 +78,7 @@ async def answered(caller: Caller, method: str, path: str) -> int:
     return int(status)
 
 
-async def test_strangers_read_no_events_and_members_do(world: World):
+async def test_only_members_read_events(world: World):
     everybody = await database_sync_to_async(callers)(world)
     before = await database_sync_to_async(rows)()
     path = world.address("api/v1/turns/<turn_id>/events")
@@ -96,7 +96,7 @@ def by_the_gateway(caller: Caller) -> tuple[int, ...]:
     return SERVED if caller.may(START) else OF_A_WATCHERS_TOKEN
 
 
-async def test_only_its_keys_and_the_tokens_of_operators_open_the_gateway(world: World):
+async def test_only_its_keys_and_operator_tokens_open_the_gateway(world: World):
     everybody = await database_sync_to_async(callers)(world)
     before = await database_sync_to_async(rows)()
     try:
@@ -121,7 +121,7 @@ ADDRESSES = (
 )  # fmt: skip
 
 
-async def test_whom_the_gateway_does_not_know_has_nothing_at_any_address_of_it(world: World):
+async def test_an_unknown_caller_gets_nothing_at_any_gateway_url(world: World):
     everybody = [one for one in await database_sync_to_async(callers)(world) if one.name != "gateway key"]
     may = {one.name: await database_sync_to_async(one.may)(START) and one.bears for one in everybody}
     before = await database_sync_to_async(rows)()

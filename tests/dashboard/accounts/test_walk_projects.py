@@ -187,7 +187,7 @@ def test_members_of_one_project_read_and_change_nothing_of_another(two: Two, who
     ],
     indirect=["two"],
 )
-def test_nothing_of_another_project_is_named_beside_what_is_asked_for(two: Two, who: str):
+def test_responses_name_nothing_of_another_project(two: Two, who: str):
     caller, wrong = member(who, two.own), list[str]()
     with unchanged(two.other):
         for route, method in asked(caller):

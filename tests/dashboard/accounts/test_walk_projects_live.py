@@ -78,7 +78,7 @@ async def test_sockets_push_nothing_of_another_project(two: Two):
         assert any(pushed), "who looks at their own project is told of it"
 
 
-async def test_viewers_in_two_projects_share_no_room(two: Two):
+async def test_viewers_in_two_projects_share_no_group(two: Two):
     """Both look at the same addresses at the same time: each is pushed what its own project has."""
     theirs = await database_sync_to_async(member)("admin", two.other)
     ours = await database_sync_to_async(member)("admin", two.own)
@@ -112,7 +112,7 @@ async def pushed_to(listeners: Iterable[tuple[Caller, str]], *, speaking: int = 
 
 
 @pytest.mark.parametrize("who", ["admin", "admin's token"])
-async def test_a_turn_of_another_project_is_not_there_for_a_program(two: Two, who: str):
+async def test_a_turn_of_another_project_is_404_for_a_program(two: Two, who: str):
     caller = await database_sync_to_async(member)(who, two.own)
     socket = dial(caller, f"/ws/turns/{two.other.ids['turn_id']}/?format=json")
     assert (await socket.connect())[0]
@@ -125,7 +125,7 @@ async def test_a_turn_of_another_project_is_not_there_for_a_program(two: Two, wh
 
 
 @pytest.mark.parametrize("who", ["admin", "admin's token"])
-async def test_exports_have_the_turns_of_one_project(two: Two, who: str):
+async def test_exports_contain_the_turns_of_one_project(two: Two, who: str):
     caller = await database_sync_to_async(member)(who, two.own)
     for address in ("/api/v1/turns/export", "/timeline/export?format=jsonl", "/audit/file"):
         status, body = await told(caller, "GET", address)
@@ -163,7 +163,7 @@ def asked_of_the_gateway(two: Two) -> list[tuple[str, str, bytes, dict[str, str]
 
 
 @pytest.mark.parametrize("by", ["key", "token"])
-async def test_the_gateway_knows_nothing_of_another_project(two: Two, by: str):
+async def test_the_gateway_exposes_nothing_of_another_project(two: Two, by: str):
     operator = await database_sync_to_async(member)("operator's token", two.own)
     caller = operator if by == "token" else Caller("key", program_of(two.own.key), bears=True)
     before = await database_sync_to_async(rows_of)(two.other)
@@ -222,7 +222,7 @@ def _connection_of(two: Two) -> str:
 
 
 @pytest.mark.parametrize("who", ["admin", "superuser's token"])
-async def test_nothing_of_another_project_is_named_in_a_body(two: Two, who: str):
+async def test_bodies_name_nothing_of_another_project(two: Two, who: str):
     caller = await database_sync_to_async(member)(who, two.own)
     caller.client.handler.enforce_csrf_checks = False
     before = await database_sync_to_async(rows_of)(two.other)
@@ -239,6 +239,6 @@ async def test_nothing_of_another_project_is_named_in_a_body(two: Two, who: str)
     assert {name for name in after if after[name] != before[name]} == set()
 
 
-def test_what_is_given_is_there(two: Two):
+def test_own_objects_are_found(two: Two):
     """Else the walk would look for nothing."""
     assert Turn.objects.filter(id=UUID(given(two.other)["turn"]), input_text=SECRET).exists()

@@ -62,7 +62,7 @@ def dial(caller: Caller, path: str) -> Dialled:
 
 
 @pytest.mark.parametrize("who", STRANGERS)
-async def test_a_stranger_opens_no_socket_and_changes_nothing(world: World, who: str):
+async def test_an_unauthenticated_visitor_opens_no_socket_and_changes_nothing(world: World, who: str):
     caller = await database_sync_to_async(stranger)(who, world)
     before = await database_sync_to_async(rows)()
     for route in ROUTES:
@@ -75,7 +75,7 @@ async def test_a_stranger_opens_no_socket_and_changes_nothing(world: World, who:
 
 
 @pytest.mark.parametrize("who", MEMBERS)
-async def test_a_member_watches_and_acts_only_as_the_role_may(world: World, queued: Turn, who: str):
+async def test_a_member_watches_and_acts_only_as_the_role_allows(world: World, queued: Turn, who: str):
     caller = await database_sync_to_async(member)(who, world)
     may_control = await database_sync_to_async(caller.may)(CONTROL)
     before = await database_sync_to_async(rows)()

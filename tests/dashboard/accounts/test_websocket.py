@@ -41,12 +41,12 @@ def cookie(client: Client) -> tuple[str, str]:
     return "cookie", f"{settings.SESSION_COOKIE_NAME}={client.cookies[settings.SESSION_COOKIE_NAME].value}"
 
 
-async def test_a_session_of_this_origin_comes_in(browser: Client):
+async def test_a_session_of_this_origin_is_accepted(browser: Client):
     assert await answer(dial(cookie(browser), ("origin", "http://testserver"))) == "operator"
 
 
 @pytest.mark.parametrize("origin", ["http://elsewhere.example", "http://testserver:81", "null", ""])
-async def test_a_session_used_by_a_page_of_another_origin_stays_out(browser: Client, origin: str):
+async def test_a_session_used_by_a_page_of_another_origin_is_refused(browser: Client, origin: str):
     assert await answer(dial(cookie(browser), ("origin", origin))) == 4401
 
 
@@ -59,22 +59,22 @@ def leased(browser: Client, made: tuple[ApiToken, str]) -> Client:
     return browser
 
 
-async def test_a_session_whose_token_was_revoked_stays_out(leased: Client):
+async def test_a_session_whose_token_was_revoked_is_refused(leased: Client):
     assert await answer(dial(cookie(leased), ("origin", "http://testserver"))) == "operator"
     await database_sync_to_async(ApiToken.objects.update)(revoked_at=timezone.now())
     assert await answer(dial(cookie(leased), ("origin", "http://testserver"))) == 4401
 
 
-async def test_a_bearer_token_comes_in_from_anywhere(token: str):
+async def test_a_bearer_token_is_accepted_from_anywhere(token: str):
     assert await answer(dial(("authorization", f"Bearer {token}"))) == "operator"
 
 
-async def test_a_wrong_token_stays_out_although_there_is_a_session(browser: Client):
+async def test_an_invalid_token_is_refused_despite_a_session(browser: Client):
     wrong = ("authorization", "Bearer wrong")
     assert await answer(dial(wrong, cookie(browser), ("origin", "http://testserver"))) == 4401
 
 
-async def test_strangers_and_tokens_in_the_address_stay_out(token: str):
+async def test_unauthenticated_visitors_and_tokens_in_the_url_are_refused(token: str):
     assert await answer(dial(("origin", "http://testserver"))) == 4401
     assert await answer(dial(("origin", "http://testserver"), path=f"/ws/timeline/?token={token}")) == 4401
 
@@ -110,7 +110,7 @@ def change_password(_: Client) -> None:
     ("by_token", "end"),
     [(True, revoke), (True, close_account), (False, sign_out), (False, close_account), (False, change_password)],
 )
-async def test_who_may_not_come_in_any_more_is_shown_out(by_token: bool, end, browser: Client, token: str):
+async def test_a_socket_is_closed_when_its_access_ends(by_token: bool, end, browser: Client, token: str):
     mine = [("authorization", f"Bearer {token}")] if by_token else [cookie(browser), ("origin", "http://testserver")]
     socket, look = dial(*mine), visitors.look
     assert (await socket.connect())[0]
@@ -124,7 +124,7 @@ async def test_who_may_not_come_in_any_more_is_shown_out(by_token: bool, end, br
     await aclose_old_connections()
 
 
-async def test_one_token_opens_so_many_sockets_and_another_is_not_held_up(
+async def test_the_number_of_sockets_per_token_is_limited_without_affecting_other_tokens(
     token: str, browser: Client, monkeypatch: pytest.MonkeyPatch
 ):
     monkeypatch.setattr("dashboard.accounts.websocket.MOST", 2)
@@ -140,7 +140,7 @@ async def test_one_token_opens_so_many_sockets_and_another_is_not_held_up(
     await aclose_old_connections()
 
 
-async def test_all_tokens_and_sessions_of_a_user_open_so_many_together(
+async def test_the_number_of_sockets_over_all_tokens_and_sessions_of_a_user_is_limited(
     token: str, browser: Client, monkeypatch: pytest.MonkeyPatch
 ):
     monkeypatch.setattr("dashboard.accounts.websocket.MOST_OF_USER", 2)

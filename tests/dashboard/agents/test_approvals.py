@@ -18,7 +18,7 @@ from dashboard.agents.approvals import approvals_clean
         ),
     ],
 )
-def test_what_may_be_said_is_kept_as_far_as_it_says_something(given, clean):
+def test_approvals_are_stored_without_empty_parts(given, clean):
     assert approvals_clean(given, tools=["clock"]) == clean
 
 
@@ -34,12 +34,12 @@ def test_what_may_be_said_is_kept_as_far_as_it_says_something(given, clean):
         ({"tools": ["clock"], "otherwise": "pray"}, "must be one of refuse, run, cancel, not 'pray'"),
     ],
 )
-def test_what_is_wrong_is_said_in_words(given, words):
+def test_an_invalid_approval_is_explained(given, words):
     with pytest.raises(ValidationError) as refused:
         approvals_clean(given, tools=["clock"])
     assert words in " ".join(refused.value.messages)
 
 
-def test_an_agent_without_tools_can_have_none_approved():
+def test_an_agent_without_tools_cannot_have_tool_approvals():
     with pytest.raises(ValidationError, match="it has none"):
         approvals_clean({"tools": ["clock"]}, tools=[])

@@ -5,7 +5,7 @@ from agentcore.states import DECIDING
 from dashboard.agents.breakpoints import ENTERING, breakpoints_clean
 
 
-def test_every_deciding_state_is_entered_by_some_trigger_and_no_release_is_among_them():
+def test_every_deciding_state_is_entered_by_a_trigger_other_than_a_release():
     assert set().union(*ENTERING.values()) == {state.value for state in DECIDING}
     assert not any(trigger.startswith("release_") for trigger in ENTERING)
 
@@ -20,7 +20,7 @@ def test_every_deciding_state_is_entered_by_some_trigger_and_no_release_is_among
         {"stop_reason": "tool_call", "tool": "calculator", "state": "evaluate_stop", "trigger": "responded"},
     ],
 )
-def test_a_breakpoint_that_may_match_is_kept_without_what_is_not_set(breakpoint_: dict):
+def test_a_possible_breakpoint_is_stored_without_unset_fields(breakpoint_: dict):
     given = {"state": None, "trigger": None, "stop_reason": None, "tool": None, **breakpoint_}
     assert breakpoints_clean([given], tools=["calculator"]) == [breakpoint_]
 
@@ -41,7 +41,7 @@ def test_a_breakpoint_that_may_match_is_kept_without_what_is_not_set(breakpoint_
         ({"stop_reason": "max_tokens", "state": "continue_pending"}, "on entering evaluate_stop only"),
     ],
 )
-def test_a_breakpoint_that_could_never_match_is_refused_in_words(breakpoint_: dict, words: str):
+def test_an_impossible_breakpoint_is_refused_with_an_explanation(breakpoint_: dict, words: str):
     with pytest.raises(ValidationError) as refused:
         breakpoints_clean([{"state": "evaluate_stop"}, breakpoint_], tools=[])
     (message,) = refused.value.messages
@@ -49,6 +49,6 @@ def test_a_breakpoint_that_could_never_match_is_refused_in_words(breakpoint_: di
     assert words in message
 
 
-def test_there_is_an_end_to_breakpoints():
+def test_the_number_of_breakpoints_is_limited():
     with pytest.raises(ValidationError, match="the maximum is 100"):
         breakpoints_clean([{"state": "evaluate_stop"}] * 101, tools=[])

@@ -34,7 +34,7 @@ def listed(settings):
     settings.CRITERIA_MODULES = (NAME, "tests.dashboard.nowhere")
 
 
-def test_criteria_are_stored_as_their_path_and_what_they_are_built_with():
+def test_criteria_are_stored_as_their_path_and_arguments():
     given = [{"path": f"{NAME}.Veto", "kwargs": {}}, {"path": f"{NAME}.Patience", "kwargs": {"calls": 2}}, LENGTH]
     assert criteria_clean(given) == [{"path": f"{NAME}.Veto"}, *given[1:]]
 
@@ -66,24 +66,24 @@ def test_criteria_are_stored_as_their_path_and_what_they_are_built_with():
         ([{"path": "ResponseContentCheck", "kwargs": {"message": "m", "must_contain": [1]}}], "list of texts"),
     ],
 )
-def test_what_cannot_be_built_is_refused_in_words(given, words):
+def test_a_criterion_that_cannot_be_built_is_refused_with_an_explanation(given, words):
     with pytest.raises(ValidationError, match=words):
         criteria_clean(given)
 
 
-def test_all_that_is_wrong_is_said_at_once_by_number():
+def test_all_faults_are_reported_at_once_by_number():
     with pytest.raises(ValidationError) as refused:
         criteria_clean([{"path": "a"}, LENGTH, {"path": "b.C"}])
     assert [message[:12] for message in refused.value.messages] == ["Criterion 1:", "Criterion 3:"]
 
 
-def test_without_any_listed_module_the_sentence_says_so(settings):
+def test_without_a_listed_module_the_message_says_so(settings):
     settings.CRITERIA_MODULES = ()
     with pytest.raises(ValidationError, match="WHYSTOP_CRITERIA lists no module"):
         criteria_clean([{"path": f"{NAME}.Veto"}])
 
 
-def test_a_class_by_the_name_of_the_machines_own_question_is_refused(monkeypatch):
+def test_a_class_with_a_name_reserved_by_the_machine_is_refused(monkeypatch):
     module = sys.modules[NAME]
     for name in RESERVED:
         impostor = type(name, (), {"decide": lambda self, state: None, "__module__": NAME})
@@ -93,7 +93,7 @@ def test_a_class_by_the_name_of_the_machines_own_question_is_refused(monkeypatch
     assert {"TruncationCriterion", "EnvelopeCriterion", "ErrorPolicyCriterion"} < set(RESERVED)
 
 
-def test_a_module_that_breaks_while_it_is_imported_is_a_sentence(tmp_path, monkeypatch, settings):
+def test_a_module_that_fails_to_import_is_reported_in_a_sentence(tmp_path, monkeypatch, settings):
     (tmp_path / "broken_criteria.py").write_text("1 / 0\n")
     monkeypatch.syspath_prepend(tmp_path)
     settings.CRITERIA_MODULES = ("broken_criteria",)
@@ -110,7 +110,7 @@ def test_the_built_in_content_check_needs_no_listed_module(settings):
     assert (said.decision, said.message) == (ContinuationDecision.REQUEST, "Say more.")
 
 
-def test_the_example_of_the_docs_is_a_criterion(tmp_path, monkeypatch, settings):
+def test_the_example_of_the_docs_is_a_valid_criterion(tmp_path, monkeypatch, settings):
     code, example = DOCS_EXAMPLES.search(DOCS.read_text(encoding="utf-8")).groups()
     (tmp_path / "ours").mkdir()
     (tmp_path / "ours" / "criteria.py").write_text(code)
@@ -122,13 +122,13 @@ def test_the_example_of_the_docs_is_a_criterion(tmp_path, monkeypatch, settings)
     assert (said.criterion, said.decision, said.reason) == ("CallsLimit", "allow", "0 of 3 calls")
 
 
-def test_what_only_decides_is_given_a_reason():
+def test_a_criterion_without_a_reason_is_given_one():
     said = criterion_of(CriterionSpec(f"{NAME}.Veto")).explain(Snapshot())
     assert (said.criterion, said.decision, said.reason) == ("Veto", "forbid", "Veto forbade continuation")
 
 
 @pytest.mark.parametrize("kind", ["object", "nan", "context", "name", "reason", "stop_reason", "nothing", "word", "?"])
-def test_what_cannot_be_stored_forbids_with_error(kind):
+def test_an_evaluation_that_cannot_be_stored_forbids_with_an_error(kind):
     criterion = criterion_of(CriterionSpec(f"{NAME}.Unstorable", {"kind": kind}))
     assert isinstance(criterion, ExternalCriterion)
     said = criterion.explain(Snapshot())
@@ -136,7 +136,7 @@ def test_what_cannot_be_stored_forbids_with_error(kind):
     assert "Unstorable" in said.reason
 
 
-def test_what_is_not_listed_any_more_forbids_with_error_and_says_why(settings):
+def test_a_criterion_no_longer_listed_forbids_with_an_error_that_says_why(settings):
     body = to_json(draft_policy({"criteria": [{"path": f"{NAME}.Patience", "kwargs": {"calls": 3}}]}))
     assert isinstance(stored_policy(body).criteria[0], ExternalCriterion)
     settings.CRITERIA_MODULES = ()

@@ -44,7 +44,7 @@ def test_the_count_is_exact(value: Any, separators: tuple[str, str]):
 
 
 @pytest.mark.parametrize("size", [2, 3, 5, 7])
-def test_the_count_is_the_same_in_pieces_of_any_size(size: int, monkeypatch: pytest.MonkeyPatch):
+def test_the_count_is_the_same_for_any_chunk_size(size: int, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(json_value_count, "PIECE", size)
     value = [
         "\\",
@@ -65,13 +65,13 @@ def test_the_count_is_the_same_in_pieces_of_any_size(size: int, monkeypatch: pyt
 @pytest.mark.parametrize(
     "content", [b'["' + b",[{" * MOST + b'"]', b'["' + b'\\",' * MOST + b'"]', b'["' + b"[" * 2 * MOST]
 )
-def test_punctuation_in_strings_is_no_value(content: bytes):
+def test_punctuation_inside_strings_is_not_counted(content: bytes):
     assert not holds_more_values(content, MOST)
 
 
 @pytest.mark.parametrize("end", [b"\n", b"\r", b"\r\n"])
 @pytest.mark.parametrize("size", [1, 2, 3, 64])
-def test_a_string_ends_with_its_line_as_no_string_of_json_goes_beyond_it(end: bytes, size: int):
+def test_a_string_ends_at_the_end_of_its_line(end: bytes, size: int):
     """So a quotation mark that is no JSON hides nothing of what is in other lines."""
     text, count = b': "' + end + b'data: ["a\\",", 1, [2, "' + end + b"," + end + b'"]]', ValueCount()
     found = [count.add(text[begin : begin + size]) for begin in range(0, len(text), size)]
@@ -79,7 +79,7 @@ def test_a_string_ends_with_its_line_as_no_string_of_json_goes_beyond_it(end: by
 
 
 @pytest.mark.parametrize("unit", [b"{},", b'"",', b'"\\\\",', b"[", b'{"":', b'"",",,,,,,,,,,,,,,,,"'])
-def test_many_values_are_counted_in_a_moment(unit: bytes):
+def test_many_values_are_counted_quickly(unit: bytes):
     began = time.process_time()
     assert holds_more_values(b"[" + unit * (MANY // len(unit)), MOST)
     assert time.process_time() - began < 2

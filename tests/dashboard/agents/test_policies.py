@@ -32,7 +32,7 @@ def test_every_cleaner_has_a_column_and_every_column_is_read():
 
 
 @pytest.mark.django_db
-def test_a_version_and_a_draft_of_the_same_words_are_one_policy(project):
+def test_a_version_and_a_draft_with_the_same_content_are_one_policy(project):
     version = policy_create(project=project, name="wide", **SAID)
     policy = policy_for(version, {})
     assert policy == draft_policy(SAID)
@@ -42,7 +42,7 @@ def test_a_version_and_a_draft_of_the_same_words_are_one_policy(project):
     assert len(policy.criteria) == 1
 
 
-def test_a_turns_policy_is_able_to_judge_again_as_it_did():
+def test_a_stored_policy_of_a_turn_judges_it_again_with_the_same_result():
     policy = draft_policy(SAID)
     again = stored_policy(to_json(policy))
     assert again == policy
@@ -50,7 +50,7 @@ def test_a_turns_policy_is_able_to_judge_again_as_it_did():
     assert again.repair is not None
 
 
-def test_what_was_stored_before_there_were_rules_has_the_default_ones():
+def test_policies_stored_before_rules_existed_have_the_default_rules():
     body = to_json(Policy())
     for key in ("envelope", "criterion_specs"):
         body.pop(key, None)
@@ -58,6 +58,6 @@ def test_what_was_stored_before_there_were_rules_has_the_default_ones():
     assert envelope_rules_of({"something": "else"}) == envelope_rules_of(None) == EnvelopeRules()
 
 
-def test_the_paths_that_can_be_switched_are_all_but_the_direct_one():
+def test_every_recovery_path_except_the_direct_one_can_be_switched():
     assert {RecoveryPath.DIRECT, *RECOVERIES} == set(RecoveryPath)
     assert RecoveryPath.JSONREPAIR not in EnvelopeRules().recovery

@@ -35,16 +35,16 @@ def ran_under(versions: dict[str, PolicyVersion], **levels: str) -> dict[str, ob
         ({}, 7, 3),
     ],
 )
-def test_the_draft_stands_where_its_policy_stood_else_at_the_agent(versions, levels, steps, continuations):
+def test_the_draft_takes_the_level_of_its_policy_or_otherwise_that_of_the_agent(versions, levels, steps, continuations):
     stored = ran_under(versions, **levels)
     limits = tried(DRAFT, stored, {}, versions_named(stored)).limits
     assert (limits.max_steps, limits.max_continuations) == (steps, continuations)
 
 
-def test_an_override_of_the_turn_stands_before_it(versions):
+def test_an_override_of_the_turn_takes_precedence(versions):
     stored = ran_under(versions, agent="ours")
     assert tried(DRAFT, stored, {"limits": {"max_steps": 1}}, versions_named(stored)).limits.max_steps == 1
 
 
-def test_of_a_turn_from_before_there_were_layers_it_is_all_that_is_known():
+def test_a_turn_from_before_layers_has_its_policy_as_the_only_layer():
     assert tried(DRAFT, None, {"limits": {"max_seconds": 9.0}}, versions_named(None)).limits.max_seconds == 9.0

@@ -49,7 +49,7 @@ def body(field: str, value: Any) -> dict[str, Any]:
 
 @together
 @pytest.mark.parametrize("field", FIELDS)
-def test_the_nearest_level_that_speaks_of_a_field_is_heard(field: str):
+def test_the_most_specific_level_that_sets_a_field_wins(field: str):
     for speaking in product((False, True), repeat=len(LEVELS)):
         said = [a_word(field, level) if speaks else None for level, speaks in zip(LEVELS, speaking, strict=True)]
         layers = [
@@ -75,7 +75,7 @@ errors = st.fixed_dictionaries(
 
 
 @given(limits, errors, limits, errors, st.sampled_from(["", *OnTruncation]))
-def test_one_version_under_overrides_is_the_policy_it_always_was(own, policy, mine, override, cut):
+def test_one_version_under_overrides_is_the_same_policy_as_before(own, policy, mine, override, cut):
     error_policy = {"preset": "stop_on_any_error", **policy} if policy else {}
     version = PolicyVersion(limits=own, error_policy=error_policy, tool_calls_on_truncation=cut)
     overrides = {"limits": mine, "error_policy": override, "max_tokens": 9}
@@ -84,19 +84,19 @@ def test_one_version_under_overrides_is_the_policy_it_always_was(own, policy, mi
     assert overridden(draft_policy(resolved.said), overrides) == policy_for(version, overrides)
 
 
-def test_a_preset_speaks_of_every_error_and_single_words_of_themselves():
+def test_a_preset_sets_every_error_and_single_fields_only_themselves():
     errors_spoken = {field for field in FIELDS if field.startswith("error_policy.")}
     assert set(spoken({"error_policy": {"preset": "retry_all"}})) == errors_spoken
     assert set(spoken({"error_policy": {"max_retries": 2}})) == {"error_policy.max_retries"}
 
 
-def test_no_number_is_said_and_nothing_is_not():
+def test_null_is_a_setting_and_an_omitted_field_is_not():
     far = Layer(Level.SITE, {"limits": {"max_seconds": 9.0}})
     assert resolve([Layer(Level.AGENT, {"limits": {"max_seconds": None}}), far]).values["limits.max_seconds"] is None
     assert resolve([Layer(Level.AGENT, {"limits": {}}), far]).values["limits.max_seconds"] == 9.0
 
 
-def test_a_rerun_keeps_the_sources_of_what_it_does_not_override():
+def test_a_rerun_keeps_the_sources_of_fields_it_does_not_override():
     stored = resolve([Layer(Level.AGENT, {"limits": {"max_steps": 2, "max_seconds": 5}}, policy="wide")]).stored()
     again = overridden_sources(stored, {"limits": {"max_steps": 9}, "max_tokens": 7})
     assert [layer["level"] for layer in again["layers"]] == ["turn", "agent"]

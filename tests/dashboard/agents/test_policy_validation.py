@@ -24,23 +24,23 @@ def test_every_limit_has_a_field_in_the_same_order():
     assert list(LIMIT_FIELDS) == [field.name for field in dataclasses.fields(Limits)]
 
 
-def test_the_defaults_are_allowed():
+def test_the_defaults_are_valid():
     defaults = dataclasses.asdict(Limits())
     assert limits_clean(defaults) == defaults
 
 
-def test_only_what_is_none_by_default_may_be_left_unset():
+def test_only_a_limit_without_a_default_may_be_left_unset():
     assert {name for name, limit in LIMIT_FIELDS.items() if limit.unset} == {
         name for name, default in dataclasses.asdict(Limits()).items() if default is None
     }
 
 
-def test_defaults_are_said_as_a_person_writes_them():
+def test_defaults_are_shown_in_readable_form():
     assert default_in_words("max_total_output_chars") == "120,000"
     assert default_in_words("max_total_completion_tokens") == "4 × the first max_tokens, if set"
 
 
-def test_the_specs_keys_are_taken_for_our_fields():
+def test_the_specs_keys_are_accepted_for_our_fields():
     assert limits_clean(dict.fromkeys(SPEC_KEYS, 7)) == dict.fromkeys(SPEC_KEYS.values(), 7)
 
 
@@ -66,23 +66,23 @@ def test_the_specs_keys_are_taken_for_our_fields():
         ({"max_continuations": 1, "continuation_max_attempts": 2}, "set twice"),
     ],
 )
-def test_a_limit_out_of_range_is_refused_in_words(limits, words):
+def test_a_limit_out_of_range_is_refused_with_an_explanation(limits, words):
     with pytest.raises(ValidationError, match=words):
         limits_clean(limits)
 
 
-def test_all_that_is_wrong_is_said_at_once():
+def test_all_faults_are_reported_at_once():
     with pytest.raises(ValidationError) as refused:
         limits_clean({"max_steps": 0, "nonsense": 1, "schema_rounds": 1})
     assert len(refused.value.messages) == 2
 
 
-def test_the_fields_of_an_error_policy_are_the_cores():
+def test_the_fields_of_an_error_policy_are_those_of_the_core():
     assert {*HANDLING_KEYS, "max_retries"} == {field.name for field in dataclasses.fields(ErrorPolicy)}
 
 
 @pytest.mark.parametrize("said", [{}, {"max_retries": 2}, {"on_model_error": "retry"}, {"preset": "retry_all"}])
-def test_an_error_policy_says_what_is_named_and_no_more(said):
+def test_an_error_policy_stores_only_the_given_fields(said):
     assert error_policy_clean(said) == said
 
 
@@ -101,7 +101,7 @@ def test_an_error_policy_says_what_is_named_and_no_more(said):
         ({"on_any_error": "stop"}, "no “on_any_error”; it knows preset, max_retries, on_tool_error"),
     ],
 )
-def test_a_wrong_error_policy_is_refused_in_words(error_policy, words):
+def test_an_invalid_error_policy_is_refused_with_an_explanation(error_policy, words):
     with pytest.raises(ValidationError, match=words):
         error_policy_clean(error_policy)
 
@@ -117,17 +117,17 @@ def test_a_wrong_error_policy_is_refused_in_words(error_policy, words):
         {"on_model_error": "retry"},
     ],
 )
-def test_a_retry_that_can_never_retry_is_warned_of(error_policy):
+def test_a_retry_that_can_never_happen_causes_a_warning(error_policy):
     words = error_policy_warning(error_policy) or ""
     assert "nothing is retried" in words or "nothing is ever retried" in words
 
 
 @pytest.mark.parametrize("error_policy", [{}, *({"preset": name} for name in PRESETS if name != "ignore_tool_errors")])
-def test_a_sound_error_policy_is_not_warned_of(error_policy):
+def test_a_valid_error_policy_causes_no_warning(error_policy):
     assert error_policy_warning(error_policy) is None
 
 
-def test_what_is_done_on_truncation_is_one_of_two_words():
+def test_on_truncation_accepts_two_values():
     assert tool_calls_on_truncation_clean("repair") == "repair"
     with pytest.raises(ValidationError, match="execute_if_complete, repair"):
         tool_calls_on_truncation_clean("run")
@@ -145,7 +145,7 @@ def test_what_is_done_on_truncation_is_one_of_two_words():
         ({"recovery": ["jsonrepair", "brace-walker", "jsonrepair"]}, {"recovery": ["brace-walker", "jsonrepair"]}),
     ],
 )
-def test_recovery_paths_are_stored_once_and_in_order_where_something_is_said_of_them(said, stored):
+def test_recovery_paths_are_stored_once_and_in_order_where_set(said, stored):
     assert envelope_clean(said) == stored
 
 
@@ -162,7 +162,7 @@ def test_recovery_paths_are_stored_once_and_in_order_where_something_is_said_of_
         ({"recovery": None}, "must be a list"),
     ],
 )
-def test_wrong_envelope_rules_are_refused_in_words(envelope, words):
+def test_invalid_envelope_rules_are_refused_with_an_explanation(envelope, words):
     with pytest.raises(ValidationError, match=words):
         envelope_clean(envelope)
 
@@ -175,11 +175,11 @@ def test_finish_reasons_are_stored_once_and_in_order():
         finish_reasons_clean("max_tokens")
 
 
-def test_the_one_preset_that_never_retries_is_known():
+def test_the_only_preset_that_never_retries_is_known():
     assert PRESETS_THAT_NEVER_RETRY == ("ignore_tool_errors",)
 
 
-def test_the_specs_keys_are_shown_beside_the_limits_they_mean():
+def test_the_specs_keys_are_shown_beside_their_limits():
     assert {spec_key_of(name): name for name in LIMIT_FIELDS if spec_key_of(name)} == SPEC_KEYS
 
 
@@ -198,6 +198,6 @@ def test_each_fault_names_its_field():
     assert codes_of(error_policy_clean, wrong) == ["max_retries", "on_tool_error"]
 
 
-def test_a_fault_of_no_field_names_none():
+def test_a_fault_without_a_field_names_none():
     assert codes_of(limits_clean, {"max_hope": 1}) == [None]
     assert codes_of(error_policy_clean, {"preset": "hope"}) == [None]

@@ -33,7 +33,7 @@ def answer(
         (MONTHS, "February, March", Finding.IGNORES),
     ],
 )
-def test_only_the_rest_to_the_very_blank_continues(case: Case, text: str, finding: Finding) -> None:
+def test_only_an_exact_continuation_including_whitespace_counts_as_one(case: Case, text: str, finding: Finding) -> None:
     assert judged(case, answer(text)) is finding
 
 
@@ -83,7 +83,7 @@ def test_only_the_rest_to_the_very_blank_continues(case: Case, text: str, findin
     ],
     ids=["days", "months"],
 )
-def test_a_new_answer_begins_again_however_it_is_introduced(case: Case, items: tuple[str, ...], text: str) -> None:
+def test_a_restarted_answer_is_detected_with_any_introduction(case: Case, items: tuple[str, ...], text: str) -> None:
     assert judged(case, answer(text.format(*items))) is Finding.IGNORES
 
 
@@ -106,11 +106,11 @@ def test_a_new_answer_begins_again_however_it_is_introduced(case: Case, items: t
         (MONTHS, "ctober"),
     ],
 )
-def test_what_may_be_a_weak_continuation_tells_nothing(case: Case, text: str) -> None:
+def test_a_possibly_inexact_continuation_is_inconclusive(case: Case, text: str) -> None:
     assert judged(case, answer(text)) is Finding.UNKNOWN
 
 
-def test_a_text_sent_again_is_an_echo_only_where_the_model_cannot_have_written_it() -> None:
+def test_repeated_text_is_an_echo_only_where_the_model_cannot_have_written_it() -> None:
     echo = DAYS.said + "day, Thursday, Fri"
     assert judged(DAYS, answer(echo)) is Finding.ECHOES
     assert judged(DAYS, answer(echo, None)) is Finding.ECHOES
@@ -120,7 +120,7 @@ def test_a_text_sent_again_is_an_echo_only_where_the_model_cannot_have_written_i
     assert judged(DAYS, answer(echo + ", Friday" * 90)) is Finding.UNKNOWN
 
 
-def test_answers_that_disagree_tell_nothing() -> None:
+def test_contradictory_answers_are_inconclusive() -> None:
     assert both([Finding.CONTINUES, Finding.CONTINUES]) is Finding.CONTINUES
     assert both([Finding.CONTINUES, Finding.ECHOES]) is Finding.UNKNOWN
     assert both([Finding.CONTINUES, Finding.IGNORES]) is Finding.UNKNOWN
@@ -148,7 +148,7 @@ def test_only_what_the_dialect_and_the_vendor_take_is_tried(provider: str, model
     assert ways_of(provider, model) == ways
 
 
-def test_a_question_goes_out_alone_or_with_the_answer_so_far() -> None:
+def test_a_probe_is_sent_alone_or_with_the_answer_so_far() -> None:
     assert request_of(DAYS, "any", {}, None).continuation is None
     asked = request_of(DAYS, "any", {"hint_role": "user"}, "prefix")
     assert asked.continuation is not None

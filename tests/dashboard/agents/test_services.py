@@ -16,13 +16,13 @@ def faults(refused: pytest.ExceptionInfo[ValidationError]) -> dict[str, list[str
     return refused.value.message_dict
 
 
-def test_there_is_one_project_from_the_start_and_it_comes_back_should_it_be_missing(project):
+def test_one_project_exists_from_the_start_and_is_recreated_if_missing(project):
     assert project.name == "default"
     project.delete()
     assert selectors.project_default().name == "default"
 
 
-def test_all_that_is_wrong_with_a_connection_is_said_field_by_field(project):
+def test_all_faults_of_a_connection_are_reported_by_field(project):
     with pytest.raises(ValidationError) as refused:
         services.connection_create(
             project=project,
@@ -46,7 +46,7 @@ def test_all_that_is_wrong_with_a_connection_is_said_field_by_field(project):
 
 
 @pytest.mark.parametrize("provider", sorted(PROVIDERS))
-def test_a_prefill_is_set_only_where_the_dialect_has_one(project, provider):
+def test_a_prefill_can_only_be_set_where_the_dialect_supports_it(project, provider):
     def create(prefill):
         return services.connection_create(
             project=project, name=f"c-{prefill}", provider=provider, base_url="http://host", prefill=prefill
@@ -61,13 +61,13 @@ def test_a_prefill_is_set_only_where_the_dialect_has_one(project, provider):
         assert create(True).prefill is True
 
 
-def test_a_name_is_given_once_per_project(project, connection):
+def test_names_are_unique_within_a_project(project, connection):
     with pytest.raises(ValidationError) as refused:
         services.connection_create(project=project, name="near", provider="openai", base_url="http://host")
     assert faults(refused) == {"name": ["The name “near” is taken by another connection; choose another."]}
 
 
-def test_an_agent_within_its_connections_ceiling_is_made(project, connection):
+def test_an_agent_within_the_ceiling_of_its_connection_is_created(project, connection):
     agent = services.agent_create(
         project=project, name="essay", connection=connection, model="m", max_tokens=4096, envelope_schema={}
     )
@@ -97,18 +97,18 @@ def test_an_agents_tools_schema_and_mode_are_checked(project, connection):
     assert faults(refused).keys() == {"model", "tools", "envelope_schema", "gateway_mode"}
 
 
-def test_a_ceiling_does_not_drop_below_what_an_agent_asks_for(project, connection):
+def test_a_ceiling_cannot_be_set_below_what_an_agent_requests(project, connection):
     services.agent_create(project=project, name="essay", connection=connection, model="m", max_tokens=4096)
     with pytest.raises(ValidationError, match="“essay” requests 4,096"):
         services.connection_update(connection=connection, changes={"max_output_tokens": 100})
 
 
-def test_the_context_window_is_a_ceiling_too(connection):
+def test_the_context_window_is_also_a_ceiling(connection):
     services.connection_update(connection=connection, changes={"context_window": 1000})
     assert connection.ceiling == 1000
 
 
-def test_an_update_changes_what_it_names(connection):
+def test_an_update_changes_only_the_given_fields(connection):
     services.connection_update(connection=connection, changes={"max_output_tokens": 20, "hint_role": "user"})
     connection.refresh_from_db()
     assert (connection.max_output_tokens, connection.hint_role) == (20, "user")
@@ -130,7 +130,7 @@ def test_an_agent_without_policy_has_no_version():
     assert selectors.policy_version_latest(policy=None) is None
 
 
-def test_all_that_is_wrong_with_a_policy_is_said_field_by_field(project):
+def test_all_faults_of_a_policy_are_reported_by_field(project):
     with pytest.raises(ValidationError) as refused:
         policy_create(
             project=project, name="wide", limits={"x": 1}, error_policy={"preset": 1}, tool_calls_on_truncation="no"
@@ -156,7 +156,7 @@ def test_the_database_refuses_to_change_a_version(version):
     assert version.limits == {}
 
 
-def test_erasing_lets_a_version_be_deleted_but_never_changed(version):
+def test_during_erasure_a_version_can_be_deleted_but_never_changed(version):
     with database.cursor() as cursor:
         cursor.execute("SET LOCAL whystop.erasing = 'on'")
     with pytest.raises(IntegrityError, match="UPDATE was refused"), transaction.atomic():
@@ -165,7 +165,7 @@ def test_erasing_lets_a_version_be_deleted_but_never_changed(version):
     assert not PolicyVersion.objects.exists()
 
 
-def test_a_user_who_made_versions_can_be_deleted_and_is_forgotten(version):
+def test_a_user_who_created_versions_can_be_deleted_and_is_anonymized(version):
     User.objects.all().delete()
     version.refresh_from_db()
     assert version.created_by is None

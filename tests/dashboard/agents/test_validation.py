@@ -8,13 +8,13 @@ from tests.together import together
 
 @together
 @pytest.mark.parametrize("name", ["a", "essay", "A.b_c-9", "x" * 64, "..a"])
-def test_a_name_fits_an_address(name):
+def test_a_valid_name_can_be_part_of_a_url(name):
     validation.name_valid(name)
 
 
 @together
 @pytest.mark.parametrize("name", ["", "x" * 65, "two words", "a/b", "ä", "a\n", ".", "..", "<script>"])
-def test_what_fits_no_address_is_no_name(name):
+def test_a_name_that_cannot_be_part_of_a_url_is_refused(name):
     with pytest.raises(ValidationError, match="1 to 64 letters"):
         validation.name_valid(name)
 
@@ -24,7 +24,7 @@ def test_what_fits_no_address_is_no_name(name):
     "url",
     ["https://api.openai.com/v1", "http://127.0.0.1:8000", "http://[::1]:8000/v1/", "HTTPS://host", "http://host/a@b"],
 )
-def test_an_address_is_a_scheme_a_host_and_a_path(url):
+def test_a_valid_base_url_has_a_scheme_a_host_and_a_path(url):
     validation.base_url_valid(url)
 
 
@@ -52,14 +52,14 @@ def test_an_address_is_a_scheme_a_host_and_a_path(url):
         ("https://host/v1#there", "before any"),
     ],
 )
-def test_an_address_with_anything_else_is_refused_in_words(url, words):
+def test_a_base_url_with_anything_else_is_refused_with_an_explanation(url, words):
     with pytest.raises(ValidationError, match=words) as refused:
         validation.base_url_valid(url)
     assert "secret" not in str(refused.value)
 
 
 @pytest.mark.parametrize("name", ["", "OPENAI_API_KEY", "_x", "key9"])
-def test_a_variable_is_named(name):
+def test_a_variable_name_is_accepted(name):
     validation.api_key_env_valid(name)
 
 
@@ -68,7 +68,7 @@ def test_a_variable_is_named(name):
     "key",
     ["sk-proj-abc", "sk_live_1", "gsk_abc", "AIzaSyA", "Bearer x", "hf_abc", "0123456789abcdef0123456789abcdef"],
 )
-def test_a_key_in_the_place_of_its_variables_name_is_recognized_and_not_repeated(key):
+def test_a_key_given_instead_of_a_variable_name_is_recognized_and_not_echoed(key):
     with pytest.raises(ValidationError, match="looks like the key itself") as refused:
         validation.api_key_env_valid(key)
     assert key not in str(refused.value)
@@ -76,7 +76,7 @@ def test_a_key_in_the_place_of_its_variables_name_is_recognized_and_not_repeated
 
 @together
 @pytest.mark.parametrize("name", ["MY KEY", "9KEY", "A-B", "$KEY", "K\n"])
-def test_what_cannot_be_a_variable_is_refused(name):
+def test_an_invalid_variable_name_is_refused(name):
     with pytest.raises(ValidationError, match="letters, digits and underscores"):
         validation.api_key_env_valid(name)
 
@@ -85,7 +85,7 @@ def test_what_cannot_be_a_variable_is_refused(name):
 @pytest.mark.parametrize(
     "name", ["DATABASE_URL", "REDIS_URL", "WHYSTOP_SECRET_KEY", "whystop_bootstrap_token", "WHYSTOP_ANYTHING"]
 )
-def test_our_own_secrets_are_never_a_providers_key(name):
+def test_our_own_secrets_cannot_be_used_as_a_providers_key(name):
     with pytest.raises(ValidationError, match="a secret of Whystop"):
         validation.api_key_env_valid(name)
 
@@ -99,12 +99,12 @@ def test_our_own_secrets_are_never_a_providers_key(name):
         (10_000_001, None, "at most 10,000,000"),
     ],
 )
-def test_max_tokens_is_judged_by_the_connections_ceiling(value, ceiling, words):
+def test_max_tokens_is_checked_against_the_connections_ceiling(value, ceiling, words):
     with pytest.raises(ValidationError, match=words):
         validation.max_tokens_within(value, ceiling=ceiling, connection="near")
 
 
-def test_a_million_tokens_are_fine_where_no_ceiling_is_known():
+def test_a_million_tokens_are_accepted_where_no_ceiling_is_known():
     validation.max_tokens_within(1_000_000, ceiling=None, connection="near")
 
 
@@ -119,7 +119,7 @@ def test_a_million_tokens_are_fine_where_no_ceiling_is_known():
         (None, "list of names"),
     ],
 )
-def test_tools_are_known_and_different(tools, words):
+def test_tools_must_be_known_and_unique(tools, words):
     with pytest.raises(ValidationError, match=words):
         validation.tools_valid(tools, {"clock", "calculator"})
 
@@ -133,7 +133,7 @@ def test_tools_are_known_and_different(tools, words):
         {"$schema": "http://json-schema.org/draft-07/schema#", "type": "object"},
     ],
 )
-def test_a_schema_that_stands_alone_is_taken(schema):
+def test_a_self_contained_schema_is_accepted(schema):
     validation.json_schema_valid(schema)
 
 
@@ -155,6 +155,6 @@ def test_a_schema_that_stands_alone_is_taken(schema):
         (doubled(27, {"type": "string"}), "takes more than 2,000,000 steps"),
     ],
 )
-def test_a_schema_that_is_none_or_wants_the_network_is_refused_in_words(schema, words):
+def test_an_invalid_schema_or_one_that_needs_the_network_is_refused_with_an_explanation(schema, words):
     with pytest.raises(ValidationError, match=words):
         validation.json_schema_valid(schema)

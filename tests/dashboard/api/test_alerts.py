@@ -16,7 +16,7 @@ pytestmark = pytest.mark.django_db
 RULE = {"metric": "truncation_rate", "number": 20}
 
 
-def test_an_alert_is_previewed_made_listed_changed_and_deleted(api: Program):
+def test_an_alert_is_previewed_created_listed_changed_and_deleted(api: Program):
     at = now()
     turns(at - timedelta(days=2), cut=1)
     foreseen = api.post("/alerts/preview", RULE).json()
@@ -51,16 +51,16 @@ def test_an_alert_is_previewed_made_listed_changed_and_deleted(api: Program):
         ({**RULE, "name": " "}, 400, "name"),
     ],
 )
-def test_what_is_wrong_is_said_by_field(api: Program, body: dict[str, object], status: int, field: str):
+def test_faults_are_reported_by_field(api: Program, body: dict[str, object], status: int, field: str):
     assert field in api.problem("/alerts", body, status)
 
 
-def test_a_name_that_is_taken_is_refused_in_words(api: Program):
+def test_an_existing_name_is_refused_with_an_explanation(api: Program):
     api.post("/alerts", {**RULE, "name": "Cut off"})
     assert "There is an alert of this name already." in api.problem("/alerts", {**RULE, "name": "Cut off"}).values()
 
 
-def test_the_numbers_of_the_board_are_those_of_its_turns(api: Program):
+def test_the_numbers_of_the_metrics_page_are_those_of_its_turns(api: Program):
     at = now() - timedelta(days=1)
     turns(at, cut=1, whole=3, input_tokens=100, output_tokens=10, model="gpt-4o", lint=["output_at_cap"])
     turns(at, whole=1, model="nobody's", status="failed", agent_name="b", output_tokens=1)
@@ -80,17 +80,17 @@ def test_the_numbers_of_the_board_are_those_of_its_turns(api: Program):
 @pytest.mark.parametrize(
     "query", [{"since": "tomorrow"}, {"since": "2026-11-20", "until": "2026-11-19"}, {"colour": "red"}]
 )
-def test_what_cannot_be_asked_is_refused_in_words(api: Program, query: dict[str, str]):
+def test_an_invalid_query_is_refused_with_an_explanation(api: Program, query: dict[str, str]):
     answer = api.get("/metrics", **query)
     assert answer.status_code == 400
     assert said(answer)
 
 
-def test_an_alert_that_is_not_there_is_not_found(api: Program):
+def test_a_missing_alert_is_404(api: Program):
     assert api.get(f"/alerts/{uuid4()}").status_code == 404
 
 
-def test_a_firing_leads_to_its_window(api: Program):
+def test_a_firing_links_to_its_time_window(api: Program):
     at = now()
     turns(at - timedelta(days=2), cut=1, agent_name="triage")
     (firing,) = api.post("/alerts/preview", {**RULE, "agent": "triage"}).json()["firings"]

@@ -29,7 +29,7 @@ def csrf_token(client: Client) -> str:
 
 
 @pytest.mark.parametrize("path", ["/turns", "/turns/x", "/nowhere", "/docs", "/openapi.json"])
-def test_a_stranger_is_told_nothing_but_401(client: Client, path: str):
+def test_an_unauthenticated_caller_gets_only_a_401(client: Client, path: str):
     for method in (client.get, client.post):
         response = method(f"/api/v1{path}")
         assert response.status_code == 401
@@ -51,7 +51,7 @@ def test_a_session_reads_freely_and_writes_with_its_csrf_token():
     assert post_policy(client, **{"X-CSRFToken": csrf_token(client)}).status_code == 201
 
 
-def test_who_has_no_role_reads_and_writes_nothing():
+def test_a_user_without_a_role_can_neither_read_nor_write():
     client = session(superuser=False)
     assert client.get("/api/v1/turns").status_code == 200
     response = post_policy(client, **{"X-CSRFToken": csrf_token(client)})
@@ -60,7 +60,7 @@ def test_who_has_no_role_reads_and_writes_nothing():
     assert response.json()["detail"].startswith("Read-only access")
 
 
-def test_who_may_make_a_policy_may_not_change_one_that_is_there():
+def test_permission_to_create_a_policy_does_not_include_changing_one():
     """Its next version would count at once, for every agent that has it."""
     user = User.objects.create(username="maker")
     user.user_permissions.add(Permission.objects.get(codename="add_policy"))

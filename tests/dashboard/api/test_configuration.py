@@ -16,7 +16,7 @@ def near(api: Program) -> dict:
     return api.post("/connections", NEAR).json()
 
 
-def test_a_connection_is_made_listed_and_read_by_name_and_by_id(api: Program):
+def test_a_connection_is_created_listed_and_read_by_name_and_by_id(api: Program):
     response = api.post("/connections", {**NEAR, "api_key_env": "NO_SUCH_API_KEY"})
     assert response.status_code == 201
     made = response.json()
@@ -28,7 +28,7 @@ def test_a_connection_is_made_listed_and_read_by_name_and_by_id(api: Program):
 
 
 @pytest.mark.parametrize("name", ["AWS_SECRET_ACCESS_KEY", "GITHUB_TOKEN", "PATH", "NO_SUCH_VARIABLE"])
-def test_a_variable_that_holds_no_key_is_refused_and_nobody_learns_whether_it_is_set(
+def test_a_variable_without_a_key_is_refused_without_revealing_whether_it_is_set(
     api: Program, name: str, monkeypatch: pytest.MonkeyPatch
 ):
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "there")
@@ -39,7 +39,7 @@ def test_a_variable_that_holds_no_key_is_refused_and_nobody_learns_whether_it_is
 
 
 @pytest.mark.parametrize(("role", "told"), [("watcher", None), ("operator", None), ("admin", True)])
-def test_whether_a_key_is_there_is_told_to_those_alone_who_may_change_connections(
+def test_presence_of_a_key_is_shown_only_to_users_who_may_change_connections(
     api: Program, role: str, told: bool | None, monkeypatch: pytest.MonkeyPatch
 ):
     monkeypatch.setenv("SOME_API_KEY", "there")
@@ -53,14 +53,14 @@ def test_whether_a_key_is_there_is_told_to_those_alone_who_may_change_connection
 
 
 @pytest.mark.parametrize("model", ["../../x", "models/../x", "a/.", "..", "..\\x", "a\nb"])
-def test_a_models_name_leads_to_no_other_address(api: Program, near, model: str):
+def test_a_model_name_cannot_redirect_to_another_url(api: Program, near, model: str):
     assert set(api.problem("/agents", {**WRITER, "model": model})) == {"model"}
     api.post("/agents", WRITER)
     body = {"agent": "writer", "input": "hi", "overrides": {"model": model}}
     assert "model" in " ".join(api.problem("/turns", body).values())
 
 
-def test_null_is_as_if_left_out(api: Program):
+def test_null_is_treated_like_an_omitted_field(api: Program):
     made = api.post("/connections", {**NEAR, "api_key_env": None, "context_window": None, "hint_role": None})
     assert made.status_code == 201
     assert (made.json()["api_key_env"], made.json()["hint_role"]) == ("", "system")
@@ -74,20 +74,20 @@ def test_a_prefill_is_a_connections_setting(api: Program):
     assert set(wrong) == {"prefill"}
 
 
-def test_all_that_is_wrong_with_a_connection_is_said_at_once_by_field(api: Program, near):
+def test_all_faults_of_a_connection_are_reported_at_once_by_field(api: Program, near):
     wrong = api.problem("/connections", {**NEAR, "provider": "nobody", "base_url": "ftp://host", "api_key_env": "a b"})
     assert set(wrong) == {"name", "provider", "base_url", "api_key_env"}
     assert wrong["provider"].startswith("There is no provider “nobody”; the providers are ")
 
 
 @pytest.mark.parametrize("path", ["/connections/none", "/policies/none", "/agents/none", "/agents/%00"])
-def test_what_is_not_there_is_404(api: Program, path: str):
+def test_a_missing_object_is_404(api: Program, path: str):
     response = api.get(path)
     assert response.status_code == 404
     said(response)
 
 
-def test_a_policy_says_every_limit_and_its_version_counts_up(api: Program):
+def test_a_policy_returns_every_limit_and_increments_its_version(api: Program):
     first = api.post("/policies", {"name": "patient", "limits": {"max_continuations": 5}})
     assert (first.status_code, first.json()["version"]) == (201, 1)
     assert first.json()["limits"]["max_continuations"] == 5
@@ -101,7 +101,7 @@ def test_a_policy_says_every_limit_and_its_version_counts_up(api: Program):
     assert api.get("/policies/patient", version=1).json() == {**first.json(), "active": 2}
 
 
-def test_policies_are_listed_by_name_in_one_query_each_by_its_latest_version(
+def test_policies_are_listed_by_name_in_one_query_with_their_latest_versions(
     api: Program, django_assert_max_num_queries
 ):
     for name in ("b", "a", "b", "c"):
@@ -111,12 +111,12 @@ def test_policies_are_listed_by_name_in_one_query_each_by_its_latest_version(
     assert [(policy["name"], policy["version"]) for policy in listed] == [("a", 1), ("b", 2), ("c", 1)]
 
 
-def test_a_policy_that_can_never_retry_carries_a_warning(api: Program):
+def test_a_policy_that_can_never_retry_has_a_warning(api: Program):
     made = api.post("/policies", {"name": "calm", "error_policy": {"preset": "ignore_tool_errors"}}).json()
     assert "nothing is ever retried" in made["warnings"][0]
 
 
-def test_a_sound_policy_carries_no_warning_and_says_every_rule(api: Program):
+def test_a_valid_policy_has_no_warning_and_returns_every_rule(api: Program):
     made = api.post("/policies", {"name": "plain"}).json()
     assert made["warnings"] == []
     assert made["envelope"] == {"recovery": ["markdown-fence", "brace-walker"]}
@@ -133,13 +133,13 @@ def test_a_policy_keeps_its_rules(api: Program):
     assert rules.items() <= api.get("/policies/ruled").json().items()
 
 
-def test_the_specs_names_of_limits_are_taken(api: Program):
+def test_the_specs_names_of_limits_are_accepted(api: Program):
     limits = {"continuation_max_attempts": 9, "continuation_tool_repair_attempts": 0}
     made = api.post("/policies", {"name": "spec", "limits": limits}).json()
     assert (made["limits"]["max_continuations"], made["limits"]["max_tool_repair_attempts"]) == (9, 0)
 
 
-def test_a_wrong_policy_is_refused_in_words(api: Program):
+def test_an_invalid_policy_is_refused_with_an_explanation(api: Program):
     body = {"name": "p", "limits": {"max_step": 1}, "error_policy": {"preset": "x"}, "tool_calls_on_truncation": "run"}
     wrong = api.problem("/policies", body)
     assert wrong["limits"].startswith("There is no limit “max_step”; the limits are max_continuations, ")
@@ -150,7 +150,7 @@ def test_a_wrong_policy_is_refused_in_words(api: Program):
     assert set(wrong) == set(rules)
 
 
-def test_a_version_that_does_not_exist_is_404_and_one_that_is_no_number_is_said(api: Program):
+def test_a_missing_version_is_404_and_a_non_numeric_one_is_reported(api: Program):
     api.post("/policies", {"name": "p"})
     assert api.get("/policies/p", version=2).status_code == 404
     response = api.get("/policies/p", version="last")
@@ -158,7 +158,7 @@ def test_a_version_that_does_not_exist_is_404_and_one_that_is_no_number_is_said(
     assert set(said(response)) == {"version"}
 
 
-def test_an_agent_is_made_listed_and_read(api: Program, near, django_assert_max_num_queries):
+def test_an_agent_is_created_listed_and_read(api: Program, near, django_assert_max_num_queries):
     api.post("/policies", {"name": "patient"})
     more = {"tools": ["calculator"], "policy": "patient", "envelope_schema": {"type": "object"}, "system_prompt": "Hi"}
     response = api.post("/agents", {**WRITER, **more})
@@ -173,7 +173,7 @@ def test_an_agent_is_made_listed_and_read(api: Program, near, django_assert_max_
     assert api.get(f"/agents/{made['id']}").json() == made
 
 
-def test_an_agent_without_a_connection_or_policy_that_exists_is_refused(api: Program):
+def test_an_agent_with_a_missing_connection_or_policy_is_refused(api: Program):
     wrong = api.problem("/agents", {**WRITER, "policy": "none"})
     assert wrong == {
         "connection": "There is no connection “near”; create it first, or choose another.",
@@ -182,7 +182,7 @@ def test_an_agent_without_a_connection_or_policy_that_exists_is_refused(api: Pro
 
 
 @pytest.mark.parametrize("max_tokens", [0, -1, 4097, 1_000_000, 10**30])
-def test_max_tokens_stays_within_what_the_connection_gives(api: Program, near, max_tokens: int):
+def test_max_tokens_is_limited_by_the_connection(api: Program, near, max_tokens: int):
     assert "max_tokens" in api.problem("/agents", {**WRITER, "max_tokens": max_tokens})
 
 
@@ -197,7 +197,7 @@ def test_max_tokens_stays_within_what_the_connection_gives(api: Program, near, m
         ("envelope_schema", []),
     ],
 )
-def test_a_value_of_another_shape_is_422(api: Program, near, field: str, value: object):
+def test_a_value_of_the_wrong_type_is_422(api: Program, near, field: str, value: object):
     assert set(api.problem("/agents", {**WRITER, field: value}, 422)) == {field}
 
 

@@ -25,7 +25,7 @@ def cut(agent_of: AgentOf) -> Turn:
     return drive(turn_start(agent=agent, input_text="Go on.", breakpoints=[{"state": "continue_pending"}]))
 
 
-def test_a_turn_is_run_to_a_state_and_answered_for_the_model(api: Program, cut: Turn):
+def test_a_turn_is_run_to_a_state_and_answered_in_place_of_the_model(api: Program, cut: Turn):
     body = {"action": "release", "run_to": "evaluate_stop", "answer": {"text": " Done."}, "expected_seq": cut.last_seq}
     assert api.post(f"/turns/{cut.id}/control", body).status_code == 202
     drive(cut)
@@ -57,7 +57,7 @@ def test_a_call_is_changed_and_approved(api: Program, calling: Turn):
     assert [m.text for m in position_of(calling).snapshot.messages if m.tool_call_id] == ["41", "1024"]
 
 
-def test_whoever_is_late_is_told_who_did_what_when(api: Program, cut: Turn):
+def test_a_late_action_is_told_who_did_what_and_when(api: Program, cut: Turn):
     body = {"action": "step", "expected_seq": cut.last_seq}
     assert api.post(f"/turns/{cut.id}/control", body).status_code == 202
     late = api.post(f"/turns/{cut.id}/control", body)
@@ -81,11 +81,11 @@ def test_whoever_is_late_is_told_who_did_what_when(api: Program, cut: Turn):
         ({"action": "dance"}, 422, "action"),
     ],
 )
-def test_a_wrong_control_is_refused_at_its_field(api: Program, cut: Turn, body, status, field):
+def test_an_invalid_control_is_refused_at_its_field(api: Program, cut: Turn, body, status, field):
     assert field in api.problem(f"/turns/{cut.id}/control", body, status)
 
 
-def test_an_agent_says_where_its_turns_hold_and_what_a_person_approves_of(api: Program, agent_of: AgentOf):
+def test_an_agent_lists_its_breakpoints_and_approvals(api: Program, agent_of: AgentOf):
     agent_of("sim-essay")
     asked = {
         "name": "careful", "connection": "simulator", "model": "sim-tools", "max_tokens": 50, "tools": ["calculator"],

@@ -26,7 +26,7 @@ def sent(api: Program, conversation: str, text: str) -> Turn:
     return Turn.objects.get(pk=response.json()["id"])
 
 
-def test_a_conversation_is_told_with_its_turns_and_what_they_used(api: Program, agent: Agent):
+def test_a_conversation_is_returned_with_its_turns_and_usage(api: Program, agent: Agent):
     talk = begun(api, token_budget=9_000)
     shown = api.get(f"/conversations/{talk}").json()
     empty = {"id": talk, "agent": "sim-essay", "title": "", "token_budget": 9_000, "used_tokens": 0, "turns": []}
@@ -54,7 +54,7 @@ def test_conversations_are_listed_newest_first_and_by_agent(api: Program, agent:
     assert len(api.get("/conversations", agent="sim-essay").json()) == 2
 
 
-def test_the_budget_is_raised_and_taken_away(api: Program, agent: Agent):
+def test_the_budget_is_raised_and_removed(api: Program, agent: Agent):
     talk = begun(api)
     for budget in (500, None):
         response = api.client.patch(
@@ -64,11 +64,11 @@ def test_the_budget_is_raised_and_taken_away(api: Program, agent: Agent):
 
 
 @pytest.mark.parametrize("budget", [0, -1, 10**12])
-def test_a_budget_that_is_none_is_said_to_be_wrong(api: Program, agent: Agent, budget: int):
+def test_an_invalid_budget_is_refused(api: Program, agent: Agent, budget: int):
     assert "from 1 to" in api.problem("/conversations", {"agent": "sim-essay", "token_budget": budget})["token_budget"]
 
 
-def test_an_unknown_agent_or_conversation_is_said_in_words(api: Program, agent: Agent):
+def test_an_unknown_agent_or_conversation_is_reported(api: Program, agent: Agent):
     assert "There is no agent" in api.problem("/conversations", {"agent": "nobody"})["agent"]
     asked = {"agent": "sim-essay", "input": "Hm?", "conversation": NOWHERE}
     assert "There is no conversation" in api.problem("/turns", asked)["conversation"]
@@ -76,7 +76,7 @@ def test_an_unknown_agent_or_conversation_is_said_in_words(api: Program, agent: 
     assert said(api.get("/conversations", limit=0))["limit"]
 
 
-def test_a_used_up_budget_refuses_the_turn(api: Program, agent: Agent):
+def test_an_exhausted_budget_refuses_the_turn(api: Program, agent: Agent):
     talk = begun(api, token_budget=20)
     drive(sent(api, talk, "One?"))
     refused = api.problem("/turns", {"agent": "sim-essay", "input": "Two?", "conversation": talk})

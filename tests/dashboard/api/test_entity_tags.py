@@ -21,7 +21,7 @@ def budget(api: Program, path: str, tokens: int, **headers: str):
     return api.client.patch(path, body, content_type="application/json", headers=headers)
 
 
-def test_an_answer_that_has_not_changed_is_not_sent_again(api: Program, conversation: str):
+def test_an_unchanged_response_is_not_sent_again(api: Program, conversation: str):
     tag = api.client.get(conversation)["ETag"]
     again = api.client.get(conversation, headers={"If-None-Match": tag})
     assert (again.status_code, again.content, again["ETag"]) == (304, b"", tag)
@@ -31,7 +31,7 @@ def test_an_answer_that_has_not_changed_is_not_sent_again(api: Program, conversa
     assert changed["ETag"] != tag
 
 
-def test_a_compressed_answer_has_a_strong_tag_that_is_known_again(api: Program):
+def test_a_compressed_response_has_a_strong_tag_that_is_recognized(api: Program):
     packed = api.client.get("/api/v1/openapi.json", headers={"Accept-Encoding": "gzip"})
     assert gzip.decompress(packed.content).startswith(b"{")
     assert packed["ETag"].startswith('"')
@@ -41,12 +41,12 @@ def test_a_compressed_answer_has_a_strong_tag_that_is_known_again(api: Program):
 
 
 @pytest.mark.parametrize("form", ["{}", '"other", {}', "*"])
-def test_a_change_of_what_was_read_is_made(api: Program, conversation: str, form: str):
+def test_a_change_with_the_current_tag_is_applied(api: Program, conversation: str, form: str):
     tag = api.client.get(conversation)["ETag"]
     assert budget(api, conversation, 2000, **{"If-Match": form.format(tag)}).status_code == 200
 
 
-def test_a_change_of_what_has_changed_meanwhile_is_refused(api: Program, conversation: str):
+def test_a_change_with_an_outdated_tag_is_refused(api: Program, conversation: str):
     tag = api.client.get(conversation)["ETag"]
     assert budget(api, conversation, 2000).status_code == 200
     refused = budget(api, conversation, 3000, **{"If-Match": tag})
@@ -77,12 +77,12 @@ def test_an_action_is_conditional_on_what_it_acts_on(api: Program):
     assert activate(tag).status_code == 201
 
 
-def test_what_is_not_there_is_told_by_the_write_itself(api: Program):
+def test_a_missing_object_is_reported_by_the_write_itself(api: Program):
     missing = "/api/v1/turns/01990000-0000-7000-8000-000000000000/cancel"
     assert api.client.post(missing, headers={"If-Match": "*"}).status_code == 404
 
 
-def test_what_is_wrong_with_a_request_is_told_before_what_has_changed(api: Program):
+def test_faults_of_a_request_are_reported_before_an_outdated_tag(api: Program):
     paths = api.get("/openapi.json").json()["paths"]
     writes = [(path, method) for path, of in paths.items() for method in of.keys() - {"get"} if path not in UNREAD]
     assert len(writes) > 20
@@ -93,6 +93,6 @@ def test_what_is_wrong_with_a_request_is_told_before_what_has_changed(api: Progr
         assert answer.status_code in ({400, 404} if has_body or "_id}" in path else {404, 412}), (path, answer.content)
 
 
-def test_what_cannot_be_read_matches_nothing(api: Program):
+def test_an_unreadable_tag_matches_nothing(api: Program):
     refused = api.client.post("/api/v1/logs/import", "{}", content_type="text/plain", headers={"If-Match": "*"})
     assert refused.status_code == 412

@@ -26,7 +26,7 @@ def sent(api: Program, path: str, body: object, key: str = "k-1"):
     return api.client.post(f"/api/v1{path}", body, content_type="application/json", headers=headers)
 
 
-def test_the_same_request_is_given_the_same_answer_and_done_once(api: Program):
+def test_a_repeated_request_gets_the_same_response_and_is_executed_once(api: Program):
     first, again = sent(api, "/policies", POLICY), sent(api, "/policies", POLICY)
     assert (again.status_code, again.content, again["Content-Type"]) == (201, first.content, first["Content-Type"])
     assert again["Idempotency-Replayed"] == "true"
@@ -34,7 +34,7 @@ def test_the_same_request_is_given_the_same_answer_and_done_once(api: Program):
     assert PolicyVersion.objects.count() == 1
 
 
-def test_a_key_may_stand_in_quotes_as_the_draft_has_it(api: Program):
+def test_a_key_may_be_quoted_as_in_the_draft_standard(api: Program):
     sent(api, "/policies", POLICY, key='"k-1"')
     assert sent(api, "/policies", POLICY, key="k-1")["Idempotency-Replayed"] == "true"
 
@@ -53,7 +53,7 @@ def test_a_refused_request_leaves_its_key_free(api: Program):
 
 
 @pytest.mark.parametrize("key", ["", "two words", "x" * 256, "schlüssel"])
-def test_a_key_that_is_none_is_refused(api: Program, key: str):
+def test_an_invalid_key_is_refused(api: Program, key: str):
     assert sent(api, "/policies", POLICY, key=key).status_code == 400
 
 
@@ -66,7 +66,7 @@ def test_users_do_not_share_keys(api: Program):
 
 
 @pytest.mark.parametrize("body", [{"name": "ci"}, {"name": "ci", "scopes": ["admin"]}])
-def test_another_token_of_the_user_is_given_no_answer_that_was_not_its_own(api: Program, body: dict):
+def test_a_response_is_not_repeated_to_another_token_of_the_user(api: Program, body: dict):
     made = sent(api, "/tokens", body).json()
     _, secret = accounts.api_token_create("rival", user=User.objects.get(username="bootstrap"), scopes=["admin"])
     rival = Program(Client(headers={"Authorization": f"Bearer {secret}"}))
@@ -77,7 +77,7 @@ def test_another_token_of_the_user_is_given_no_answer_that_was_not_its_own(api: 
 
 
 @pytest.mark.django_db(transaction=True)
-def test_what_only_reads_is_not_kept_and_what_it_starts_is(api: Program, play: Play):
+def test_read_requests_are_not_stored_but_actions_they_start_are(api: Program, play: Play):
     turn = play("sim-essay", max_tokens=60)
     for body, kept in (({"mode": "verify"}, 0), ({"mode": "what_if", "overrides": {}}, 0), ({"mode": "rerun"}, 1)):
         answers = [sent(api, f"/turns/{turn.id}/replay", body, key=body["mode"]) for _ in range(2)]
@@ -86,7 +86,7 @@ def test_what_only_reads_is_not_kept_and_what_it_starts_is(api: Program, play: P
         assert KeptAnswer.objects.count() == kept
 
 
-def test_a_secret_in_an_answer_is_not_stored_in_plain(api: Program):
+def test_a_secret_in_a_response_is_not_stored_in_plain_text(api: Program):
     made = sent(api, "/keys", {"name": "ci"}).json()
     (row,) = KeptAnswer.objects.all()
     assert made["secret"].encode() not in bytes(row.sealed_body)
@@ -94,7 +94,7 @@ def test_a_secret_in_an_answer_is_not_stored_in_plain(api: Program):
     assert GatewayKey.objects.count() == 1
 
 
-def test_a_request_that_is_still_under_way_is_not_begun_again(api: Program):
+def test_a_request_still_in_progress_is_not_started_again(api: Program):
     key = services.KeyedRequest(User.objects.get(username="bootstrap").pk, "k-1", "0" * 64)
     sent(api, "/policies", POLICY)
     KeptAnswer.objects.update(status=None)
@@ -105,7 +105,7 @@ def test_a_request_that_is_still_under_way_is_not_begun_again(api: Program):
     assert sent(api, "/policies", POLICY).status_code == 201
 
 
-def test_a_key_is_free_again_after_a_day_and_the_worker_erases_it(api: Program):
+def test_a_key_is_reusable_after_a_day_and_deleted_by_the_worker(api: Program):
     sent(api, "/policies", POLICY)
     KeptAnswer.objects.update(claimed_at=timezone.now() - services.KEPT - timedelta(seconds=1))
     assert sent(api, "/policies", {"name": "q"}).status_code == 201
@@ -115,7 +115,7 @@ def test_a_key_is_free_again_after_a_day_and_the_worker_erases_it(api: Program):
 
 
 @pytest.mark.usefixtures("imports_here")
-def test_a_file_that_is_imported_with_a_key_is_read_whole(api: Program):
+def test_a_file_imported_with_a_key_is_read_completely(api: Program):
     refused = sent(api, "/turns/import", {"format": "no turn"})
     assert "no turn" not in said(refused)
     assert refused.status_code in (400, 422)
@@ -123,7 +123,7 @@ def test_a_file_that_is_imported_with_a_key_is_read_whole(api: Program):
 
 
 @pytest.mark.django_db(transaction=True)
-def test_of_many_at_once_one_is_done():
+def test_one_of_many_simultaneous_requests_is_executed():
     bootstrap_token_ensure(TOKEN)
     answers: list[int] = []
     starting = threading.Barrier(4)
@@ -146,7 +146,7 @@ def test_of_many_at_once_one_is_done():
     assert not Connection.objects.exists()
 
 
-def test_a_write_whose_answer_is_too_large_to_be_kept_is_done_once_all_the_same(
+def test_a_write_with_a_response_too_large_to_store_is_still_executed_once(
     api: Program, monkeypatch: pytest.MonkeyPatch
 ):
     monkeypatch.setattr(services, "MOST_BYTES", 10)
@@ -156,7 +156,7 @@ def test_a_write_whose_answer_is_too_large_to_be_kept_is_done_once_all_the_same(
     assert PolicyVersion.objects.count() == 1
 
 
-def test_a_write_whose_answer_has_been_erased_is_done_once_all_the_same(api: Program, monkeypatch: pytest.MonkeyPatch):
+def test_a_write_whose_response_was_deleted_is_still_executed_once(api: Program, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(services, "MOST_BYTES_OF_USER", 10)
     first = sent(api, "/policies", POLICY)
     services.sweep()
@@ -167,7 +167,7 @@ def test_a_write_whose_answer_has_been_erased_is_done_once_all_the_same(api: Pro
 
 
 @pytest.mark.parametrize(("bound", "most"), [("MOST_KEYS", 2), ("MOST_BYTES_OF_USER", 250)])
-def test_of_what_one_user_has_sent_only_the_latest_is_kept(
+def test_only_the_latest_responses_of_a_user_are_kept(
     api: Program, monkeypatch: pytest.MonkeyPatch, bound: str, most: int
 ):
     monkeypatch.setattr(services, bound, most)

@@ -19,7 +19,7 @@ pytestmark = pytest.mark.django_db
 NOTHING = {"tokens": 0, "dollars": 0.0}
 
 
-def test_a_key_is_made_with_all_it_may_have(api: Program, connection: Connection):
+def test_a_key_is_created_with_all_options(api: Program, connection: Connection):
     body = {
         "name": "notebook",
         "scope": ["simulator/*"],
@@ -40,7 +40,7 @@ def test_a_key_is_made_with_all_it_may_have(api: Program, connection: Connection
     assert api.get("/keys").json() == [told]
 
 
-def test_a_name_is_enough_and_spending_is_listed(api: Program):
+def test_a_name_suffices_and_spending_is_listed(api: Program):
     key_id = api.post("/keys", {"name": "ci"}).json()["id"]
     KeySpending.objects.create(key_id=key_id, day=date(2020, 1, 1), calls=2, tokens=300, dollars="0.25")
     (told,) = api.get("/keys").json()
@@ -49,7 +49,7 @@ def test_a_name_is_enough_and_spending_is_listed(api: Program):
     assert "secret" not in told
 
 
-def test_what_is_wrong_is_said_by_field(api: Program):
+def test_faults_are_reported_by_field(api: Program):
     assert "no agent “nobody”" in api.problem("/keys", {"name": "ci", "scope": ["nobody"]})["scope"]
     assert "future" in api.problem("/keys", {"name": "ci", "expires_at": "2020-01-01T00:00:00"})["expires_at"]
     assert "at least 1" in api.problem("/keys", {"name": "ci", "limits": {"tokens_per_day": 0}})["tokens_per_day"]
@@ -58,14 +58,14 @@ def test_what_is_wrong_is_said_by_field(api: Program):
     assert not GatewayKey.objects.exists()
 
 
-def test_a_key_ends_with_the_token_of_the_program_that_made_it(api: Program):
+def test_a_key_ends_with_the_token_that_created_it(api: Program):
     secret = api.post("/keys", {"name": "ci"}).json()["secret"]
     assert keys_by_digest([digest_of(secret)], now=timezone.now())
     ApiToken.objects.end(now=timezone.now())
     assert not keys_by_digest([digest_of(secret)], now=timezone.now())
 
 
-def test_a_revoked_key_is_gone_from_the_list(api: Program):
+def test_a_revoked_key_is_not_listed(api: Program):
     made = api.post("/keys", {"name": "ci"}).json()
     revoked = api.post(f"/keys/{made['id']}/revoke")
     assert revoked.status_code == 200
@@ -74,7 +74,7 @@ def test_a_revoked_key_is_gone_from_the_list(api: Program):
     assert api.post(f"/keys/{made['id']}/revoke").status_code == 404
 
 
-def test_an_operator_has_keys_of_their_own(api: Program):
+def test_an_operator_has_their_own_keys(api: Program):
     theirs = api.post("/keys", {"name": "of the bootstrap user"}).json()
     olga = User.objects.create_user("olga")
     olga.user_permissions.set(Permission.objects.filter(codename__in=("start_turn", "add_gatewaykey")))
@@ -87,6 +87,6 @@ def test_an_operator_has_keys_of_their_own(api: Program):
     assert api.post(f"/keys/{made['id']}/revoke").status_code == 200
 
 
-def test_the_secret_that_is_told_is_the_one_that_opens(api: Program):
+def test_the_returned_secret_authenticates(api: Program):
     secret = api.post("/keys", {"name": "ci"}).json()["secret"]
     assert keys_by_digest([digest_of(secret)], now=timezone.now())

@@ -14,7 +14,7 @@ CUT = {**ENDED, "status": "partial", "model_stop_reason": "max_tokens"}
 LIMITS = {"limits": {"max_continuations": 1}}
 
 
-def test_the_smallest_limit_that_suffices_is_estimated_with_what_is_not_known(api: Program):
+def test_the_smallest_sufficient_limit_is_estimated_and_unknowns_are_named(api: Program):
     for n in range(100):
         make_turn(output_tokens=10 + n * 370 % 1_000, model="short", **ENDED)
     make_turn(output_tokens=5_000, model="long", **CUT)
@@ -26,11 +26,11 @@ def test_the_smallest_limit_that_suffices_is_estimated_with_what_is_not_known(ap
     assert long["words"]
 
 
-def test_a_filter_that_is_none_is_refused_by_its_name(api: Program):
+def test_an_invalid_filter_is_refused_by_name(api: Program):
     assert set(said(api.get("/limits/estimate", colour="red", status="done"))) == {"colour", "status"}
 
 
-def test_a_version_carries_the_backtest_of_its_own_words_and_of_no_others(api: Program):
+def test_a_version_has_only_the_backtest_of_its_own_content(api: Program):
     backtest = api.post("/backtests", {"policy": LIMITS}).json()["id"]
     early = api.problem("/policies", {"name": "curt", **LIMITS, "backtest": backtest})
     assert "has not begun; wait for it" in early["backtest"]
@@ -45,7 +45,7 @@ def test_a_version_carries_the_backtest_of_its_own_words_and_of_no_others(api: P
     assert api.get("/policies/curt").json()["backtest"] == backtest
 
 
-def test_the_versions_of_a_policy_say_which_counts(api: Program):
+def test_the_versions_of_a_policy_show_which_is_active(api: Program):
     api.post("/policies", {"name": "curt", **LIMITS, "why": "a start"})
     api.post("/policies", {"name": "curt", "limits": {"max_continuations": 3}})
     api.post("/policies", {"name": "curt", "limits": {"max_continuations": 5}, "activate": False})

@@ -46,7 +46,7 @@ def policies(api: Program) -> list[str]:
 
 @together
 @pytest.mark.parametrize("path", ["/connections", "/policies", "/policies/many/versions", "/tokens", "/keys"])
-def test_an_array_is_whole_or_a_page_at_a_time_in_both_directions(api: Program, policies: list[str], path: str):
+def test_an_array_is_complete_or_paged_in_both_directions(api: Program, policies: list[str], path: str):
     whole = api.get(path)
     assert not whole.has_header("Link")
     pages = walked(api, f"/api/v1{path}?limit=2", "next")
@@ -59,20 +59,20 @@ def test_an_array_is_whole_or_a_page_at_a_time_in_both_directions(api: Program, 
     assert [item for page in reversed(back) for item in page] + last.json() == whole.json()
 
 
-def test_a_connection_that_comes_in_between_moves_no_page(api: Program, policies: list[str]):
+def test_a_connection_created_in_between_shifts_no_page(api: Program, policies: list[str]):
     first = api.get("/connections", limit=2)
     connection = {"name": "a-first", "provider": "openai", "base_url": "http://127.0.0.1:9/v1"}
     api.post("/connections", connection)
     assert [one["name"] for one in api.client.get(linked(first, "next")).json()] == ["cp2", "cp3"]
 
 
-def test_conversations_lead_to_older_ones(api: Program, talker: Agent):
+def test_conversations_page_to_older_ones(api: Program, talker: Agent):
     made = [api.post("/conversations", {"agent": talker.name}).json()["id"] for _ in range(5)]
     pages = walked(api, "/api/v1/conversations?limit=2", "next")
     assert [one["id"] for page in pages for one in page] == made[::-1]
 
 
-def test_the_audit_log_is_read_by_who_may(api: Program, policies: list[str]):
+def test_the_audit_log_is_read_by_permitted_users(api: Program, policies: list[str]):
     first = api.get("/audit", limit=2, action="api/v1/policies").json()
     assert [entry["action"] for entry in first["items"]] == ["api/v1/policies"] * 2
     older = api.get("/audit", limit=2, action="api/v1/policies", cursor=first["next"]).json()
@@ -95,14 +95,14 @@ def test_backtests_are_listed_newest_first(api: Program, db: None):
 @pytest.mark.parametrize(
     "cursor", ["x", "Wy0xXQ==", *(str(Place(back=False, value=text)) for text in ("\x00", "\ud800")), "WzEsMl0=", "é"]
 )
-def test_a_cursor_of_something_else_is_refused(api: Program, cursor: str):
+def test_a_cursor_of_another_list_is_refused(api: Program, cursor: str):
     for path in ("/connections", "/policies", "/audit", "/backtests", "/conversations", "/webhooks"):
         assert api.get(path, cursor=cursor).status_code == 400
     with pytest.raises(BadCursorError):
         Place.read(cursor)
 
 
-def test_webhooks_tell_no_secret_and_their_deliveries_are_listed(api: Program, db: None):
+def test_webhooks_expose_no_secret_and_their_deliveries_are_listed(api: Program, db: None):
     from dashboard.agents.selectors import project_default
     from dashboard.exports.webhooks.services import webhook_create, webhook_test
 

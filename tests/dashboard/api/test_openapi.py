@@ -96,13 +96,13 @@ def operations(schema: dict) -> dict[tuple[str, str], dict]:
     }
 
 
-def test_the_schema_has_every_call_of_the_design_and_how_it_is_answered(schema: dict):
+def test_the_schema_documents_every_operation_of_the_design_and_its_responses(schema: dict):
     found = operations(schema)
     assert found.keys() >= CALLS.keys()
     assert all(status in found[call]["responses"] for call, status in CALLS.items())
 
 
-def test_the_test_seam_is_told_of_only_where_it_is_open(api: Program, monkeypatch: pytest.MonkeyPatch):
+def test_the_test_seam_is_documented_only_where_it_is_open(api: Program, monkeypatch: pytest.MonkeyPatch):
     seam = ("post", "/simulator/scripts")
     assert seam not in operations(api.get("/openapi.json").json())
     monkeypatch.setattr(settings, "ENVIRONMENT", replace(settings.ENVIRONMENT, test_seam=True))
@@ -111,7 +111,7 @@ def test_the_test_seam_is_told_of_only_where_it_is_open(api: Program, monkeypatc
     assert "404" in told["get", "/simulator/scripts/{name}/calls"]["responses"]
 
 
-def test_every_operation_is_described_and_says_its_errors(schema: dict):
+def test_every_operation_has_a_description_and_its_errors(schema: dict):
     for operation in operations(schema).values():
         assert operation["summary"]
         assert operation["description"]
@@ -121,7 +121,7 @@ def test_every_operation_is_described_and_says_its_errors(schema: dict):
         assert all("application/problem+json" in answer["content"] for answer in problems.values())
 
 
-def test_every_body_has_an_example_that_its_schema_allows(schema: dict):
+def test_every_body_has_an_example_valid_under_its_schema(schema: dict):
     for (method, path), operation in operations(schema).items():
         answers = {status: answer for status, answer in operation["responses"].items() if status != "304"}
         if method != "get" and "requestBody" in operation:
@@ -136,7 +136,7 @@ def test_every_body_has_an_example_that_its_schema_allows(schema: dict):
                 assert faults == [], (method, path, said)
 
 
-def test_every_operation_says_its_headers(schema: dict):
+def test_every_operation_documents_its_headers(schema: dict):
     for (method, path), operation in operations(schema).items():
         named = {parameter["name"] for parameter in operation["parameters"]}
         wanted = {"If-None-Match"} if method == "get" else {"Idempotency-Key", "If-Match"}
@@ -146,13 +146,13 @@ def test_every_operation_says_its_headers(schema: dict):
         )
 
 
-def test_every_reference_in_the_schema_leads_somewhere(api: Program):
+def test_every_reference_in_the_schema_resolves(api: Program):
     text = api.get("/openapi.json").content.decode()
     schemas = api.get("/openapi.json").json()["components"]["schemas"]
     assert set(re.findall(r"#/components/schemas/(\w+)", text)) <= schemas.keys()
 
 
-def test_what_is_sent_and_what_is_answered_have_names_of_their_own(schema: dict):
+def test_requests_and_responses_have_separate_schema_names(schema: dict):
     """Schemas stand side by side by name, so of two with one name only the last is told."""
     sent = [model for module in (request_schemas, replay_request_schemas) for model in defined(module)]
     answered = [model for module in ANSWERED for model in defined(module)]
@@ -171,7 +171,7 @@ def defined(module: ModuleType) -> list[type[BaseModel]]:
     return [model for model in models if model.__module__ == module.__name__]
 
 
-def test_the_events_of_a_stream_are_described_and_where_to_find_them_as_a_socket(schema: dict):
+def test_events_of_a_stream_are_documented_with_their_websocket(schema: dict):
     answers = operations(schema)[("get", "/turns/{turn_id}/events")]["responses"]
     stream = answers["200"]["content"]["text/event-stream"]
     described = stream["x-events"]
@@ -191,7 +191,7 @@ def test_operation_ids_are_unique(schema: dict):
     assert len(set(names)) == len(names)
 
 
-def test_the_page_of_the_schema_loads_from_here_alone(api: Program):
+def test_the_schema_page_loads_only_local_files(api: Program):
     page = api.get("/docs").content.decode()
     sources = re.findall(r'(?:src|href)="([^"]+)"', page)
     assert sources
@@ -201,7 +201,7 @@ def test_the_page_of_the_schema_loads_from_here_alone(api: Program):
 
 
 @pytest.mark.parametrize("values", [pytest.param(ODD, id="each change"), nightly(ODD_AT_NIGHT, id="nightly")])
-def test_no_value_of_a_query_breaks_the_server(api: Program, values: tuple[str, ...]):
+def test_no_query_value_causes_a_server_error(api: Program, values: tuple[str, ...]):
     """Every parameter of every address that is read, with values that nobody means."""
     paths = api.get("/openapi.json").json()["paths"]
     asked = [

@@ -47,7 +47,7 @@ def replayed(api: Program, turn: Turn, **body) -> dict:
     return api.post(f"/turns/{turn.id}/replay", {"mode": "verify", **body}).json()
 
 
-def test_one_more_answer_is_asked_for_in_the_criterions_own_words(api: Program, asked):
+def test_another_answer_is_requested_with_the_criterions_message(api: Program, asked):
     turn = asked("sim-essay", {"criteria": [ONE_MORE]})
     attempts = api.get(f"/turns/{turn.id}/attempts").json()
     assert [attempt["kind"] for attempt in attempts] == ["initial", "requested"]
@@ -63,7 +63,7 @@ def test_one_more_answer_is_asked_for_in_the_criterions_own_words(api: Program, 
     assert replayed(api, turn) == {"verified": True, "divergence": None, "missing": [], "vouched_by": "here"}
 
 
-def test_what_is_forbidden_ends_the_turn_with_the_criterions_stop_reason(api: Program, asked):
+def test_a_forbid_ends_the_turn_with_the_criterions_stop_reason(api: Program, asked):
     turn = asked("sim-essay", {"criteria": [PATIENCE]}, max_tokens=60)
     shown = api.get(f"/turns/{turn.id}").json()
     assert (shown["status"], shown["stop_reason"], shown["terminal_reason"]) == ("partial", "steps_limit", "forbidden")
@@ -84,7 +84,7 @@ def test_a_finish_reason_that_is_final_forbids_the_continuation(api: Program, as
     assert replayed(api, turn)["verified"]
 
 
-def test_the_built_in_content_check_asks_until_the_answer_is_enough(api: Program, asked, settings):
+def test_the_built_in_content_check_continues_until_the_answer_suffices(api: Program, asked, settings):
     settings.CRITERIA_MODULES = ()
     check = {"path": "ResponseContentCheck", "kwargs": {"message": "Name your sources.", "must_contain": ["sources:"]}}
     turn = asked("sim-essay", {"criteria": [check], "limits": {"max_steps": 2}})
@@ -94,7 +94,7 @@ def test_the_built_in_content_check_asks_until_the_answer_is_enough(api: Program
     assert replayed(api, turn)["verified"]
 
 
-def test_what_if_and_backtest_ask_the_same_criteria(api: Program, asked):
+def test_what_if_and_backtest_use_the_same_criteria(api: Program, asked):
     from dashboard.policies.backtests import runner
 
     turn = asked("sim-essay", {"criteria": [PATIENCE]}, max_tokens=150)
@@ -109,7 +109,7 @@ def test_what_if_and_backtest_ask_the_same_criteria(api: Program, asked):
     assert (tried["done"], tried["calls_delta"], tried["undecidable"]) == (1, -1, 0)
 
 
-def test_what_cannot_be_built_is_refused_by_field_and_nothing_is_stored(api: Program):
+def test_a_criterion_that_cannot_be_built_is_refused_by_field_and_nothing_is_stored(api: Program):
     wrong = api.problem("/policies", {"name": "own", "criteria": [{"path": "os.system"}]})
     assert wrong["criteria"].startswith("Criterion 1: There is no criterion “os.system”")
     wrong = api.problem("/backtests", {"policy": {"criteria": [{"path": f"{NAME}.Silent"}]}})
@@ -133,7 +133,7 @@ def test_a_turn_whose_criterion_is_gone_is_read_but_not_judged_again(api: Progra
     assert "There is no criterion" in api.get("/policies/own").json()["warnings"][0]
 
 
-def test_a_turn_under_way_whose_criterion_is_gone_ends_with_error(api: Program, asked, settings):
+def test_a_running_turn_whose_criterion_is_missing_ends_with_an_error(api: Program, asked, settings):
     held = {"breakpoints": [{"state": "continue_pending"}]}
     turn = asked("sim-essay", {"criteria": [{**PATIENCE, "kwargs": {"calls": 9}}]}, turn=held, max_tokens=60)
     assert turn.status == "held"
@@ -144,7 +144,7 @@ def test_a_turn_under_way_whose_criterion_is_gone_ends_with_error(api: Program, 
     assert "There is no criterion" in turn.notice
 
 
-def test_a_turn_is_taken_over_with_what_its_criteria_said_before_they_were_gone(api: Program, asked, settings):
+def test_a_resumed_turn_keeps_the_recorded_evaluations_of_missing_criteria(api: Program, asked, settings):
     turn = asked("sim-essay", {"criteria": [ONE_MORE]}, turn={"breakpoints": [{"state": "evaluate_stop"}]})
     api.post(f"/turns/{turn.id}/control", {"action": "release"})
     assert drive(turn).status == "held"

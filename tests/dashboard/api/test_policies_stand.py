@@ -10,7 +10,7 @@ from tests.dashboard.driving import AgentOf, drive
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
-def test_a_policy_shows_its_latest_version_and_says_which_one_counts(api: Program):
+def test_a_policy_shows_its_latest_version_and_which_one_is_active(api: Program):
     def told() -> list[tuple[int, int | None, int]]:
         found = [api.get("/policies").json()[0], api.get("/policies/wide").json()]
         return [(one["version"], one["active"], one["limits"]["max_continuations"]) for one in found]
@@ -26,7 +26,7 @@ def test_a_policy_shows_its_latest_version_and_says_which_one_counts(api: Progra
     assert told() == [(3, 1, 3)] * 2
 
 
-def test_a_draft_counts_when_it_is_activated_and_the_first_again_when_rolled_back(api: Program, agent_of: AgentOf):
+def test_a_draft_applies_when_activated_and_the_first_version_again_after_a_rollback(api: Program, agent_of: AgentOf):
     api.post("/policies", {"name": "wide", "limits": {"max_continuations": 1}, "why": "a start"})
     draft = {"name": "wide", "limits": {"continuation_max_attempts": 0}, "activate": False}
     assert api.post("/policies", draft).json()["version"] == 2
@@ -54,7 +54,7 @@ def _policy_id(api: Program) -> str:
     return found
 
 
-def test_every_number_of_a_turn_says_where_it_comes_from(api: Program, agent_of: AgentOf):
+def test_every_number_of_a_turn_gives_its_source(api: Program, agent_of: AgentOf):
     policy = {"name": "wide", "limits": {"max_continuations": 1, "max_steps": 4}}
     api.post("/policies", policy)
     agent = agent_of("sim-essay", name="writer", max_tokens=4000)
@@ -87,14 +87,14 @@ def test_every_number_of_a_turn_says_where_it_comes_from(api: Program, agent_of:
     assert (next_one["max_tokens"]["value"], next_one["max_tokens"]["of"]) == (4000, "writer")
 
 
-def test_who_made_an_agent_over_the_api_is_kept(api: Program):
+def test_the_creator_of_an_agent_created_over_the_api_is_stored(api: Program):
     api.post("/connections", {"name": "near", "provider": "openai", "base_url": "http://127.0.0.1:9/v1"})
     api.post("/agents", {"name": "a", "connection": "near", "model": "m", "max_tokens": 9})
     (made,) = Agent.objects.get().changes.all()
     assert made.pgh_context["by"] == "bootstrap"
 
 
-def test_what_a_policy_surely_does_not_mean_is_told_with_it(api: Program, agent_of: AgentOf):
+def test_a_probable_mistake_in_a_policy_is_reported_with_it(api: Program, agent_of: AgentOf):
     said = {"name": "tight", "limits": {"max_total_completion_tokens": 99}}
     assert api.post("/policies", said).json()["warnings"] == []
     agent = agent_of("sim-essay", name="writer", max_tokens=100)

@@ -18,7 +18,7 @@ def cut(play: Play) -> Turn:
     return play("sim-essay", overrides={"max_tokens": 150})
 
 
-def test_a_prediction_is_told_whole(api: Program, cut: Turn):
+def test_a_prediction_is_returned_completely(api: Program, cut: Turn):
     made = again_of(cut, {"limits": {"max_continuations": 1}})
     (told,) = api.get("/predictions").json()["items"]
     assert told["id"] == str(made.id)
@@ -29,7 +29,7 @@ def test_a_prediction_is_told_whole(api: Program, cut: Turn):
     assert (told["certainty"], told["differences"]) == (made.certainty, [])
 
 
-def test_a_rerun_that_is_asked_for_by_the_api_is_predicted_too(api: Program, cut: Turn):
+def test_a_rerun_requested_by_the_api_also_has_a_prediction(api: Program, cut: Turn):
     overrides = {"limits": {"max_continuations": 1}}
     made = api.post(f"/turns/{cut.id}/replay", {"mode": "rerun", "overrides": overrides}).json()
     fork = api.post(f"/turns/{cut.id}/replay", {"mode": "rerun", "overrides": overrides, "from_record": 2}).json()
@@ -38,7 +38,7 @@ def test_a_rerun_that_is_asked_for_by_the_api_is_predicted_too(api: Program, cut
     assert all(one["came_true"] is None and one["actual"] is None for one in items)
 
 
-def test_they_are_found_by_model_certainty_and_whether_they_came_true(api: Program, cut: Turn):
+def test_predictions_are_filtered_by_model_certainty_and_result(api: Program, cut: Turn):
     made = again_of(cut, {"limits": {"max_continuations": 1}})
 
     def found(query: str) -> int:
@@ -50,7 +50,7 @@ def test_they_are_found_by_model_certainty_and_whether_they_came_true(api: Progr
     assert (found("kind=rerun"), found("kind=calibration")) == (1, 0)
 
 
-def test_pages_lead_on_and_back(api: Program, cut: Turn):
+def test_pages_link_in_both_directions(api: Program, cut: Turn):
     for continuations in (0, 1, 5):
         again_of(cut, {"limits": {"max_continuations": continuations}})
     newest = [str(one.id) for one in Prediction.objects.order_by("-id")]
@@ -62,7 +62,7 @@ def test_pages_lead_on_and_back(api: Program, cut: Turn):
     assert [one["id"] for one in back["items"]] == newest[:2]
 
 
-def test_what_cannot_be_asked_is_a_problem_by_name(api: Program):
+def test_an_invalid_query_is_a_problem_that_names_the_parameter(api: Program):
     for query in ("limit=0", "limit=1000", "certainty=sure", "came_true=perhaps", "cursor=nonsense", "modell=x"):
         answer = api.get(f"/predictions?{query}")
         assert answer.status_code in (400, 422), query
@@ -79,7 +79,7 @@ def test_the_summary_counts_by_model_and_certainty(api: Program, cut: Turn):
     assert told["undecidable"]["predictions"] == 0
 
 
-def test_the_api_tells_the_suggestion_and_counts_by_basis(api: Program, play: Play):
+def test_the_api_returns_the_suggestion_and_counts_by_basis(api: Program, play: Play):
     short = play("sim-essay", max_tokens=60, overrides={"limits": {"max_continuations": 0}})
     prediction = compared(limit_find(turn=short, suggestion=said_of(short, SHORT)))
     (told,) = api.get("/predictions?basis=agent&suggested_came_true=false").json()["items"]

@@ -34,7 +34,7 @@ pytestmark = pytest.mark.django_db
         "[" * 100_000,
     ],
 )
-def test_a_body_that_is_not_json_is_400_and_says_so(api: Program, body: str | bytes):
+def test_a_body_that_is_not_json_is_a_descriptive_400(api: Program, body: str | bytes):
     response = api.post("/connections", body)
     assert response.status_code == 400
     said(response)
@@ -42,7 +42,7 @@ def test_a_body_that_is_not_json_is_400_and_says_so(api: Program, body: str | by
 
 
 @pytest.mark.parametrize("body", [None, "[]", "1", "null", '"text"'])
-def test_a_body_that_is_no_object_is_422(api: Program, body: str | None):
+def test_a_body_that_is_not_an_object_is_422(api: Program, body: str | None):
     assert set(api.problem("/connections", body, 422)) == {None}
 
 
@@ -54,7 +54,7 @@ def test_a_body_that_is_too_large_is_413(api: Program, size: int):
     assert response.json()["detail"] == "The body is larger than 2,000,000 bytes; send less at once."
 
 
-def test_a_large_body_under_the_bound_is_taken(api: Program):
+def test_a_large_body_under_the_limit_is_accepted(api: Program):
     check = {"path": "ResponseContentCheck", "kwargs": {"message": "x" * 1_900_000, "min_chars": 1}}
     assert api.post("/policies", {"name": "p", "criteria": [check]}).status_code == 201
 
@@ -67,7 +67,7 @@ def test_a_large_body_under_the_bound_is_taken(api: Program):
         ({"name": "a\0", "emails": ["\0"]}, "name"),
     ],
 )
-def test_a_text_that_cannot_be_stored_is_a_value_that_is_not_allowed(api: Program, body: dict, field: str):
+def test_a_text_that_cannot_be_stored_is_an_invalid_value(api: Program, body: dict, field: str):
     rule = {"name": "a", "metric": "turns", "number": 1}
     assert "U+0000" in api.problem("/alerts", {**rule, **body}, 400)[field]
     assert api.post("/alerts", {**rule, **body, "number": "many"}).status_code == 422
@@ -94,7 +94,7 @@ def _faults(kind: type[Body], name: str, value: float) -> set[str]:
     return set()
 
 
-def test_a_whole_number_may_be_written_with_a_point():
+def test_an_integer_may_have_a_decimal_point():
     fields = [(kind, name) for kind in _bodies(Body) for name in _integers(kind)]
     assert len(fields) > 20
     assert [(kind.__name__, name) for kind, name in fields if _faults(kind, name, 15.0)] == []
@@ -109,17 +109,17 @@ def test_an_unknown_field_is_refused_with_the_names_of_the_known_ones(api: Progr
 @pytest.mark.parametrize(
     "name", ["{", "}", "{}", "{0}", "{field}", "{field.__class__}", "{field!r:>90000}", "{error.__traceback__}"]
 )
-def test_braces_in_the_name_of_a_field_are_no_placeholders(api: Program, name: str):
+def test_braces_in_a_field_name_are_not_placeholders(api: Program, name: str):
     wrong = api.problem("/connections", {"name": "near", name: 1}, 422)
     assert wrong[name].startswith(f"There is no field “{name}”; the fields are name, ")
 
 
-def test_a_text_that_is_too_long_is_told_how_long_it_may_be(api: Program):
+def test_a_text_that_is_too_long_is_reported_with_its_maximum(api: Program):
     wrong = api.problem("/policies", {"name": "p", "why": "x" * 501}, 422)
     assert wrong == {"why": "It is 501 long; it must be at most 500."}
 
 
-def test_missing_and_wrong_fields_are_said_by_name(api: Program):
+def test_missing_and_invalid_fields_are_reported_by_name(api: Program):
     assert api.problem("/connections", {"name": 5, "max_output_tokens": "many"}, 422) == {
         "name": "It must be text.",
         "max_output_tokens": "It must be a whole number.",
@@ -128,7 +128,7 @@ def test_missing_and_wrong_fields_are_said_by_name(api: Program):
     }
 
 
-def test_an_unknown_address_and_a_wrong_method_are_problems_too(api: Program):
+def test_an_unknown_url_and_a_wrong_method_are_also_problems(api: Program):
     response = api.get("/nowhere")
     assert response.status_code == 404
     said(response)
@@ -138,7 +138,7 @@ def test_an_unknown_address_and_a_wrong_method_are_problems_too(api: Program):
     assert response.json()["detail"] == f"This address does not accept DELETE requests, only {response['Allow']}."
 
 
-def test_our_own_fault_is_500_without_a_word_of_it_and_the_log_has_it(api: Program, caplog, monkeypatch):
+def test_an_internal_error_is_a_500_without_details_which_are_logged(api: Program, caplog, monkeypatch):
     def fail(turn_id: object) -> None:
         raise RuntimeError("the secret ingredient")
 
@@ -151,22 +151,22 @@ def test_our_own_fault_is_500_without_a_word_of_it_and_the_log_has_it(api: Progr
     assert "the secret ingredient" in caplog.text
 
 
-def test_too_little_memory_is_left_to_who_limits_it():
+def test_a_lack_of_memory_is_reported_as_a_limit():
     with pytest.raises(MemoryError):
         HANDLERS[Exception](Mock(), MemoryError())
 
 
-def test_every_error_ninja_knows_is_answered_in_our_form():
+def test_every_error_of_ninja_is_returned_in_our_format():
     from dashboard.api.api import api
 
     assert set(api._exception_handlers) == set(HANDLERS)
 
 
-def test_an_answer_is_json_whatever_a_model_said(api: Program):
+def test_a_response_is_valid_json_for_any_model_output(api: Program):
     assert json.loads(api.get("/turns").content) == {"items": [], "next": None, "previous": None}
 
 
-def test_bounds_of_whole_numbers_stand_in_the_schema():
+def test_bounds_of_integers_are_in_the_schema():
     bounds = {
         (kind.__name__, name): (said.get("minimum"), said.get("maximum"))
         for kind in _bodies(Body)
@@ -179,7 +179,7 @@ def test_bounds_of_whole_numbers_stand_in_the_schema():
 
 
 @pytest.mark.parametrize(("model", "words"), [("ApiToken", "API token"), ("McpServer", "MCP server"), ("Turn", "turn")])
-def test_what_is_missing_is_named_as_the_docs_name_it(model: str, words: str):
+def test_a_missing_object_is_named_with_the_term_of_the_docs(model: str, words: str):
     error = ObjectDoesNotExist(f"{model} matching query does not exist.")
     told = json.loads(of_missing(HttpRequest(), error).content)
     assert told["detail"] == f"There is no {words} with this name or id."

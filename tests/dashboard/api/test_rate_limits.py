@@ -6,7 +6,7 @@ from dashboard.api.rate_limits import MOST_CALLERS, RateLimiter
 from tests.dashboard.api.conftest import Program, said
 
 
-def test_all_of_the_quota_may_be_used_at_once_and_is_back_evenly():
+def test_the_whole_quota_may_be_used_at_once_and_refills_evenly():
     limiter = RateLimiter(60)
     assert [limiter.take("ci", now=0.0).remaining for _ in range(60)] == list(range(59, -1, -1))
     refused = limiter.take("ci", now=0.0)
@@ -16,7 +16,7 @@ def test_all_of_the_quota_may_be_used_at_once_and_is_back_evenly():
     assert limiter.take("ci", now=61.5).remaining == 59
 
 
-def test_callers_do_not_share_a_quota_and_the_longest_silent_is_forgotten():
+def test_callers_have_separate_quotas_and_the_longest_silent_is_forgotten():
     limiter = RateLimiter(1)
     assert limiter.take(0, now=0.0).retry_after is None
     assert limiter.take(0, now=0.0).retry_after == 60
@@ -35,7 +35,7 @@ def two_a_minute(settings) -> None:
     settings.ENVIRONMENT = dataclasses.replace(settings.ENVIRONMENT, api_requests_per_minute=2)
 
 
-def test_every_answer_says_what_is_left(api: Program, two_a_minute: None):
+def test_every_response_gives_the_remaining_quota(api: Program, two_a_minute: None):
     first = api.get("/agents")
     assert first["RateLimit-Policy"] == '"default";q=2;w=60'
     assert first["RateLimit"] == '"default";r=1;t=30'
@@ -48,7 +48,7 @@ def test_every_answer_says_what_is_left(api: Program, two_a_minute: None):
     assert said(refused) == {}
 
 
-def test_no_limit_is_no_header(api: Program, settings):
+def test_without_a_limit_there_is_no_header(api: Program, settings):
     import dataclasses
 
     settings.ENVIRONMENT = dataclasses.replace(settings.ENVIRONMENT, api_requests_per_minute=0)

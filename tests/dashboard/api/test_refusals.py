@@ -36,7 +36,7 @@ def key(api: Program) -> UUID:
     return made.pk
 
 
-def test_what_was_refused_is_counted_by_sender_and_reason(api: Program, key: UUID):
+def test_refused_imports_are_counted_by_sender_and_reason(api: Program, key: UUID):
     user = User.objects.get(username="bootstrap")
     refused(key, number=3)
     refused(key, number=4)
@@ -50,7 +50,7 @@ def test_what_was_refused_is_counted_by_sender_and_reason(api: Program, key: UUI
     assert [one["key_id"] for one in api.get("/refusals").json()["items"]][1:] == [None, str(key)]
 
 
-def test_refusals_are_paged_and_stay_in_place_when_more_are_refused(api: Program, key: UUID):
+def test_refusals_are_paged_and_keep_their_place_when_more_arrive(api: Program, key: UUID):
     for number in range(5):
         refused(key, f"Reason {number}.")
     first = api.get("/refusals", limit=2).json()
@@ -75,7 +75,7 @@ def test_refusals_are_filtered_by_key_reason_and_time(api: Program, key: UUID):
     assert api.get("/refusals", key_id="a").status_code == 422
 
 
-def test_refusals_of_others_are_seen_by_who_looks_after_keys_alone(api: Program, key: UUID):
+def test_refusals_of_others_are_visible_only_to_users_who_manage_keys(api: Program, key: UUID):
     user = User.objects.create_user("watcher")
     _, secret = accounts.api_token_create("w", user=user)
     refused(key)
@@ -86,7 +86,7 @@ def test_refusals_of_others_are_seen_by_who_looks_after_keys_alone(api: Program,
     assert [why for _, why, _ in told(api)] == [OLD, ZEROS]
 
 
-def test_a_reason_is_let_go_of_once_it_has_not_come_up_for_long(api: Program, key: UUID):
+def test_a_reason_that_has_not_recurred_for_long_is_deleted(api: Program, key: UUID):
     refused(key, days=KEPT.days + 9)
     refused(key, OLD, days=KEPT.days + 1)
     refused(key)

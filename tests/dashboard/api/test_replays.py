@@ -40,7 +40,7 @@ def test_a_recorded_turn_verifies(api: Program, turn: Turn):
     )
 
 
-def test_a_history_that_was_tampered_with_diverges_at_its_record(api: Program, turn: Turn):
+def test_a_tampered_history_diverges_at_the_tampered_record(api: Program, turn: Turn):
     last = Record.objects.filter(turn_id=turn.id).order_by("-seq").first()
     row = {"seq": last.seq + 1, "at": last.at, "event": last.event, "command": {"type": "hold"}, "core_version": "1"}
     Record.objects.create(turn_id=turn.id, **row)
@@ -50,7 +50,7 @@ def test_a_history_that_was_tampered_with_diverges_at_its_record(api: Program, t
     assert verification["divergence"]["seq"] == last.seq + 1
 
 
-def test_a_what_if_counts_no_time_for_which_an_operator_held_the_turn(
+def test_a_what_if_does_not_count_time_held_by_an_operator(
     api: Program, agent_of: AgentOf, monkeypatch: pytest.MonkeyPatch
 ):
     agent = agent_of("sim-essay", max_tokens=2000)
@@ -65,7 +65,7 @@ def test_a_what_if_counts_no_time_for_which_an_operator_held_the_turn(
         assert imagined["duration_ms"] < 90_000
 
 
-def test_what_if_with_a_larger_budget_is_one_call_with_the_same_words(api: Program, turn: Turn):
+def test_what_if_with_a_larger_budget_is_one_call_with_the_same_text(api: Program, turn: Turn):
     status, imagined = replay(api, turn, {"mode": "what_if", "overrides": {"max_tokens": 400}})
     assert status == 200
     assert list(imagined) == [*TURN, "steps", "undecidable", "why", "stopped", "certainty", "assumes", "endings"]
@@ -77,7 +77,7 @@ def test_what_if_with_a_larger_budget_is_one_call_with_the_same_words(api: Progr
     assert Turn.objects.get().attempts == turn.attempts
 
 
-def test_a_what_if_says_how_certain_it_is_as_a_whole_and_step_by_step(api: Program, turn: Turn):
+def test_a_what_if_gives_its_certainty_as_a_whole_and_per_step(api: Program, turn: Turn):
     _, recorded = replay(api, turn, {"mode": "what_if"})
     assert (recorded["certainty"], recorded["assumes"], recorded["endings"]) == ("recorded", [], [])
     assert {step["certainty"] for step in recorded["steps"]} == {"recorded"}
@@ -87,7 +87,7 @@ def test_a_what_if_says_how_certain_it_is_as_a_whole_and_step_by_step(api: Progr
     assert open_end["certainty"] == "undecidable"
 
 
-def test_what_if_says_honestly_where_the_recording_ends(api: Program, play: Play):
+def test_what_if_reports_where_the_recording_ends(api: Program, play: Play):
     turn = play("sim-essay", overrides={"max_tokens": 60})
     _, imagined = replay(api, turn, {"mode": "what_if", "overrides": {"max_tokens": 400}})
     assert (imagined["undecidable"], imagined["status"]) == (True, "interrupted")
@@ -96,20 +96,20 @@ def test_what_if_says_honestly_where_the_recording_ends(api: Program, play: Play
 
 
 @pytest.mark.parametrize("overrides", [{"model": "another"}, {"system_prompt": "Be brief."}])
-def test_what_other_words_would_bring_is_not_laid_to_a_budget(api: Program, turn: Turn, overrides: dict[str, str]):
+def test_results_of_other_prompts_are_not_attributed_to_a_budget(api: Program, turn: Turn, overrides: dict[str, str]):
     _, imagined = replay(api, turn, {"mode": "what_if", "overrides": overrides})
     assert imagined["why"] == "other_request"
     words = "Undecidable: a call would send a request that no recorded call sent. Re-run live to find out."
     assert imagined["verdict"] == words
 
 
-def test_what_if_without_overrides_is_the_recording(api: Program, turn: Turn):
+def test_what_if_without_overrides_equals_the_recording(api: Program, turn: Turn):
     _, imagined = replay(api, turn, {"mode": "what_if"})
     assert {step["provenance"] for step in imagined["steps"]} == {"recorded"}
     assert imagined["output_text"] == turn.output_text
 
 
-def test_a_rerun_is_a_turn_of_its_own_with_its_parent(api: Program, turn: Turn):
+def test_a_rerun_is_a_separate_turn_with_a_parent(api: Program, turn: Turn):
     status, made = replay(api, turn, {"mode": "rerun", "overrides": {"max_tokens": 400}})
     assert (status, set(made), made["parent_id"]) == (201, {"id", "parent_id"}, str(turn.id))
     drive(Turn.objects.get(pk=made["id"]))
@@ -138,12 +138,12 @@ def test_a_rerun_may_fork_at_a_record(api: Program, turn: Turn):
         ({"mode": "rerun", "from_record": 99}, 400, "from_record"),
     ],
 )
-def test_a_replay_that_cannot_be_is_refused(api: Program, turn: Turn, body, status, field):
+def test_an_impossible_replay_is_refused(api: Program, turn: Turn, body, status, field):
     assert set(api.problem(f"/turns/{turn.id}/replay", body, status)) == {field}
     assert Turn.objects.count() == 1
 
 
-def test_a_rerun_may_say_other_words_at_another_connection_and_hold(api: Program, turn: Turn):
+def test_a_rerun_may_use_another_prompt_and_connection_and_hold(api: Program, turn: Turn):
     words = {"messages": [{"place": 1, "text": "And people?"}], "breakpoints": [{"state": "evaluate_stop"}]}
     status, made = replay(api, turn, {"mode": "rerun", "connection": "simulator", **words})
     child = drive(Turn.objects.get(pk=made["id"]))
@@ -177,12 +177,12 @@ def test_a_sweep_names_the_smallest_value_that_completes(api: Program, turn: Tur
         ({"overrides": {"max_tokens": 0}}, "overrides.max_tokens"),
     ],
 )
-def test_a_sweep_that_cannot_be_is_refused_by_field(api: Program, turn: Turn, wrong, field):
+def test_an_impossible_sweep_is_refused_by_field(api: Program, turn: Turn, wrong, field):
     body = {"mode": "sweep", "limit": "max_continuations", "begin": 0, "end": 5, **wrong}
     assert set(api.problem(f"/turns/{turn.id}/replay", body, 400)) == {field}
 
 
-def test_a_backtest_runs_over_the_turns_its_filter_finds(api: Program, play: Play):
+def test_a_backtest_covers_the_turns_found_by_its_filter(api: Program, play: Play):
     play("sim-essay", overrides={"max_tokens": 60})
     filters = {"stop_reason": "retry_limit", "has": ["continuation"]}
     body = {"policy": {"name": "curt", "limits": {"max_continuations": 1}}, "filter": filters}
@@ -207,7 +207,7 @@ def test_a_backtest_runs_over_the_turns_its_filter_finds(api: Program, play: Pla
     assert (result["flips"], result["max_tokens"], len(result["groups"])) == ([], None, 1)
 
 
-def test_a_draft_takes_the_place_of_the_policy_it_stands_for_or_stands_alone(api: Program, play: Play):
+def test_a_draft_replaces_the_policy_it_belongs_to_or_is_used_alone(api: Program, play: Play):
     play_layered(play)
     answers = {}
     for stands_for in ("own", None):
@@ -223,7 +223,7 @@ def test_a_draft_takes_the_place_of_the_policy_it_stands_for_or_stands_alone(api
     assert "no policy “theirs”" in api.problem("/backtests", {"policy": {}, "stands_for": "theirs"})["stands_for"]
 
 
-def test_a_wrong_backtest_is_refused_by_field(api: Program):
+def test_an_invalid_backtest_is_refused_by_field(api: Program):
     assert set(api.problem("/backtests", {"policy": {"limits": {"x": 1}}})) == {"policy.limits"}
     assert set(api.problem("/backtests", {"policy": {"tool_calls_on_truncation": "x"}})) == {
         "policy.tool_calls_on_truncation"
@@ -234,5 +234,5 @@ def test_a_wrong_backtest_is_refused_by_field(api: Program):
     assert api.get("/backtests/01a1fbc5-27eb-74dc-9e07-332dcdb1f422").status_code == 404
 
 
-def test_the_api_names_every_reason_of_an_undecidable_one():
+def test_the_api_names_every_reason_of_an_undecidable_result():
     assert get_args(replay_response_schemas.Why) == tuple(Why)

@@ -18,7 +18,7 @@ def busy(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(validator, "judges", BusyJudges(reads=False))
 
 
-def test_the_api_says_that_it_is_busy_and_changes_nothing(api: Program, talker: Agent):
+def test_the_api_reports_that_it_is_busy_and_changes_nothing(api: Program, talker: Agent):
     wanted = {"name": "n", "connection": talker.connection.name, "model": "m", "max_tokens": 9}
     answer = api.post("/agents", {**wanted, "envelope_schema": SCHEMA})
     assert (answer.status_code, answer["Retry-After"], answer.json()["detail"]) == (503, "2", BUSY)
@@ -26,7 +26,7 @@ def test_the_api_says_that_it_is_busy_and_changes_nothing(api: Program, talker: 
     assert not Agent.objects.filter(name="n").exists()
 
 
-def test_a_form_says_that_the_schema_checks_are_busy(admin_client: Client, talker: Agent):
+def test_a_form_reports_that_the_schema_checks_are_busy(admin_client: Client, talker: Agent):
     given = {"name": "n", "connection": talker.connection.pk, "model": "m", "gateway_mode": "continue"}
     given |= {"approve_otherwise": "refuse", "max_tokens": "9", "envelope_schema": json.dumps(SCHEMA)}
     answer = admin_client.post("/agents/+new", given)

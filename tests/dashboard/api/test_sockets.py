@@ -96,7 +96,7 @@ def held(agent_of: AgentOf) -> Turn:
     return drive(turn_start(agent=agent, input_text="hello", breakpoints=[{"state": "continue_pending"}]))
 
 
-async def test_the_frames_are_the_events_from_any_record_on(ended: Turn):
+async def test_the_frames_are_the_events_from_any_record(ended: Turn):
     for seq in range(ended.last_seq + 1):
         told = await database_sync_to_async(everything)(Follower(ended.id, seq))
         async with dialled(ended.id, f"&after={seq}") as socket:
@@ -107,7 +107,7 @@ async def test_the_frames_are_the_events_from_any_record_on(ended: Turn):
         ]
 
 
-async def test_a_held_turn_is_changed_and_released_over_the_socket_and_told_to_its_end(held: Turn):
+async def test_a_held_turn_is_changed_and_released_over_the_socket_and_followed_to_its_end(held: Turn):
     async with dialled(held.id) as socket:
         assert [(await socket.next())["id"] for _ in range(held.last_seq)] == list(range(1, held.last_seq + 1))
         changed = {"type": "control", "ref": "one", "action": "step", "max_tokens": 400, "breakpoints": []}
@@ -146,7 +146,7 @@ BODIES = [
 
 
 @pytest.mark.parametrize("body", BODIES, ids=str)
-async def test_a_refusal_is_the_same_problem_that_the_api_answers(api: Program, held: Turn, body: dict[str, Any]):
+async def test_a_refusal_is_the_same_problem_as_that_of_the_api(api: Program, held: Turn, body: dict[str, Any]):
     answer = await database_sync_to_async(api.post)(f"/turns/{held.id}/control", body)
     assert answer.status_code >= 400
     # The program of these tests has made its own token the one that counts.
@@ -182,7 +182,7 @@ FRAMES = st.one_of(
 
 @settings(max_examples=examples(20), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(frames=st.lists(FRAMES, min_size=1, max_size=5))
-def test_whatever_a_program_sends_is_answered_in_words_and_the_socket_stays(held: Turn, frames: list[str]):
+def test_every_invalid_message_is_answered_with_an_explanation_and_the_socket_stays_open(held: Turn, frames: list[str]):
     async def sent() -> None:
         async with dialled(held.id) as socket:
             for frame in frames:
@@ -206,7 +206,7 @@ async def test_bytes_and_frames_too_large_are_refused(held: Turn):
 @pytest.mark.parametrize(
     "text", ["nonsense", '{"type": "cancel", "x": NaN}', '{"type": "cancel", "x": 1e999}', "[" * 5_000]
 )
-async def test_a_frame_that_is_no_json_is_refused_as_such(held: Turn, text: str):
+async def test_a_frame_that_is_not_json_is_refused_as_such(held: Turn, text: str):
     async with dialled(held.id, f"&after={held.last_seq}") as socket:
         answer = await socket.ask(text)
     assert (answer["type"], answer["data"]["status"]) == ("refused", 400)
@@ -214,7 +214,7 @@ async def test_a_frame_that_is_no_json_is_refused_as_such(held: Turn, text: str)
 
 
 @pytest.mark.parametrize(("size", "status"), [(1_900_000, None), (2_000_001, 413), (3_900_000, 413)])
-def test_over_a_real_port_a_large_frame_is_taken_and_a_larger_one_answered_in_words(
+def test_over_a_real_port_a_large_frame_is_accepted_and_a_larger_one_explained(
     held: Turn, size: int, status: int | None
 ):
     asked = {"type": "control", "action": "change", "request": {"system_prompt": "x" * size}}
@@ -226,7 +226,7 @@ def test_over_a_real_port_a_large_frame_is_taken_and_a_larger_one_answered_in_wo
     assert large["data"].get("status") == status if status else "id" in large["data"]
 
 
-def test_over_a_real_port_a_frame_beyond_everything_closes_the_socket(held: Turn):
+def test_over_a_real_port_an_excessive_frame_closes_the_socket(held: Turn):
     with website() as address, connected(address, held) as socket, pytest.raises(ConnectionClosed):
         asked(socket, "x" * 4_000_001)
 
@@ -252,14 +252,14 @@ def answered(socket: ClientConnection) -> dict[str, Any]:
 @pytest.mark.parametrize(
     ("turn", "query", "status"), [(NOWHERE, "", 404), (None, "&after=x", 400), (None, f"&after={2**31}", 400)]
 )
-async def test_who_asks_for_nothing_that_is_there_is_told_and_closed(ended: Turn, turn: str, query: str, status: int):
+async def test_a_subscription_to_a_missing_turn_is_reported_and_closed(ended: Turn, turn: str, query: str, status: int):
     async with dialled(turn or ended.id, query) as socket:
         frames, code = await socket.rest()
     assert [(frame["type"], frame["data"]["status"]) for frame in frames] == [("refused", status)]
     assert code == 4000 + status
 
 
-async def test_one_stream_too_many_is_told_and_closed(held: Turn, monkeypatch: pytest.MonkeyPatch):
+async def test_one_stream_too_many_is_reported_and_closed(held: Turn, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(counting, "MOST", 1)
     async with dialled(held.id) as first:
         assert (await first.next())["type"] == "record"  # so the first is counted when the second comes
@@ -270,7 +270,7 @@ async def test_one_stream_too_many_is_told_and_closed(held: Turn, monkeypatch: p
         assert (await again.next())["type"] == "record"
 
 
-async def test_a_stranger_is_closed_before_anything_is_looked_at():
+async def test_an_unauthenticated_socket_is_closed_before_any_lookup():
     for turn in (NOWHERE, "x"):
         wire = Dialled(AccessStack(router()), f"/ws/turns/{turn}/?format=json", headers=[(b"host", b"testserver")])
         assert await wire.connect() == (False, 4401)
@@ -284,13 +284,13 @@ def clerk(held: Turn) -> tuple[User, str]:
     return user, api_token_create("clerk's", user=user)[1]
 
 
-async def test_a_token_may_act_as_it_may_at_the_api(held: Turn, clerk: tuple[User, str]):
+async def test_a_token_has_the_same_permissions_as_at_the_api(held: Turn, clerk: tuple[User, str]):
     async with dialled(held.id, token=clerk[1]) as socket:
         assert (await socket.ask({"type": "control", "action": "release"}))["type"] == "accepted"
     assert (await database_sync_to_async(Signal.objects.get)()).by == "clerk"
 
 
-async def test_what_is_done_over_the_socket_is_in_the_audit_log(held: Turn, clerk: tuple[User, str]):
+async def test_actions_over_the_socket_are_in_the_audit_log(held: Turn, clerk: tuple[User, str]):
     async with dialled(held.id, token=clerk[1]) as socket:
         assert (await socket.ask({"type": "control", "action": "jump"}))["type"] == "refused"
         assert (await socket.ask({"type": "cancel"}))["type"] == "accepted"
@@ -300,7 +300,7 @@ async def test_what_is_done_over_the_socket_is_in_the_audit_log(held: Turn, cler
     assert (done.method, done.target) == ("POST", f"/api/v1/turns/{held.id}/cancel")
 
 
-async def test_who_has_no_right_to_control_may_watch_and_not_act(held: Turn):
+async def test_a_user_without_permission_to_control_may_only_watch(held: Turn):
     watcher = await database_sync_to_async(User.objects.create_user)("watcher")
     token = await database_sync_to_async(lambda: api_token_create("theirs", user=watcher)[1])()
     async with dialled(held.id, token=token) as socket:
@@ -308,14 +308,14 @@ async def test_who_has_no_right_to_control_may_watch_and_not_act(held: Turn):
         assert (await socket.ask({"type": "cancel"}))["data"]["status"] == 403
 
 
-async def test_a_right_that_was_taken_away_is_not_had_by_who_is_still_connected(held: Turn, clerk: tuple[User, str]):
+async def test_a_revoked_permission_no_longer_applies_to_open_connections(held: Turn, clerk: tuple[User, str]):
     async with dialled(held.id, token=clerk[1]) as socket:
         assert (await socket.ask({"type": "control", "action": "change", "max_tokens": 70}))["type"] == "accepted"
         await database_sync_to_async(clerk[0].user_permissions.clear)()
         assert (await socket.ask({"type": "cancel"}))["data"]["status"] == 403
 
 
-async def test_who_acts_by_a_token_that_was_revoked_is_refused_and_closed(held: Turn, clerk: tuple[User, str]):
+async def test_an_action_with_a_revoked_token_is_refused_and_the_socket_closed(held: Turn, clerk: tuple[User, str]):
     async with dialled(held.id, f"&after={held.last_seq}", token=clerk[1]) as socket:
         assert (await socket.ask({"type": "control", "action": "change", "max_tokens": 70}))["type"] == "accepted"
         await database_sync_to_async(ApiToken.objects.filter(user=clerk[0]).update)(revoked_at=timezone.now())
@@ -330,7 +330,7 @@ class Frame(str):
     """One that can be watched."""
 
 
-async def test_what_a_client_that_has_gone_has_not_read_is_let_go_at_once(ended: Turn, monkeypatch: pytest.MonkeyPatch):
+async def test_unread_messages_of_a_disconnected_client_are_freed(ended: Turn, monkeypatch: pytest.MonkeyPatch):
     """Not only when Python next looks for what refers to itself: until then it would count nowhere."""
     made, frames, gone = UnsentMessages.as_frame, list[weakref.ref[Frame]](), asyncio.Event()
 

@@ -91,7 +91,7 @@ class Reader:
         self.connection.close()
 
 
-def test_records_are_told_as_the_list_of_records_has_them_and_then_the_turn(address: str, play: Play):
+def test_records_are_streamed_in_the_format_of_the_list_and_followed_by_the_turn(address: str, play: Play):
     turn = play("sim-essay", max_tokens=60)
     with Reader(address, turn.id) as reader:
         assert reader.answer.headers["Content-Type"] == "text/event-stream"
@@ -106,9 +106,7 @@ def test_records_are_told_as_the_list_of_records_has_them_and_then_the_turn(addr
     assert "id" not in end
 
 
-def test_what_is_read_to_see_whether_a_turn_can_be_read_is_not_read_again(
-    address: str, play: Play, monkeypatch: pytest.MonkeyPatch
-):
+def test_data_read_for_the_access_check_is_not_read_again(address: str, play: Play, monkeypatch: pytest.MonkeyPatch):
     turn, begun = play("sim-essay", max_tokens=60), list[int]()
 
     def read(turn_id: UUID, *, after: int, upto: int) -> Iterable[Record]:
@@ -131,7 +129,7 @@ def asked(address: str, path: str) -> object:
         connection.close()
 
 
-def test_the_first_look_of_each_stream_waits_for_its_users_turn(
+def test_the_first_read_of_each_stream_waits_in_the_users_queue(
     address: str, waiting: Turn, monkeypatch: pytest.MonkeyPatch
 ):
     looking, most, lock = 0, 0, threading.Lock()
@@ -157,7 +155,7 @@ def test_the_first_look_of_each_stream_waits_for_its_users_turn(
     assert most <= 2, "one first look, and one of those that follow"
 
 
-def test_who_comes_back_at_any_record_is_told_the_rest(address: str, play: Play):
+def test_a_reader_that_reconnects_at_any_record_gets_the_rest(address: str, play: Play):
     turn = play("sim-essay", max_tokens=60)
     for seq in range(turn.last_seq + 1):
         rest = [str(n) for n in range(seq + 1, turn.last_seq + 1)]
@@ -167,20 +165,20 @@ def test_who_comes_back_at_any_record_is_told_the_rest(address: str, play: Play)
             assert [event["id"] for event in by_query.events() if "id" in event] == rest
 
 
-def test_the_header_of_who_comes_back_wins_over_the_address(address: str, play: Play):
+def test_the_last_event_id_header_takes_precedence_over_the_url(address: str, play: Play):
     turn = play("sim-essay")
     with Reader(address, turn.id, query="?after=0", Last_Event_ID=str(turn.last_seq)) as reader:
         assert [event.get("event") for event in reader.events()] == [None, "end"]
 
 
-def test_the_list_of_records_goes_on_after_a_record_too(address: str, play: Play):
+def test_the_list_of_records_can_start_after_a_record(address: str, play: Play):
     turn = play("sim-essay", max_tokens=60)
     assert [record["seq"] for record in asked(address, f"/turns/{turn.id}/records?after=3")] == [4, 5]
     assert asked(address, f"/turns/{turn.id}/records?after=-1")["status"] == 422
     assert asked(address, f"/turns/{turn.id}/records?after=99999999999999999999")["status"] == 422
 
 
-def test_readers_of_a_running_turn_are_told_the_same(address: str, agent_of: AgentOf, slow: Connection):
+def test_readers_of_a_running_turn_receive_the_same_events(address: str, agent_of: AgentOf, slow: Connection):
     turn = turn_start(agent=agent_of("sim-essay", connection=slow, max_tokens=60), input_text="Slowly, please.")
     readers = [Reader(address, turn.id) for _ in range(3)]
     with ThreadPoolExecutor(3) as threads:
@@ -195,19 +193,19 @@ def test_readers_of_a_running_turn_are_told_the_same(address: str, agent_of: Age
 
 
 @pytest.mark.parametrize("headers", [{"Authorization": ""}, {"Authorization": "Bearer wrong"}])
-def test_strangers_are_told_nothing(address: str, headers: dict[str, str]):
+def test_unauthenticated_readers_get_nothing(address: str, headers: dict[str, str]):
     for turn in (NOWHERE, "nonsense"):
         assert Reader(address, turn, **headers).problem()["status"] == 401
 
 
 @pytest.mark.parametrize("turn", [NOWHERE, "nonsense"])
-def test_a_turn_that_is_not_there_is_404(address: str, turn: str):
+def test_a_missing_turn_is_404(address: str, turn: str):
     assert Reader(address, turn).problem()["status"] == 404
 
 
 @settings(max_examples=examples(40), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(seq=st.text(HEADER, max_size=30) | st.integers().map(str))
-def test_any_last_event_id_is_a_record_or_refused_in_words(address: str, ended: Turn, seq: str):
+def test_any_last_event_id_is_accepted_or_refused_with_an_explanation(address: str, ended: Turn, seq: str):
     text = seq.strip() or "0"
     fine = text.isascii() and text.isdigit() and len(text) <= 10 and int(text) < 2**31
     reader = Reader(address, ended.id, Last_Event_ID=text)
@@ -230,7 +228,7 @@ def waiting(agent_of: AgentOf) -> Turn:
     return turn_start(agent=agent_of("sim-essay"), input_text="Later.")
 
 
-def test_a_reader_who_goes_away_leaves_nothing_behind(address: str, waiting: Turn):
+def test_a_disconnected_reader_leaves_nothing_behind(address: str, waiting: Turn):
     before = len(streams)
     readers = [Reader(address, waiting.id) for _ in range(4)]
     until(lambda: len(streams) == before + 4)
@@ -239,7 +237,7 @@ def test_a_reader_who_goes_away_leaves_nothing_behind(address: str, waiting: Tur
     until(lambda: len(streams) == before)
 
 
-def test_a_stream_ends_when_its_token_is_revoked_and_who_comes_back_is_a_stranger(
+def test_a_stream_ends_when_its_token_is_revoked_and_a_reconnection_is_refused(
     address: str, waiting: Turn, monkeypatch: pytest.MonkeyPatch
 ):
     monkeypatch.setattr(session_watch, "LOOK_SECONDS", 0.05)
@@ -251,7 +249,7 @@ def test_a_stream_ends_when_its_token_is_revoked_and_who_comes_back_is_a_strange
         assert again.answer.status == 401
 
 
-def test_silence_is_broken_by_comments(address: str, waiting: Turn, monkeypatch: pytest.MonkeyPatch):
+def test_silent_periods_are_filled_with_comments(address: str, waiting: Turn, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(streaming, "KEEP_ALIVE", 0.1)
     with Reader(address, waiting.id) as reader:
         assert [reader.answer.readline() for _ in range(4)] == [b"retry: 1000\n", b"\n", b": still here\n", b"\n"]
@@ -274,7 +272,7 @@ def test_a_caller_with_too_many_streams_is_told_so_until_one_is_closed(
     until(lambda: len(streams) == 0)
 
 
-def test_a_reader_that_does_not_read_holds_up_nobody_and_misses_nothing(address: str, ended: Turn):
+def test_a_slow_reader_blocks_nobody_and_misses_nothing(address: str, ended: Turn):
     long = {"at": 1, "type": "long", "text": "x" * 400_000}
     rows = range(ended.last_seq + 1, ended.last_seq + 61)
     Record.objects.bulk_create(
@@ -297,7 +295,7 @@ def patient() -> Iterator[str]:
         yield at
 
 
-def test_many_that_do_not_read_share_what_they_are_told_of_a_turn(patient: str, ended: Turn):
+def test_slow_readers_share_the_buffered_events_of_a_turn(patient: str, ended: Turn):
     """8 streams of a record with 6 MB, and 8 that come back before it: one copy for all, and 350 KB for each."""
     long = {"at": 1, "type": "long", "text": "x" * 6_000_000}
     seq = ended.last_seq + 1
@@ -338,7 +336,7 @@ def test_an_event_is_one_block_of_lines():
     assert list(streaming.pieces(untold)) == [b"id: 7\nevent: record\ndata: {}\n\nevent: draft\ndata: {}\n\n"]
 
 
-def test_a_client_takes_no_event_that_was_cut_where_its_stream_was_given_up():
+def test_a_client_ignores_an_incomplete_event_of_an_abandoned_stream():
     """It would come back behind the record whose end it never got."""
     kept = KeptAnswer()
     untold = UnsentMessages(kept)
@@ -361,7 +359,7 @@ def test_a_long_event_is_sent_in_pieces():
     assert max(map(len, sent)) < 2 * streaming.PIECE
 
 
-def test_many_open_streams_leave_the_database_to_others(address: str, waiting: Turn):
+def test_many_open_streams_leave_database_connections_for_others(address: str, waiting: Turn):
     """More of them than the pool has connections: a stream keeps none."""
     readers: list[Reader] = []
     threads = [threading.Thread(target=lambda: readers.append(Reader(address, waiting.id))) for _ in range(40)]
@@ -376,7 +374,7 @@ def test_many_open_streams_leave_the_database_to_others(address: str, waiting: T
     until(lambda: len(streams) == 0)
 
 
-def test_a_connection_that_is_cut_in_the_middle_frees_its_stream(address: str, waiting: Turn):
+def test_an_interrupted_connection_frees_its_stream(address: str, waiting: Turn):
     place = urlsplit(address)
     with socket.create_connection((place.hostname, place.port)) as wire:
         lines = [f"GET /api/v1/turns/{waiting.id}/events HTTP/1.1", "Host: localhost", f"Authorization: Bearer {TOKEN}"]

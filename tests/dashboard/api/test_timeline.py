@@ -20,7 +20,7 @@ def ids(page: dict) -> list[str]:
     return [turn["id"] for turn in page["items"]]
 
 
-def test_pages_lead_to_the_end_and_back_again(api: Program):
+def test_pages_lead_to_the_end_and_back(api: Program):
     newest_first = make_turns("a", "b", "c", "d", "e")[::-1]
     first = api.get("/turns", limit=2).json()
     second = api.get("/turns", limit=2, cursor=first["next"]).json()
@@ -31,7 +31,7 @@ def test_pages_lead_to_the_end_and_back_again(api: Program):
     assert api.get("/turns", limit=2, cursor=second["previous"]).json() == first
 
 
-def test_a_page_stays_where_it_is_while_turns_come_in(api: Program):
+def test_a_page_stays_in_place_while_turns_arrive(api: Program):
     old = make_turns("a", "b", "c")
     first = api.get("/turns", limit=1).json()
     new = make_turns("d")
@@ -39,7 +39,7 @@ def test_a_page_stays_where_it_is_while_turns_come_in(api: Program):
     assert ids(api.get("/turns").json())[0] == new[0]
 
 
-def test_filters_and_pages_go_together(api: Program):
+def test_filters_and_pages_combine(api: Program):
     make_turns("a", status="completed")
     partial = make_turns("a", "a", "a", status="partial")
     page = api.get("/turns", status="partial", limit=2).json()
@@ -47,18 +47,18 @@ def test_filters_and_pages_go_together(api: Program):
     assert [*ids(page), *ids(rest)] == partial[::-1]
 
 
-def test_a_filter_given_twice_lets_both_values_through(api: Program):
+def test_a_filter_given_twice_matches_both_values(api: Program):
     made = make_turns("a", "b", "c")
     assert ids(api.get("/turns", agent=["a", "c"]).json()) == [made[2], made[0]]
 
 
-def test_a_page_takes_the_same_few_queries_however_many_turns_are_on_it(api: Program, django_assert_max_num_queries):
+def test_a_page_takes_the_same_few_queries_for_any_number_of_turns(api: Program, django_assert_max_num_queries):
     make_turns(*"abcdefghij")
     with django_assert_max_num_queries(8):
         assert len(api.get("/turns", limit=200).json()["items"]) == 10
 
 
-def test_all_that_is_wrong_with_a_query_is_said_at_once_by_name(api: Program):
+def test_all_faults_of_a_query_are_reported_at_once_by_name(api: Program):
     response = api.get("/turns", status="done", has="luck", since="soon", limit=0, colour="red")
     assert response.status_code == 400
     wrong = said(response)
@@ -73,13 +73,13 @@ def test_a_limit_is_a_number_from_1_to_200(api: Program, limit: str):
 
 
 @pytest.mark.parametrize("cursor", ["abc", "é", "A" * 24, "PAAA"])
-def test_a_cursor_of_no_timeline_is_refused_in_words(api: Program, cursor: str):
+def test_an_invalid_cursor_is_refused_with_an_explanation(api: Program, cursor: str):
     response = api.get("/turns", cursor=cursor)
     assert response.status_code == 400
     assert "take `next` or `previous`" in said(response)["cursor"]
 
 
-def test_a_provider_is_asked_for_as_the_api_returns_it(api: Program):
+def test_a_provider_is_filtered_by_the_name_the_api_returns(api: Program):
     make_turns("a", model="sim-essay")
     page = api.get("/turns", provider="openai").json()
     assert [turn["provider"] for turn in page["items"]] == ["openai"]

@@ -19,7 +19,7 @@ def admin(db: None) -> Program:
     return program(services.api_token_create("parent", user=owner, scopes=["read", "admin"])[1])
 
 
-def test_a_token_is_made_with_the_scopes_it_is_to_have(admin: Program):
+def test_a_token_is_created_with_the_given_scopes(admin: Program):
     made = admin.post("/tokens", {"name": "ci", "scopes": ["read"]})
     assert made.status_code == 201
     assert made.json()["scopes"] == ["read"]
@@ -28,22 +28,22 @@ def test_a_token_is_made_with_the_scopes_it_is_to_have(admin: Program):
     assert "“admin”" in child.post("/tokens", {"name": "more"}).json()["detail"]
 
 
-def test_a_tokens_end_is_a_date_and_a_time_and_no_number(admin: Program):
+def test_the_expiry_of_a_token_is_a_timestamp_and_not_a_number(admin: Program):
     for moment in (0, 0.5, "0.5", "1893456000"):
         assert "as text" in admin.problem("/tokens", {"name": "ci", "expires_at": moment}, 422)["expires_at"]
 
 
-def test_a_token_without_a_word_of_scopes_has_those_of_the_one_that_made_it(admin: Program):
+def test_a_token_created_without_scopes_has_those_of_its_creating_token(admin: Program):
     assert admin.post("/tokens", {"name": "ci"}).json()["scopes"] == ["read", "admin"]
 
 
-def test_a_token_gives_no_scope_that_it_does_not_have(admin: Program):
+def test_a_token_grants_no_scope_that_it_lacks(admin: Program):
     refused = admin.post("/tokens", {"name": "ci", "scopes": ["read", "run"]})
     assert refused.status_code == 400
     assert "“run”" in said(refused)["scopes"]
 
 
-def test_a_token_ends_with_the_one_that_made_it(admin: Program):
+def test_a_token_ends_with_the_one_that_created_it(admin: Program):
     secret = admin.post("/tokens", {"name": "ci"}).json()["secret"]
     ApiToken.objects.filter(name="parent").end(now=ApiToken.objects.get(name="parent").created_at)
     assert program(secret).get("/turns").status_code == 401
@@ -59,7 +59,7 @@ def test_a_token_is_listed_without_its_secret_and_revoked_once(admin: Program):
     assert program(made["secret"]).get("/turns").status_code == 401
 
 
-def test_a_token_revokes_no_token_that_was_not_made_with_it(admin: Program):
+def test_a_token_revokes_only_tokens_created_with_it(admin: Program):
     owner = User.objects.get(username=services.OPERATOR)
     other, _ = services.api_token_create("other", user=owner)
     assert admin.post(f"/tokens/{other.pk}/revoke").status_code == 404

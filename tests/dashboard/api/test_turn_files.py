@@ -20,7 +20,7 @@ def cut(play: Play) -> Turn:
     return play("sim-essay", max_tokens=60)
 
 
-def test_a_turn_goes_out_and_comes_in(api: Program, cut: Turn):
+def test_a_turn_is_exported_and_imported(api: Program, cut: Turn):
     file = api.get(f"/turns/{cut.id}/export")
     assert file.status_code == 200
     erase(cut)
@@ -54,7 +54,7 @@ def test_a_running_turn_is_a_conflict_and_an_unknown_one_is_missing(api: Program
     assert api.get(f"/turns/{uuid4()}/export").status_code == 404
 
 
-def test_what_is_wrong_with_a_file_is_said_by_field(api: Program, cut: Turn):
+def test_faults_of_a_file_are_reported_by_field(api: Program, cut: Turn):
     file = api.get(f"/turns/{cut.id}/export").json()
     broken = changed(file, "turn", "records", 1, "seq", to=9)
     assert "missing" in str(api.problem("/turns/import", broken)["turn.records"])
@@ -67,19 +67,19 @@ def test_what_is_wrong_with_a_file_is_said_by_field(api: Program, cut: Turn):
     ("body", "times", "status"),
     [nightly(b"", 1, 400), (b"{", 1, 400), nightly(b"[]", 1, 400), (b" ", 64_000_001, 413)],
 )
-def test_what_is_no_file_is_a_problem_in_words(api: Program, body: bytes, times: int, status: int):
+def test_an_input_that_is_not_a_file_is_explained(api: Program, body: bytes, times: int, status: int):
     response = api.post("/turns/import", body * times)
     assert response.status_code == status
     said(response)
 
 
-def test_a_file_larger_than_other_bodies_may_be_is_taken(api: Program, cut: Turn):
+def test_a_file_larger_than_the_limit_of_other_bodies_is_accepted(api: Program, cut: Turn):
     file = api.get(f"/turns/{cut.id}/export").json()
     padded = json.dumps(file).encode() + b" " * 5_000_000
     assert api.post("/turns/import", padded).status_code == 200
 
 
-def test_comments_are_made_and_listed(api: Program, cut: Turn):
+def test_comments_are_created_and_listed(api: Program, cut: Turn):
     made = api.post(f"/turns/{cut.id}/comments", {"transition": 2, "text": " Here. "})
     assert made.status_code == 201
     assert (made.json()["transition"], made.json()["text"], made.json()["author"]) == (2, "Here.", "bootstrap")

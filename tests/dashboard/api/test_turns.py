@@ -75,7 +75,7 @@ ATTEMPT = [
 RECORD = ["seq", "at", "event", "transitions", "command", "observed"]
 
 
-def test_a_turn_is_started_runs_and_is_read(api: Program, agent_of: AgentOf):
+def test_a_turn_is_started_run_and_read(api: Program, agent_of: AgentOf):
     agent_of("sim-essay", name="writer")
     body = {"agent": "writer", "input": "Why do agents stop?", "overrides": {"max_tokens": 60}}
     response = api.post("/turns", body)
@@ -94,7 +94,7 @@ def test_a_turn_is_started_runs_and_is_read(api: Program, agent_of: AgentOf):
     assert ended["parent_id"] is None
 
 
-def test_attempts_are_as_they_were_sent_and_answered(api: Program, play: Play):
+def test_attempts_are_returned_as_sent_and_answered(api: Program, play: Play):
     turn = play("sim-essay", overrides={"max_tokens": 150})
     attempts = api.get(f"/turns/{turn.id}/attempts").json()
     assert [list(attempt) for attempt in attempts] == [ATTEMPT] * turn.attempts
@@ -109,7 +109,7 @@ def test_attempts_are_as_they_were_sent_and_answered(api: Program, play: Play):
     assert ESSAY.startswith(first["text"])
 
 
-def test_a_long_answer_is_shown_in_part_and_says_so(api: Program, play: Play):
+def test_a_long_answer_is_shortened_with_a_note(api: Program, play: Play):
     turn = play("sim-essay")
     long = b"\xff" + b"x" * 2 * MAX_SHOWN_RESPONSE
     AttemptChunk.objects.create(turn_id=turn.id, attempt=1, n=1_000_000, raw=long, at=turn.started_at)
@@ -132,7 +132,7 @@ def test_a_refused_connection_leaves_an_attempt_without_a_response(api: Program,
 
 
 @pytest.mark.parametrize(("model", "estimated"), [("sim-essay", False), ("sim-hangup", True)])
-def test_tokens_that_no_provider_counted_are_told_to_be_estimates(api: Program, play: Play, model, estimated):
+def test_uncounted_tokens_are_marked_as_estimates(api: Program, play: Play, model, estimated):
     turn = play(model)
     assert api.get(f"/turns/{turn.id}").json()["tokens_estimated"] is estimated
     attempts = api.get(f"/turns/{turn.id}/attempts").json()
@@ -147,7 +147,7 @@ def test_a_call_that_was_never_answered_has_no_tokens_to_estimate(api: Program, 
     assert api.get(f"/turns/{turn.id}").json()["tokens_estimated"] is False
 
 
-def test_records_and_evaluations_tell_the_history(api: Program, play: Play):
+def test_records_and_evaluations_return_the_history(api: Program, play: Play):
     turn = play("sim-essay", overrides={"max_tokens": 60})
     records = api.get(f"/turns/{turn.id}/records").json()
     assert [list(record) for record in records] == [RECORD] * 5
@@ -164,7 +164,7 @@ def test_records_and_evaluations_tell_the_history(api: Program, play: Play):
     assert {"criterion", "decision", "reason", "context"} == set(evaluations[0]["evaluations"][0])
 
 
-def test_reading_a_turn_takes_the_same_few_queries_however_long_its_history(
+def test_reading_a_turn_takes_the_same_few_queries_for_any_length_of_history(
     api: Program, play: Play, django_assert_max_num_queries
 ):
     turn = play(
@@ -203,7 +203,7 @@ def test_documents_are_stored_with_the_turn_they_came_with(api: Program, agent_o
         ({"documents": [{"name": "", "text": "x"}]}, "documents"),
     ],
 )
-def test_a_turn_that_cannot_be_is_refused_in_words_and_nothing_is_stored(api: Program, agent_of, body, field):
+def test_an_impossible_turn_is_refused_with_an_explanation_and_nothing_is_stored(api: Program, agent_of, body, field):
     agent_of("sim-essay")
     wrong = api.problem("/turns", {"agent": "sim-essay", "input": "hello", **body})
     assert set(wrong) == {field}
@@ -227,7 +227,7 @@ def test_a_body_of_another_shape_is_refused_where_it_differs(api: Program, agent
     assert set(wrong) == {field}
 
 
-def test_characters_postgres_does_not_take_are_no_failure_in_an_input(api: Program, agent_of: AgentOf):
+def test_characters_that_postgres_rejects_are_accepted_in_an_input(api: Program, agent_of: AgentOf):
     agent_of("sim-essay")
     started = api.post("/turns", {"agent": "sim-essay", "input": "a\x00b <script>"})
     assert started.status_code == 201
@@ -257,7 +257,7 @@ def test_a_held_turn_is_stepped_changed_and_released(api: Program, agent_of: Age
     assert api.post(control, {"action": "hold"}).status_code == 409
 
 
-def test_an_operator_may_give_messages_and_a_tools_result(api: Program, agent_of: AgentOf):
+def test_an_operator_may_supply_messages_and_a_tool_result(api: Program, agent_of: AgentOf):
     agent_of("sim-tools", tools=["calculator"])
     body = {"agent": "sim-tools", "input": "hello", "breakpoints": [{"tool": "calculator"}]}
     turn = Turn.objects.get(pk=api.post("/turns", body).json()["id"])
@@ -272,7 +272,7 @@ def test_an_operator_may_give_messages_and_a_tools_result(api: Program, agent_of
     assert json.loads(payload["tool_result"]["content"]) == {"value": 42}
 
 
-def test_a_result_for_a_call_nobody_waits_for_is_a_conflict(api: Program, agent_of: AgentOf):
+def test_a_result_for_a_call_that_is_not_pending_is_a_conflict(api: Program, agent_of: AgentOf):
     agent_of("sim-essay")
     turn = api.post("/turns", {"agent": "sim-essay", "input": "hello"}).json()
     supplied = {"action": "hold", "tool_result": {"call_id": "call_9", "result": 42}}
@@ -295,7 +295,7 @@ def test_a_result_for_a_call_nobody_waits_for_is_a_conflict(api: Program, agent_
         ({"action": "hold", "tool_result": {"result": 1}}, 422, "tool_result.call_id"),
     ],
 )
-def test_a_wrong_control_is_refused(api: Program, agent_of: AgentOf, body, status, field):
+def test_an_invalid_control_is_refused(api: Program, agent_of: AgentOf, body, status, field):
     agent_of("sim-essay")
     turn = api.post("/turns", {"agent": "sim-essay", "input": "hello"}).json()
     wrong = api.problem(f"/turns/{turn['id']}/control", body, status)
@@ -303,7 +303,7 @@ def test_a_wrong_control_is_refused(api: Program, agent_of: AgentOf, body, statu
     assert not Signal.objects.exists()
 
 
-def test_a_cancel_is_taken_and_taken_twice_and_refused_once_the_turn_has_ended(api: Program, agent_of: AgentOf):
+def test_a_cancel_is_accepted_repeatedly_and_refused_once_the_turn_has_ended(api: Program, agent_of: AgentOf):
     agent_of("sim-essay")
     body = {"agent": "sim-essay", "input": "hello", "breakpoints": [{"trigger": "responded"}]}
     turn = Turn.objects.get(pk=api.post("/turns", body).json()["id"])
@@ -319,14 +319,14 @@ def test_a_cancel_is_taken_and_taken_twice_and_refused_once_the_turn_has_ended(a
 
 
 @pytest.mark.parametrize("part", ["", "/attempts", "/records", "/evaluations"])
-def test_a_turn_that_is_not_there_is_404(api: Program, part: str):
+def test_a_missing_turn_is_404(api: Program, part: str):
     for turn_id in ("01a1fbc5-27eb-74dc-9e07-332dcdb1f422", "abc"):
         response = api.get(f"/turns/{turn_id}{part}")
         assert response.status_code == 404
         said(response)
 
 
-def test_a_turn_whose_call_stands_in_line_says_where(api: Program, agent_of: AgentOf, connection: Connection):
+def test_a_turn_with_a_queued_call_gives_its_position(api: Program, agent_of: AgentOf, connection: Connection):
     connection_update(connection=connection, changes={"max_concurrent_calls": 1})
     turn = turn_start(agent=agent_of("sim-essay"), input_text="hello")
     for waiting in (uuid4(), uuid4(), turn.id):

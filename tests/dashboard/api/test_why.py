@@ -11,7 +11,7 @@ from tests.dashboard.driving import AgentOf, Play, drive
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
-def test_the_tree_of_a_turn_leads_from_its_end_to_the_providers_word(api: Program, play: Play):
+def test_the_tree_of_a_turn_leads_from_its_ending_to_the_providers_stop_reason(api: Program, play: Play):
     cut = play("sim-essay", max_tokens=60)
     told = api.get(f"/turns/{cut.id}/verdict").json()
     assert told["verdict"] == cut.verdict
@@ -24,19 +24,19 @@ def test_the_tree_of_a_turn_leads_from_its_end_to_the_providers_word(api: Progra
     assert kinds == ["terminal", "transition", "evaluation", "input", "provider_word"]
 
 
-def test_the_turn_itself_still_tells_the_sentence_alone(api: Program, play: Play):
+def test_the_turn_itself_still_returns_the_sentence_alone(api: Program, play: Play):
     cut = play("sim-essay", max_tokens=60)
     assert api.get(f"/turns/{cut.id}").json()["verdict"] == cut.verdict
 
 
-def test_while_a_turn_runs_there_is_no_tree_yet(api: Program, agent_of: AgentOf):
+def test_a_running_turn_has_no_tree_yet(api: Program, agent_of: AgentOf):
     queued = turn_start(agent=agent_of("sim-essay"), input_text="x")
     told = api.get(f"/turns/{queued.id}/verdict").json()
     assert (told["verdict"], told["tree"], told["decided_at"], told["resource"]) == ("", None, None, None)
     assert api.get(f"/turns/{queued.id}/roads").json() == []
 
 
-def test_roads_stand_by_step_in_the_words_of_transitions(api: Program, play: Play):
+def test_other_transitions_are_listed_by_step_in_the_words_of_transitions(api: Program, play: Play):
     cut = play("sim-essay", max_tokens=60)
     steps = api.get(f"/turns/{cut.id}/roads").json()
     assert [step["number"] for step in steps] == [3, 4, 6, 7, 9, 10, 12, 13, 14]
@@ -45,11 +45,11 @@ def test_roads_stand_by_step_in_the_words_of_transitions(api: Program, play: Pla
 
 
 @pytest.mark.parametrize("part", ["verdict", "roads"])
-def test_of_a_turn_that_is_not_there_nothing_is_told(api: Program, part: str):
+def test_a_missing_turn_returns_nothing(api: Program, part: str):
     assert api.get(f"/turns/{uuid4()}/{part}").status_code == 404
 
 
-def test_turns_are_found_by_what_ran_out_and_by_how_they_ended(api: Program, agent_of: AgentOf):
+def test_turns_are_filtered_by_exhausted_limit_and_ending(api: Program, agent_of: AgentOf):
     agent = agent_of("sim-essay", max_tokens=60)
     cut = drive(turn_start(agent=agent, input_text="Why?"))
     whole = drive(turn_start(agent=agent, input_text="Why?", overrides={"max_tokens": 2000}))

@@ -21,7 +21,7 @@ BOMB = 60  #: seconds of a processor that only work without a bound takes
 
 
 @pytest.mark.nightly
-def test_attacks_are_told_with_what_others_noticed_of_them(monkeypatch: pytest.MonkeyPatch):
+def test_attacks_are_reported_with_their_effect_on_others(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(run, "SECONDS", 0.5)
     monkeypatch.setattr(run, "AIM_P99", 60_000.0)
     monkeypatch.setattr(connections, "HALVES", 20)
@@ -45,7 +45,7 @@ def test_attacks_are_told_with_what_others_noticed_of_them(monkeypatch: pytest.M
     assert "5 attacks, 1 aims missed" in told
 
 
-def test_each_aim_that_is_missed_is_told_in_words():
+def test_each_missed_target_is_reported_in_words():
     heard = Heard(calls=100, failed=2, why="503: Away", took=[10.0] * 98 + [400.0] * 2)
     outcome = Outcome("x", {}, heard, peak=run.AIM_MEMORY + 1, restarted=True, uptime=5.0, own=[])
     assert [sentence.partition(";")[0] for sentence in outcome.missed()] == [

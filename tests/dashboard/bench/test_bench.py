@@ -61,7 +61,7 @@ def _takes_two_ends(recording: Recording, policy: Policy) -> bool:
 
 
 @pytest.mark.django_db(transaction=True)
-def test_made_turns_are_found_counted_and_some_verify(monkeypatch: pytest.MonkeyPatch):
+def test_generated_turns_are_found_counted_and_some_verify(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(bulk_load, "HISTORY_EVERY", 100)
     monkeypatch.setattr(timeline, "RUNS", 1)
     monkeypatch.setattr(write_rates, "TURNS", 2)
@@ -90,7 +90,7 @@ def test_without_turns_the_timeline_is_not_measured():
 
 
 @pytest.mark.nightly
-def test_the_same_seed_makes_the_same_turns_and_all_their_words_can_be_copied():
+def test_the_same_seed_generates_the_same_turns_and_their_text_can_be_copied():
     one, other = ([Mix(seed).turn(n, 0.5) for n in range(50)] for seed in (4, 4))
     assert one == other
     assert len(set(vocabulary())) == WORDS
@@ -99,7 +99,7 @@ def test_the_same_seed_makes_the_same_turns_and_all_their_words_can_be_copied():
 
 @pytest.mark.nightly
 @pytest.mark.django_db
-def test_the_page_of_a_what_if_is_measured_beside_the_bare_core(monkeypatch: pytest.MonkeyPatch):
+def test_a_what_if_page_is_measured_beside_the_bare_core(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(bench_what_if, "RUNS", 20)
     out = io.StringIO()
     call_command("bench", "what-if", stdout=out)
@@ -126,7 +126,7 @@ def test_deliveries_are_measured_beside_a_bare_broadcast_and_channels(monkeypatc
 @pytest.mark.parametrize(
     ("failed", "sentence"), [(None, "end what else runs on this machine"), ("503", "A call failed: 503")]
 )
-def test_a_measurement_of_the_gateway_that_cannot_go_on_ends_with_a_sentence(
+def test_a_gateway_measurement_that_cannot_continue_ends_with_a_sentence(
     monkeypatch: pytest.MonkeyPatch, failed: str | None, sentence: str
 ):
     told = json.dumps({"failed": failed, "whole": [], "chunks": 0, "first": []})

@@ -5,7 +5,7 @@ from dashboard.bench.broadcast_server import Channels, Room
 
 
 @pytest.mark.parametrize("way", [Channels, Room])
-async def test_what_is_told_reaches_a_viewer_and_is_counted(way: type[Channels] | type[Room]):
+async def test_a_message_reaches_a_viewer_and_is_counted(way: type[Channels] | type[Room]):
     server = way()
     viewer = WebsocketCommunicator(server.application(), "/ws/bench/")
     server.arrived.expect(1)

@@ -16,7 +16,7 @@ POINTS = 40
 
 
 @pytest.mark.nightly
-def test_nothing_is_lost_or_done_twice_whatever_is_killed(tmp_path: Path):
+def test_nothing_is_lost_or_done_twice_when_any_process_is_killed(tmp_path: Path):
     kept = {name: value for name, value in os.environ.items() if not name.startswith(OURS)}
     command = [
         sys.executable,

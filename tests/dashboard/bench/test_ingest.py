@@ -14,7 +14,7 @@ from dashboard.turns.models import Turn
 
 @pytest.mark.django_db
 @pytest.mark.parametrize(("kind", "spans_a_turn", "attempts"), [("call", 2, 1), ("agent", 5, 2)])
-def test_each_kind_of_traces_becomes_as_many_turns_as_it_says(kind: str, spans_a_turn: int, attempts: int) -> None:
+def test_each_kind_of_trace_becomes_the_documented_number_of_turns(kind: str, spans_a_turn: int, attempts: int) -> None:
     ((body, spans),) = exports(kind, 1, seed=1)
     taken = protobuf.spans_of(gzip.decompress(body))
     ingest(project_id=project_default().pk, taken=taken, by=None)

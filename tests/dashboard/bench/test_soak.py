@@ -16,7 +16,7 @@ def sample(at: float, up: float, database: float) -> Sample:
 
 
 @pytest.mark.nightly
-def test_each_kind_of_traffic_is_answered_and_told_with_the_memory_of_each_process(monkeypatch: pytest.MonkeyPatch):
+def test_each_kind_of_traffic_is_answered_and_reported_with_the_memory_of_each_process(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(run, "LEAST_GROWTH", 10**9)
     monkeypatch.setattr(traffic, "WATCHED_SECONDS", 1.0)
     out = io.StringIO()
@@ -28,7 +28,7 @@ def test_each_kind_of_traffic_is_answered_and_told_with_the_memory_of_each_proce
     assert told.rstrip().endswith("0 aims missed")
 
 
-def test_memory_that_grows_is_an_aim_missed_but_the_databases():
+def test_growing_memory_outside_the_database_is_a_missed_target():
     growing = [sample(at, up=100e6 + at * 1e6, database=100e6 + at * 1e6) for at in range(30)]
     assert list(run._grown(growing)) == ["memory of up: grew by 29.0 MB; the aim is 10.0 MB"]
     assert [line.split(" MB")[0] for line in run._slopes(growing)] == [
@@ -38,7 +38,7 @@ def test_memory_that_grows_is_an_aim_missed_but_the_databases():
     assert not list(run._grown([sample(at, up=100e6 + at % 2 * 5e6, database=0) for at in range(30)]))
 
 
-def test_requests_that_failed_and_kinds_that_never_ran_are_told():
+def test_failed_requests_and_kinds_that_never_ran_are_reported():
     heard = {"pages": Heard(failed=1, why="500", took=[(0.0, 0.1)] * 2), "sockets": Heard()}
     assert list(run._failed(heard)) == [
         "pages: 1 of 2 failed; the aim is none (500)",
@@ -46,7 +46,7 @@ def test_requests_that_failed_and_kinds_that_never_ran_are_told():
     ]
 
 
-def test_p99_is_of_the_requests_that_began_in_a_span():
+def test_p99_covers_the_requests_started_in_a_period():
     heard = Heard(took=[(float(at), at / 1000) for at in range(100)])
     assert heard.p(0.99) == 99
     assert heard.p(0.99, since=0, until=50) == 49

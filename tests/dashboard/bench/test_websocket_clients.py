@@ -17,7 +17,7 @@ class Written:
         self.data += data
 
 
-def test_a_client_asks_once_and_shows_the_credentials_without_which_no_websocket_opens():
+def test_a_client_connects_once_and_sends_the_required_credentials():
     transport: Any = Written()
     Client({}, asyncio.Semaphore(0)).connection_made(transport)
     head, end, rest = transport.data.partition(b"\r\n\r\n")
@@ -28,7 +28,7 @@ def test_a_client_asks_once_and_shows_the_credentials_without_which_no_websocket
     assert len({name.lower() for name, _ in fields}) == len(fields)
 
 
-async def test_clients_that_were_told_nothing_fail_and_say_so():
+async def test_clients_that_received_nothing_fail_and_say_so():
     async def refuse(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await reader.readuntil(b"\r\n\r\n")
         writer.write(b"HTTP/1.1 401 Unauthorized\r\ncontent-length: 0\r\n\r\n")

@@ -76,7 +76,7 @@ def totals(scope: Scope = Scope()) -> dict[str, float]:
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=25)
 @given(deeds=DEEDS, agent=st.sampled_from(["", "a"]))
-def test_after_any_deeds_the_sums_are_those_of_the_rows(deeds: Any, agent: str):
+def test_after_any_sequence_of_changes_the_sums_equal_those_of_the_rows(deeds: Any, agent: str):
     with undone():
         for deed in deeds:
             do(*deed)
@@ -86,7 +86,7 @@ def test_after_any_deeds_the_sums_are_those_of_the_rows(deeds: Any, agent: str):
         assert not ChangedMinute.objects.exists()
 
 
-def test_every_level_says_the_same():
+def test_every_level_gives_the_same_sums():
     for minutes in (0, 1, 70, 400, 2_000):
         make_turn(NOW - timedelta(minutes=minutes), status="completed", output_tokens=7)
     brought_up_to_date()
@@ -96,7 +96,7 @@ def test_every_level_says_the_same():
     assert set(by_level.values()) == {35}
 
 
-def test_a_turn_that_changes_after_its_end_is_summed_again():
+def test_a_turn_changed_after_its_end_is_summed_again():
     turn = make_turn(NOW, status="completed", input_tokens=1)
     brought_up_to_date()
     Turn.objects.filter(id=turn.id).update(input_tokens=5)  # its trace comes in pieces
@@ -121,7 +121,7 @@ def test_cached_tokens_and_failed_predictions_are_summed_with_their_turn():
     assert totals().get("cached_tokens", 0) == attempt.usage.get("cached_tokens", 0)
 
 
-def test_counts_of_any_size_are_summed_and_keep_no_other_turn_from_it():
+def test_counts_of_any_size_are_summed_and_block_no_other_turn():
     most = 2**63 - 1
     for name in ("input_tokens", "input_tokens", "output_tokens"):
         make_turn(NOW, status="completed", **{name: most})
@@ -148,11 +148,11 @@ def test_names_of_any_length_are_summed():
     ("counts", "share", "seconds"),
     [({}, 0.95, None), ({0: 2}, 0.5, 0.25), ({3: 10}, 0.5, 2.5), ({2: 1, 17: 1}, 0.95, 1800.0), ({1: 5, 5: 5}, 1, 8.0)],
 )
-def test_a_quantile_lies_within_its_place(counts: dict[int, int], share: float, seconds: float | None):
+def test_a_quantile_lies_within_its_bucket(counts: dict[int, int], share: float, seconds: float | None):
     assert measures.quantile({f"took:{place}": count for place, count in counts.items()}, share) == seconds
 
 
-def test_names_beyond_the_most_are_summed_under_other(monkeypatch: pytest.MonkeyPatch):
+def test_names_beyond_the_maximum_are_summed_under_other(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(sum_updates, "MOST_NAMES", 3)
     at = NOW - timedelta(days=2)
     for n in range(12):
@@ -166,7 +166,7 @@ def test_names_beyond_the_most_are_summed_under_other(monkeypatch: pytest.Monkey
     assert max(Counter(Sum.objects.values_list("seconds", "start")).values()) <= 5  # with one for each agent
 
 
-def test_agents_beyond_the_most_are_summed_under_other(monkeypatch: pytest.MonkeyPatch):
+def test_agents_beyond_the_maximum_are_summed_under_other(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(sum_updates, "MOST_NAMES", 3)
     for n in range(20):
         make_turn(NOW - timedelta(days=2, minutes=n % 2), model=f"m{n}", agent_name=f"a{n}", status="completed")

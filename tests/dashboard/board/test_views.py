@@ -54,7 +54,7 @@ def table_links(html: str) -> list[str]:
         ("lint_findings", [1]),
     ],
 )
-def test_each_bar_leads_to_its_turns(browser: Client, key: str, turns: list[int]):
+def test_each_bar_links_to_its_turns(browser: Client, key: str, turns: list[int]):
     some_turns()
     links = table_links(chart(page(browser, "/metrics-board"), key))
     found = [browser.get("/api/v1/turns" + link.removeprefix("/")).json()["items"] for link in links]
@@ -62,7 +62,7 @@ def test_each_bar_leads_to_its_turns(browser: Client, key: str, turns: list[int]
 
 
 @pytest.mark.django_db
-def test_the_board_shows_each_metric_of_the_period(browser: Client):
+def test_the_metrics_page_shows_each_metric_of_the_period(browser: Client):
     some_turns()
     html = page(browser, "/metrics-board")
     assert "4</span>" in chart(html, "turns")
@@ -79,7 +79,7 @@ def test_the_board_shows_each_metric_of_the_period(browser: Client):
 
 
 @pytest.mark.django_db
-def test_turns_without_a_stop_reason_are_a_part_of_the_chart_that_leads_to_them(browser: Client):
+def test_turns_without_a_stop_reason_are_a_linked_part_of_the_chart(browser: Client):
     some_turns()
     make_turn(timezone.now() - timedelta(days=1), status="running")
     brought_up_to_date()
@@ -99,12 +99,12 @@ def test_turns_without_a_stop_reason_are_a_part_of_the_chart_that_leads_to_them(
         ({"turns": 2}, "–"),
     ],
 )
-def test_what_has_no_list_price_is_not_said_to_cost_nothing(sums: dict[str, float], words: str):
+def test_usage_without_a_list_price_is_not_shown_as_free(sums: dict[str, float], words: str):
     assert shown(METRICS["dollars"], sums) == words
 
 
 @pytest.mark.django_db
-def test_it_is_narrowed_split_and_stacked_by_its_address(browser: Client):
+def test_the_page_is_filtered_split_and_stacked_by_its_url(browser: Client):
     some_turns()
     html = page(browser, "/metrics-board?agent=b&by=agent&stack=stop_reason&period=month")
     assert "1</span>" in chart(html, "turns")
@@ -114,7 +114,7 @@ def test_it_is_narrowed_split_and_stacked_by_its_address(browser: Client):
 
 
 @pytest.mark.django_db
-def test_a_split_into_many_is_cut_and_the_rest_is_other(browser: Client):
+def test_a_split_into_many_parts_is_limited_and_the_rest_is_other(browser: Client):
     at, many = timezone.now() - timedelta(days=1), MOST_GROUPS + 4
     make_turns([(at, {"status": "completed", "model": f"m{n:03}", "input_tokens": 1}) for n in range(many)])
     brought_up_to_date()
@@ -126,7 +126,7 @@ def test_a_split_into_many_is_cut_and_the_rest_is_other(browser: Client):
 
 
 @pytest.mark.django_db
-def test_minutes_that_are_still_to_be_summed_are_told(browser: Client):
+def test_minutes_not_yet_summed_are_reported(browser: Client):
     from dashboard.timeline import rollups
 
     make_turn(timezone.now() - timedelta(hours=3), status="completed")
@@ -136,7 +136,7 @@ def test_minutes_that_are_still_to_be_summed_are_told(browser: Client):
 
 @pytest.mark.django_db
 @pytest.mark.parametrize("query", ["period=eternity", "since=soon", "since=2026-11-02&until=2026-11-01"])
-def test_a_time_that_is_none_is_refused_in_words(browser: Client, query: str):
+def test_an_invalid_time_is_refused_with_an_explanation(browser: Client, query: str):
     answer = browser.get(f"/metrics-board?{query}")
     assert answer.status_code == 400
     assert b'role="alert"' in answer.content
@@ -151,7 +151,7 @@ def test_a_time_at_either_end_of_the_calendar_is_shown_or_refused(browser: Clien
 
 
 @pytest.mark.parametrize("name", PERIODS)
-def test_a_period_is_whole_bars_that_rollups_have(name: str):
+def test_a_period_is_aligned_to_the_bars_of_the_rollups(name: str):
     period = named(name, now=NOW)
     assert period.since < NOW <= period.until
     assert (period.until - period.since) / timedelta(seconds=period.seconds) <= MOST_BARS
@@ -160,13 +160,13 @@ def test_a_period_is_whole_bars_that_rollups_have(name: str):
 
 
 @pytest.mark.parametrize("days", [1, 2, 8, 31, 91, 366, 399])
-def test_any_time_up_to_its_longest_is_drawn_in_few_bars(days: int):
+def test_any_period_up_to_the_maximum_is_drawn_in_few_bars(days: int):
     since = NOW - timedelta(days=days)
     period = period_of({"since": since.isoformat(), "until": NOW.isoformat()}, now=NOW)
     assert period.since <= since < NOW <= period.until
     assert (period.until - period.since) / timedelta(seconds=period.seconds) <= MOST_BARS + 1
 
 
-def test_a_longer_time_is_refused():
+def test_a_longer_period_is_refused():
     with pytest.raises(ValidationError, match="400 days"):
         period_of({"since": "2020-01-01"}, now=NOW)

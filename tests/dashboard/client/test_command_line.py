@@ -49,7 +49,7 @@ def whystop(*words: str, **environment: str) -> subprocess.CompletedProcess[str]
         ([], {}, 2, "COMMAND"),
     ],
 )
-def test_what_cannot_be_done_is_said_in_a_sentence(words, environment, code, sentence):
+def test_an_impossible_command_is_explained_in_a_sentence(words, environment, code, sentence):
     ran = whystop(*words, **environment)
     assert (ran.returncode, ran.stdout) == (code, "")
     assert sentence in ran.stderr
@@ -67,18 +67,18 @@ def test_every_argument_of_every_command_is_explained():
     assert unexplained == []
 
 
-def test_a_breakpoint_may_be_any_budget_that_comes_under_a_part_of_it():
+def test_a_breakpoint_may_be_set_on_any_budget_below_a_share():
     asked = command_line._parser().parse_args(["start", "a", "b", "--break", "budget_below=0.1", "--break", "tool=t"])
     assert asked.breakpoints == [{"budget_below": 0.1}, {"tool": "t"}]
 
 
-def test_it_takes_every_limit_of_a_policy():
+def test_every_limit_of_a_policy_is_accepted():
     kinds = {limit.name: float if "float" in str(limit.type) else int for limit in fields(Limits)}
     assert kinds == {limit: kind for limit, (kind, _) in LIMITS.items()}
     assert narration.NATURAL_END == Trigger.END_TURN
 
 
-def test_the_package_names_the_command_and_says_that_it_is_typed():
+def test_the_package_names_its_command_and_declares_that_it_is_typed():
     project = tomllib.loads((CHECKOUT / "pyproject.toml").read_text())
     module, _, function = project["project"]["scripts"]["whystop"].partition(":")
     assert getattr(import_module(module), function) is __main__.main
@@ -86,7 +86,7 @@ def test_the_package_names_the_command_and_says_that_it_is_typed():
     assert (CHECKOUT / "agentcore" / "py.typed").exists()
 
 
-def test_every_way_a_turn_can_end_has_an_exit_code_of_its_own():
+def test_every_ending_of_a_turn_has_its_own_exit_code():
     watched = {*ENDED, "held"}
     assert watched == {*TurnStatus} - {"queued", "running"}
     assert exit_codes.OUTCOMES.keys() == watched
@@ -95,7 +95,7 @@ def test_every_way_a_turn_can_end_has_an_exit_code_of_its_own():
     assert not {*codes} & {exit_codes.WRONG, 2, exit_codes.STOPPED}
 
 
-def test_what_streamed_is_not_told_again_by_its_record_and_what_did_not_is():
+def test_streamed_text_is_not_repeated_by_its_record_and_other_text_is_printed():
     out = io.StringIO()
     lines = AsLines(out)
     answered = {"type": "model_responded", "response": {"text": "one two three", "stop_reason": "end_turn"}}
@@ -105,7 +105,7 @@ def test_what_streamed_is_not_told_again_by_its_record_and_what_did_not_is():
     assert out.getvalue() == "one two three\n[LLM] Response stop_reason: end_turn (no stop reason given)\n"
 
 
-def test_what_came_too_late_is_told_with_the_end():
+def test_late_text_is_printed_with_the_ending():
     out = io.StringIO()
     late = {"action": "release", "by": "ada", "asked_at": "", "why": "The turn had ended before: it is cancelled."}
     TurnNarration(out).over({"status": "cancelled", "notice": "", "verdict": "Cancelled by ben.", "not_done": [late]})
@@ -116,7 +116,7 @@ def test_what_came_too_late_is_told_with_the_end():
 
 @together
 @pytest.mark.parametrize("odd", ["\x1b[2J", "\x07", "\r", "\x9b", "\x7f", "\x00"])
-def test_a_model_does_not_steer_the_terminal(odd: str):
+def test_model_output_cannot_control_the_terminal(odd: str):
     out = io.StringIO()
     lines = TurnNarration(out)
     lines.said(f"a{odd}b\tc\nd")

@@ -28,7 +28,7 @@ MODULE = "runpy.run_module('dashboard.client', run_name='__main__')"
 @together
 @pytest.mark.parametrize("begin", [SCRIPT, MODULE])
 @pytest.mark.parametrize("at", ["http.client", "argparse", "json"])
-def test_ctrl_c_while_it_is_loaded_is_quiet(begin: str, at: str):
+def test_ctrl_c_during_loading_is_quiet(begin: str, at: str):
     command = [sys.executable, "-c", PRESSED.format(at=at, begin=begin)]
     done = subprocess.run(command, cwd=CHECKOUT, capture_output=True, text=True, timeout=60, check=False)
     assert (done.returncode, done.stdout, done.stderr) == (130, "", "")

@@ -27,7 +27,7 @@ def ran(*words: str, cwd: Path, **environment: str) -> str:
 
 
 @pytest.mark.nightly
-def test_it_is_installed_without_the_server_and_its_command_runs(tmp_path: Path):
+def test_the_client_is_installed_without_the_server_and_its_command_runs(tmp_path: Path):
     source, installed = tmp_path / "source", tmp_path / "installed"
     copytree(CLIENT, source, ignore=lambda *_: ["build", "__pycache__"])
     ran(*PIP, "install", "-q", "--disable-pip-version-check", "--target", str(installed), str(source), cwd=tmp_path)
@@ -36,7 +36,7 @@ def test_it_is_installed_without_the_server_and_its_command_runs(tmp_path: Path)
     assert "Start, watch and control turns" in help_text
 
 
-def test_its_project_takes_this_folder_as_the_package_and_names_its_command():
+def test_the_client_project_uses_this_folder_and_names_its_command():
     project = tomllib.loads((CLIENT / "pyproject.toml").read_text())
     assert project["project"]["dependencies"] == []
     assert project["tool"]["setuptools"]["package-dir"] == {"whystop_client": "."}
@@ -44,7 +44,7 @@ def test_its_project_takes_this_folder_as_the_package_and_names_its_command():
     assert getattr(import_module(module.replace("whystop_client", "dashboard.client")), function) is __main__.main
 
 
-def test_all_of_it_needs_the_standard_library_alone(tmp_path: Path):
+def test_the_client_needs_only_the_standard_library(tmp_path: Path):
     copytree(CLIENT, tmp_path / "whystop_client")
     program = (
         "import sys, whystop_client as c, whystop_client.command_line\n"

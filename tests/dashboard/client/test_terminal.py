@@ -32,7 +32,7 @@ class Hostile(BaseHTTPRequestHandler):
 
 
 @pytest.mark.parametrize("terminal", [True, False], ids=["terminal", "pipe"])
-def test_the_words_of_a_server_are_escaped_where_a_person_reads_them(terminal: bool):
+def test_text_from_a_server_is_escaped_in_displayed_messages(terminal: bool):
     server = HTTPServer(("127.0.0.1", 0), Hostile)
     threading.Thread(target=server.serve_forever, daemon=True).start()
     near, far = pty.openpty()

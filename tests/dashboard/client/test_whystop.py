@@ -73,7 +73,7 @@ def working(db: None) -> Iterator[None]:
     loop.close()
 
 
-def test_a_turn_is_started_watched_and_waited_for(whystop: Whystop, essay: str, working: None):
+def test_a_turn_is_started_watched_and_awaited(whystop: Whystop, essay: str, working: None):
     turn = whystop.start(essay, "Why do agents stop?", limits={"max_continuations": 1})
     assert (turn.agent, turn.status, turn.ended) == ("sim-essay", "queued", False)
     *told, end = turn.watch(seconds=60)
@@ -86,7 +86,7 @@ def test_a_turn_is_started_watched_and_waited_for(whystop: Whystop, essay: str, 
     assert turn.status == "queued"
 
 
-def test_why_it_stopped_and_what_else_could_have_happened_are_values(whystop: Whystop, essay: str, working: None):
+def test_the_derivation_and_the_other_transitions_are_values(whystop: Whystop, essay: str, working: None):
     turn = whystop.start(essay, "Why do agents stop?", limits={"max_continuations": 1}).wait(seconds=60)
     why = turn.why()
     assert (why.verdict, why.resource, why.raw_model_reason) == (turn.verdict, "max_continuations", "length")
@@ -103,7 +103,7 @@ def test_why_it_stopped_and_what_else_could_have_happened_are_values(whystop: Wh
     assert [found.id for found in whystop.turns(resource="max_continuations")] == [turn.id]
 
 
-def test_what_if_tells_how_certain_it_is_and_what_it_assumes(whystop: Whystop, essay: str, working: None):
+def test_what_if_gives_its_certainty_and_assumptions(whystop: Whystop, essay: str, working: None):
     turn = whystop.start(essay, "Why?", max_tokens=150).wait()
     same, more = turn.what_if(), turn.what_if(max_tokens=400)
     assert (same.certainty, same.assumes, same.endings) == ("recorded", (), ())
@@ -117,7 +117,7 @@ def test_what_if_tells_how_certain_it_is_and_what_it_assumes(whystop: Whystop, e
     assert swept["certain"]["since"] == turn.continuations
 
 
-def test_what_streams_is_told_as_it_comes(whystop: Whystop, agent_of: AgentOf, slow: Connection, working: None):
+def test_streamed_text_is_delivered_as_it_arrives(whystop: Whystop, agent_of: AgentOf, slow: Connection, working: None):
     agent_of("sim-essay", connection=slow, max_tokens=150)
     turn = whystop.start("sim-essay", "Slowly, please.")
     drafts: dict[int, str] = {}
@@ -145,7 +145,7 @@ def test_a_held_turn_is_stepped_changed_and_released(whystop: Whystop, essay: st
         ended.cancel()
 
 
-def test_each_hold_is_waited_for_though_nobody_watched_the_one_before(whystop: Whystop, essay: str, working: None):
+def test_each_hold_is_awaited_even_if_nobody_watched_the_one_before(whystop: Whystop, essay: str, working: None):
     turn = whystop.start(essay, "hello", breakpoints=HELD_WHEN_CUT)
     turn.wait(seconds=60)
     for calls in (2, 3):
@@ -159,7 +159,7 @@ def test_a_turn_is_cancelled(whystop: Whystop, essay: str, working: None):
     assert turn.cancel().wait(60).status == "cancelled"
 
 
-def test_a_tools_result_is_given_by_hand(whystop: Whystop, agent_of: AgentOf, working: None):
+def test_a_tool_result_is_supplied_by_hand(whystop: Whystop, agent_of: AgentOf, working: None):
     agent_of("sim-tools", tools=["calculator"])
     turn = whystop.start("sim-tools", "Calculate.", breakpoints=[{"tool": "calculator"}]).wait(seconds=60)
     call = turn.attempt_list()[0].tool_calls[0]
@@ -168,7 +168,7 @@ def test_a_tools_result_is_given_by_hand(whystop: Whystop, agent_of: AgentOf, wo
     assert turn.evaluations()[-1]["state"] == "evaluate_stop"
 
 
-def test_two_watchers_in_two_threads_are_told_the_same(whystop: Whystop, essay: str, working: None):
+def test_two_watchers_in_two_threads_receive_the_same(whystop: Whystop, essay: str, working: None):
     turn = whystop.start(essay, "hello")
     with ThreadPoolExecutor(2) as threads:
         watching = [threads.submit(lambda: list(turn.watch(seconds=60))) for _ in range(2)]
@@ -176,7 +176,7 @@ def test_two_watchers_in_two_threads_are_told_the_same(whystop: Whystop, essay: 
     assert [m for m in one if not isinstance(m, Draft)] == [m for m in other if not isinstance(m, Draft)]
 
 
-def test_turns_are_listed_over_all_pages_and_agents_with_them(whystop: Whystop, essay: str):
+def test_turns_and_agents_are_listed_over_all_pages(whystop: Whystop, essay: str):
     ids = [whystop.start(essay, f"turn {n}").id for n in range(5)]
     assert [turn.id for turn in whystop.turns(limit=2)] == ids[::-1]
     assert list(whystop.turns(agent="nobody")) == []
@@ -184,13 +184,13 @@ def test_turns_are_listed_over_all_pages_and_agents_with_them(whystop: Whystop, 
     assert [agent["name"] for agent in whystop.agents()] == [essay]
 
 
-def test_a_wait_that_takes_too_long_is_ended(whystop: Whystop, essay: str):
+def test_a_wait_that_takes_too_long_ends(whystop: Whystop, essay: str):
     turn = whystop.start(essay, "nobody works here")
     with pytest.raises(TimeoutError, match="within the given time"):
         turn.wait(seconds=0.5)
 
 
-def test_a_refusal_says_why_by_field(whystop: Whystop, essay: str):
+def test_a_refusal_gives_the_reason_by_field(whystop: Whystop, essay: str):
     with pytest.raises(Refused, match="There is no agent “nobody”") as refused:
         whystop.start("nobody", "hello")
     assert (refused.value.status, refused.value.problem["errors"][0]["field"]) == (400, "agent")
@@ -203,14 +203,14 @@ def test_a_refusal_says_why_by_field(whystop: Whystop, essay: str):
 
 
 @pytest.mark.parametrize("change", [{"answer": {"text": "42"}}, {"tool_call": {}}, {"run_to": "complete"}])
-def test_what_this_server_does_not_know_is_passed_on_and_judged_there(whystop: Whystop, essay: str, change: dict):
+def test_values_unknown_to_the_client_are_passed_to_the_server(whystop: Whystop, essay: str, change: dict):
     turn = whystop.start(essay, "hello")
     with pytest.raises(Refused) as refused:
         turn.act(**change)
     assert refused.value.status in (400, 409, 422)
 
 
-def test_a_wrong_token_is_refused_before_anything(address: str, whystop: Whystop):
+def test_a_wrong_token_is_refused_first(address: str, whystop: Whystop):
     stranger = Whystop(address, "wrong")
     with pytest.raises(Unauthorized, match="unknown, expired or revoked"):
         stranger.agents()
@@ -225,23 +225,23 @@ def _somebodys(whystop: Whystop, stranger: Whystop) -> Turn:
 
 
 @pytest.mark.parametrize("url", ["127.0.0.1:8321", "ftp://x", "http://", "http://me:secret@localhost"])
-def test_an_address_that_is_none_is_refused(url: str):
+def test_an_invalid_url_is_refused(url: str):
     with pytest.raises(ValueError, match="address must be like"):
         Whystop(url, "token")
 
 
 @pytest.mark.parametrize("token", ["", "two words", "line\nfeed", "é"])
-def test_a_token_no_header_can_hold_is_refused(token: str):
+def test_a_token_that_is_invalid_in_a_header_is_refused(token: str):
     with pytest.raises(ValueError, match="printable ASCII"):
         Whystop("http://127.0.0.1:1", token)
 
 
-def test_nobody_there_is_said_in_a_sentence():
+def test_an_unreachable_server_is_reported_in_a_sentence():
     with pytest.raises(Unreachable, match=r"does not answer at 127\.0\.0\.1:1: Connection refused"):
         Whystop("http://127.0.0.1:1", "token").agents()
 
 
-def test_a_limit_is_found_tried_kept_and_rolled_back(whystop: Whystop, essay: str, working: None):
+def test_a_limit_is_found_tested_saved_and_rolled_back(whystop: Whystop, essay: str, working: None):
     whystop.start(essay, "Why?", max_tokens=150).wait(seconds=60)
     enough = whystop.limits_estimate(agent=essay)
     assert enough["turns"] == 1
@@ -258,7 +258,7 @@ def test_a_limit_is_found_tried_kept_and_rolled_back(whystop: Whystop, essay: st
         whystop.policy_version("curt", limits={"max_steps": 3}, backtest=found["id"])
 
 
-def test_what_was_predicted_for_a_rerun_is_told_with_what_came_of_it(whystop: Whystop, play: Play):
+def test_the_prediction_of_a_rerun_is_returned_with_its_result(whystop: Whystop, play: Play):
     turn = play("sim-essay", overrides={"max_tokens": 150})
     made = [again_of(turn, {"limits": {"max_continuations": count}}) for count in (0, 1, 2)]
     (record,) = whystop.track_record()
@@ -268,7 +268,7 @@ def test_what_was_predicted_for_a_rerun_is_told_with_what_came_of_it(whystop: Wh
     assert list(whystop.predictions(came_true=False)) == []
 
 
-def test_what_exporters_were_refused_is_listed(whystop: Whystop):
+def test_refused_imports_are_listed(whystop: Whystop):
     sender = uuid4()
     for number in range(3):
         refusals_note(project_default().pk, sender, {f"Reason {number}.": 1}, at=timezone.now())

@@ -114,7 +114,7 @@ LONG = len(story(0))
 
 @settings(max_examples=examples(60), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(cuts=st.lists(st.integers(len(OPENED), LONG - 1), max_size=4))
-def test_wherever_the_stream_is_cut_nothing_is_missing_and_nothing_comes_twice(cuts: list[int]):
+def test_a_stream_interrupted_anywhere_loses_and_repeats_nothing(cuts: list[int]):
     def cut(at: int) -> Answer:
         return lambda head: story(seq_of(head))[:at]
 
@@ -127,7 +127,7 @@ def test_wherever_the_stream_is_cut_nothing_is_missing_and_nothing_comes_twice(c
     assert [kind for kind, _ in kinds][-1] == "end"
 
 
-def test_a_whole_stream_is_told_as_it_is():
+def test_a_complete_stream_is_delivered_unchanged():
     with serving(whole) as (server, heads):
         kinds = told(server)
     assert [kind for kind, _ in kinds] == ["record", "draft", "draft", "record", "draft", "record", "end"]
@@ -136,31 +136,31 @@ def test_a_whole_stream_is_told_as_it_is():
     assert "Authorization: Bearer token" in heads[0]
 
 
-def test_a_server_that_repeats_itself_is_not_repeated():
+def test_repeated_events_of_a_server_are_delivered_once():
     with serving(lambda _: story(0)[:-20], whole) as (server, _):
         assert [data["seq"] for kind, data in told(server) if kind == "record"] == [1, 2, 3]
 
 
 @pytest.mark.parametrize("status", sorted(wire.AGAIN))
-def test_a_server_that_is_just_starting_is_asked_again_once_it_was_there(status: int):
+def test_a_restarting_server_is_retried_once_it_has_responded_before(status: int):
     with serving(lambda _: story(0)[:200], lambda _: answered(status), lambda head: story(seq_of(head))) as (server, _):
         assert [kind for kind, _ in told(server)][-1] == "end"
 
 
 @pytest.mark.parametrize("status", [401, 404, 409, 503])
-def test_a_first_refusal_counts(status: int):
+def test_a_refusal_of_the_first_request_is_final(status: int):
     with serving(lambda _: answered(status)) as (server, heads):
         with pytest.raises(Refused) as refused:
             told(server)
         assert (refused.value.status, str(refused.value), len(heads)) == (status, "no", 1)
 
 
-def test_a_token_that_is_revoked_meanwhile_ends_it():
+def test_a_token_revoked_during_a_stream_ends_it():
     with serving(lambda _: story(0)[:200], lambda _: answered(401)) as (server, _), pytest.raises(Unauthorized):
         told(server)
 
 
-def test_a_server_that_stays_away_is_given_up(monkeypatch: pytest.MonkeyPatch):
+def test_a_server_that_stays_unavailable_is_given_up(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(wire, "PATIENCE", 0.2)
     with serving(lambda _: story(0)[:200], lambda _: b"") as (server, heads):
         with pytest.raises(Unreachable, match="does not answer"):
@@ -168,7 +168,7 @@ def test_a_server_that_stays_away_is_given_up(monkeypatch: pytest.MonkeyPatch):
         assert len(heads) > 2
 
 
-def test_a_server_that_falls_silent_is_left_for_another_connection(monkeypatch: pytest.MonkeyPatch):
+def test_a_silent_connection_is_replaced_by_another(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(wire, "SILENCE", 0.3)
     monkeypatch.setattr(wire, "PATIENCE", 10.0)
     with serving(lambda _: story(0)[:200], lambda head: story(seq_of(head)), hold=1.0) as (server, heads):
@@ -176,12 +176,12 @@ def test_a_server_that_falls_silent_is_left_for_another_connection(monkeypatch: 
     assert len(heads) == 2
 
 
-def test_a_deadline_ends_the_longest_silence():
+def test_a_deadline_ends_any_silence():
     with serving(lambda _: OPENED, hold=5.0) as (server, _), pytest.raises(TimeoutError):
         next(followed(server, "/turns/x/events", 0, wire.deadline_in(0.3)))
 
 
-def test_no_redirect_is_followed():
+def test_redirects_are_not_followed():
     with serving(whole) as (_, elsewhere):
         away = f"Location: http://127.0.0.1:{1}/\r\n"
         with serving(lambda _: answered(302, b"{}", away)) as (server, _):
@@ -193,18 +193,18 @@ def test_no_redirect_is_followed():
 
 
 @pytest.mark.parametrize("body", [b"<html>", b"", b"\xff\xfe", b"[1"])
-def test_what_is_no_json_is_no_whystop(body: bytes):
+def test_a_response_that_is_not_json_is_not_from_whystop(body: bytes):
     with serving(lambda _: answered(200, body)) as (server, _), pytest.raises(Unreachable, match="is not Whystop"):
         server.call("GET", "/agents")
 
 
-def test_a_page_in_place_of_a_stream_is_said():
+def test_a_page_instead_of_a_stream_is_reported():
     with serving(lambda _: answered(200, b"{}")) as (server, _), pytest.raises(Unreachable, match="sends no events"):
         told(server)
 
 
 @pytest.mark.parametrize(("status", "body"), [(500, b"<h1>oops"), (502, b"[]"), (400, b"{}")])
-def test_a_refusal_without_words_has_its_number(status: int, body: bytes):
+def test_a_refusal_without_a_message_gives_its_status(status: int, body: bytes):
     with serving(lambda _: answered(status, body)) as (server, _), pytest.raises(Refused, match=str(status)):
         server.call("POST", "/turns", {})
 
@@ -222,7 +222,7 @@ def test_a_refusal_without_words_has_its_number(status: int, body: bytes):
         "http://ä",
     ],
 )
-def test_what_is_no_address_is_said_to_be_none_before_anything_is_asked(url: str):
+def test_an_invalid_url_is_reported_before_any_request(url: str):
     with pytest.raises(ValueError, match=r"must be like http://127\.0\.0\.1:8321, not"):
         Server(url, "token", 1.0)
 
@@ -249,21 +249,21 @@ def starting(_: str) -> bytes:
     return answered(503)
 
 
-def test_a_wait_for_a_hold_goes_on_through_a_restart_that_comes_with_it():
+def test_waiting_for_a_hold_continues_through_a_restart():
     with serving(lambda _: OPENED + event("record", HOLD, 1), gone, starting, lambda _: answered(200, HELD)) as found:
         server, heads = found
         assert turn_at(server).wait(seconds=60).status == "held"
     assert [head.split()[1].rpartition("/")[2] for head in heads] == ["events", "x", "x", "x"]
 
 
-def test_a_command_that_waits_for_a_hold_goes_on_through_a_restart_that_comes_with_it():
+def test_a_command_waiting_for_a_hold_continues_through_a_restart():
     held, none = (lambda _: answered(200, HELD)), (lambda _: answered(200, b"[]"))
     with serving(gone, starting, held, gone, none) as (server, heads):
         assert command_line._is_held_by(read_as(Record, HOLD), turn_at(server))
     assert len(heads) == 5
 
 
-def test_a_server_that_stays_away_or_says_no_is_not_asked_for_ever(monkeypatch: pytest.MonkeyPatch):
+def test_a_server_that_stays_unavailable_or_refuses_is_not_retried_forever(monkeypatch: pytest.MonkeyPatch):
     with serving(lambda _: answered(404)) as (server, heads), pytest.raises(Refused):
         found_again(turn_at(server).refreshed)
     assert len(heads) == 1

@@ -34,11 +34,11 @@ def page(client: Client, address: str, data: dict[str, Any] | None = None) -> st
     return unescape(answer.content.decode())
 
 
-def test_every_limit_and_every_type_of_error_has_a_field_of_its_own():
+def test_every_limit_and_every_error_type_has_its_own_field():
     assert {*LIMIT_FIELDS, *HANDLING_KEYS, "preset", "max_retries", "name"} < set(PolicyForm.base_fields)
 
 
-def test_what_the_form_says_is_all_that_a_policy_can_say(project):
+def test_the_form_covers_everything_a_policy_can_set(project):
     form = PolicyForm({**POLICY, "name": "wide"})
     assert form.is_valid()
     assert set(form.said()) == set(POLICY_FIELDS)
@@ -48,7 +48,7 @@ def test_what_the_form_says_is_all_that_a_policy_can_say(project):
     assert form.said() == said_by(policy_create(project=project, name="wide", **same))
 
 
-def test_a_connection_is_made_and_a_wrong_one_is_answered_in_words(admin_client):
+def test_a_connection_is_created_and_an_invalid_one_is_explained(admin_client):
     address = reverse("admin:agents_connection_add")
     good = {
         "name": "near",
@@ -66,7 +66,7 @@ def test_a_connection_is_made_and_a_wrong_one_is_answered_in_words(admin_client)
     assert (Connection.objects.get().project.name, Connection.objects.get().prefill) == ("default", True)
 
 
-def test_a_connection_says_how_its_answers_are_continued_and_may_be_told_by_hand(admin_client, connection):
+def test_a_connection_shows_its_continuation_method_which_can_be_set_by_hand(admin_client, connection):
     address = reverse("admin:agents_connection_change", args=[connection.pk])
     words = page(admin_client, address)
     assert "By a hint." in words
@@ -92,7 +92,7 @@ def test_a_connection_says_how_its_answers_are_continued_and_may_be_told_by_hand
     assert "anthropic has no field prefix" in refused
 
 
-def test_a_test_needs_a_model_and_its_result_is_said_on_the_page(admin_client, connection):
+def test_a_test_needs_a_model_and_its_result_is_shown_on_the_page(admin_client, connection):
     address = reverse("admin:agents_connection_change", args=[connection.pk])
     said = {
         "name": "near",
@@ -109,7 +109,7 @@ def test_a_test_needs_a_model_and_its_result_is_said_on_the_page(admin_client, c
     assert 'value="any"' in told
 
 
-def test_a_connection_says_whether_its_key_is_there_and_never_what_it_is(admin_client, connection, monkeypatch):
+def test_a_connection_shows_whether_its_key_is_set_and_never_the_key(admin_client, connection, monkeypatch):
     address = reverse("admin:agents_connection_change", args=[connection.pk])
     assert "no: set it where Whystop runs" in page(admin_client, address)
     monkeypatch.setenv("NEAR_API_KEY", "tell-nobody")
@@ -118,7 +118,7 @@ def test_a_connection_says_whether_its_key_is_there_and_never_what_it_is(admin_c
     assert "tell-nobody" not in shown
 
 
-def test_a_connection_from_before_that_sends_a_vendors_key_elsewhere_says_what_would_let_it(
+def test_an_older_connection_that_sends_a_vendors_key_elsewhere_names_the_setting_that_allows_it(
     admin_client, connection, monkeypatch
 ):
     monkeypatch.setenv("GROQ_API_KEY", "tell-nobody")
@@ -130,7 +130,7 @@ def test_a_connection_from_before_that_sends_a_vendors_key_elsewhere_says_what_w
     assert "add GROQ_API_KEY@llm.example to that list" in shown
 
 
-def test_an_agent_is_made_and_a_greedy_one_is_answered_in_words(admin_client, connection):
+def test_an_agent_is_created_and_one_above_the_ceiling_is_explained(admin_client, connection):
     address = reverse("admin:agents_agent_add")
     good = {
         "name": "essay",
@@ -153,7 +153,7 @@ def test_an_agent_is_made_and_a_greedy_one_is_answered_in_words(admin_client, co
     assert "The name “essay” is taken by another agent" in page(admin_client, address, good)
 
 
-def test_saving_a_policy_adds_a_version_and_leaves_the_old_one(admin_client, project):
+def test_saving_a_policy_adds_a_version_and_keeps_the_old_one(admin_client, project):
     page(admin_client, reverse("admin:agents_policy_add"), {**POLICY, "name": "wide", "max_continuations": "9"})
     version = PolicyVersion.objects.get()
     assert version.limits == {"max_continuations": 9}
@@ -178,7 +178,7 @@ def test_saving_a_policy_adds_a_version_and_leaves_the_old_one(admin_client, pro
     ]
 
 
-def test_a_wrong_limit_is_answered_beside_its_field(admin_client):
+def test_an_invalid_limit_is_reported_beside_its_field(admin_client):
     address = reverse("admin:agents_policy_add")
     wrong = page(admin_client, address, {**POLICY, "name": "wide", "max_steps": "0", "max_total_tokens": "many"})
     assert "max_steps is 0; it must be a whole number of steps from 1 to 10,000." in wrong
@@ -192,7 +192,7 @@ def test_a_preset_that_can_never_retry_is_saved_with_a_warning(admin_client):
     assert PolicyVersion.objects.get().error_policy == {"preset": "ignore_tool_errors"}
 
 
-def test_a_policys_rules_are_ticked_written_and_shown_again(admin_client, project):
+def test_the_rules_of_a_policy_are_saved_and_shown_again(admin_client, project):
     criteria = '[{"path": "ResponseContentCheck", "kwargs": {"message": "More.", "min_chars": 9}}]'
     data = {**POLICY, "recovery": ["jsonrepair"], "finish_reasons": ["paused", "max_tokens"], "criteria": criteria}
     page(admin_client, reverse("admin:agents_policy_add"), {**data, "name": "wide"})
@@ -212,7 +212,7 @@ def test_a_policys_rules_are_ticked_written_and_shown_again(admin_client, projec
     assert PolicyVersion.objects.get(version=2).envelope == {"recovery": []}
 
 
-def test_recovery_that_a_version_says_is_said_on_where_another_field_changes(admin_client, project):
+def test_the_recovery_setting_of_a_version_is_kept_where_another_field_changes(admin_client, project):
     said = policy_create(project=project, name="kept", envelope={"recovery": DEFAULT}).policy
     unsaid = policy_create(project=project, name="open").policy
     for policy in (said, unsaid):
@@ -234,14 +234,14 @@ def test_recovery_that_a_version_says_is_said_on_where_another_field_changes(adm
         ("finish_reasons", ["tired"], "tired is not one of the available choices"),
     ],
 )
-def test_a_wrong_rule_is_answered_beside_its_field_and_kept(admin_client, field, value, words):
+def test_an_invalid_rule_is_reported_beside_its_field_and_kept(admin_client, field, value, words):
     answer = page(admin_client, reverse("admin:agents_policy_add"), {**POLICY, "name": "wide", field: value})
     assert words in answer
     assert field != "criteria" or value in answer
     assert not PolicyVersion.objects.exists()
 
 
-def test_a_draft_says_that_another_one_was_saved_while_its_form_was_open(admin_client, project):
+def test_a_draft_reports_that_another_one_was_saved_while_its_form_was_open(admin_client, project):
     version = policy_create(project=project, name="wide")
     policy_create(project=project, name="wide", limits={"max_steps": 3})
     address = reverse("admin:agents_policy_change", args=[version.policy_id])
@@ -249,7 +249,7 @@ def test_a_draft_says_that_another_one_was_saved_while_its_form_was_open(admin_c
     assert "While the form was open, v2 was saved. What you saved starts from v1." in said
 
 
-def test_a_version_is_looked_at_and_never_changed(admin_client, project):
+def test_a_version_can_be_viewed_and_never_changed(admin_client, project):
     version = policy_create(project=project, name="wide")
     address = reverse("admin:agents_policyversion_change", args=[version.pk])
     assert "Save" not in page(admin_client, address)
@@ -270,7 +270,7 @@ AGENT = {
 }
 
 
-def test_an_agents_breakpoints_and_approvals_are_filled_in_and_shown_again(admin_client, connection):
+def test_breakpoints_and_approvals_of_an_agent_are_saved_and_shown_again(admin_client, connection):
     page(admin_client, reverse("admin:agents_agent_add"), {**AGENT, "connection": connection.pk})
     agent = Agent.objects.get(name="careful")
     assert agent.breakpoints == [{"state": "continue_pending"}, {"budget_below": 0.1}]

@@ -61,7 +61,7 @@ def given_to(agent: Agent, **changed: object) -> dict[str, object]:
     return {**same, "gateway_mode": "continue", "approve_otherwise": "refuse", **changed}
 
 
-def test_a_list_shows_the_policies_in_force_and_the_turns_of_seven_days(admins: Client, project: Project, agent: Agent):
+def test_a_list_shows_the_active_policies_and_the_turns_of_seven_days(admins: Client, project: Project, agent: Agent):
     base = policy_create(project=project, name="base", limits={"max_steps": 9})
     policy_attach(project=project, policy=base.policy, provider="")
     policy_create(project=project, name="drafted", limits={"max_steps": 5}, activate=False)
@@ -103,7 +103,7 @@ def test_an_agent_is_created_and_changed_with_who_and_why(admins: Client, projec
         ({"tools": ["nothing"]}, 'id="id_tools_error">'),
     ],
 )
-def test_what_is_wrong_with_an_agent_is_said_at_its_field(
+def test_a_fault_of_an_agent_is_reported_at_its_field(
     admins: Client, agent: Agent, wrong: dict[str, object], words: str
 ):
     html = page(admins, "/agents/writer", 422, **given_to(agent, **wrong))
@@ -124,7 +124,7 @@ def test_who_may_not_change_sees_the_settings_and_no_form(operators: Client, age
     assert "API key found" not in page(operators, "/connections/near")
 
 
-def test_a_connection_is_created_and_a_wrong_one_is_answered_at_its_fields(admins: Client):
+def test_a_connection_is_created_and_faults_are_reported_at_their_fields(admins: Client):
     wrong = page(admins, "/connections/+new", 422, **{**CONNECTION, "base_url": "here", "api_key_env": "DATABASE_URL"})
     assert 'id="id_base_url_error">The address must begin with http' in wrong
     assert 'id="id_api_key_env_error">DATABASE_URL is a secret' in wrong
@@ -134,7 +134,7 @@ def test_a_connection_is_created_and_a_wrong_one_is_answered_at_its_fields(admin
     assert Connection.objects.get().api_key_env == ""
 
 
-def test_the_variables_that_may_be_named_are_offered(admins: Client, monkeypatch: pytest.MonkeyPatch):
+def test_the_allowed_variables_are_offered(admins: Client, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setenv("FAR_API_KEY", "x")
     monkeypatch.setenv("WHYSTOP_API_KEY", "x")
     html = page(admins, "/connections/+new")
@@ -142,7 +142,7 @@ def test_the_variables_that_may_be_named_are_offered(admins: Client, monkeypatch
     assert "WHYSTOP_API_KEY" not in html
 
 
-def test_a_test_of_a_connection_says_what_it_found(admins: Client, connection: Connection):
+def test_a_test_of_a_connection_reports_its_findings(admins: Client, connection: Connection):
     given = {**CONNECTION, "name": "near", "_test": "1"}
     assert 'id="id_test_model_error">Enter a model' in page(admins, "/connections/near", 422, **given)
     html = page(admins, "/connections/near", **given, test_model="m")
@@ -151,7 +151,7 @@ def test_a_test_of_a_connection_says_what_it_found(admins: Client, connection: C
     assert "what-if numbers about max_tokens are estimates" in html
 
 
-def test_names_that_are_not_there_are_not_found(admins: Client):
+def test_missing_names_are_404(admins: Client):
     assert admins.get("/agents/nobody").status_code == 404
     assert admins.get("/connections/nowhere").status_code == 404
 
@@ -161,7 +161,7 @@ def seen_in(html: str) -> str:
     return html.split('name="seen" value="')[1].split('"', maxsplit=1)[0]
 
 
-def test_an_old_page_does_not_undo_what_another_window_saved(admins: Client, agent: Agent):
+def test_an_outdated_page_does_not_undo_a_change_of_another_window(admins: Client, agent: Agent):
     old = seen_in(page(admins, "/agents/writer"))
     page(admins, "/agents/writer", **given_to(agent, max_tokens=77, seen=old))
     told = page(admins, "/agents/writer", 422, **given_to(agent, system_prompt="Be brief.", seen=old))
@@ -174,7 +174,7 @@ def test_an_old_page_does_not_undo_what_another_window_saved(admins: Client, age
 
 
 @pytest.mark.parametrize("which", ["agents", "connections"])
-def test_an_old_page_of_what_was_renamed_is_told_the_new_name_and_keeps_what_was_typed(
+def test_an_outdated_page_of_a_renamed_object_gets_the_new_name_and_keeps_the_input(
     admins: Client, agent: Agent, which: str
 ):
     page(admins, "/connections/+new", **CONNECTION)
@@ -196,20 +196,18 @@ def test_an_old_page_of_what_was_renamed_is_told_the_new_name_and_keeps_what_was
         ("breakpoints", '"x"', "Breakpoints must be a list"),
     ],
 )
-def test_json_is_never_dropped_and_stays_as_it_was_typed(
-    admins: Client, agent: Agent, field: str, typed: str, words: str
-):
+def test_json_is_never_dropped_and_stays_as_typed(admins: Client, agent: Agent, field: str, typed: str, words: str):
     told = page(admins, "/agents/writer", 422, **given_to(agent, **{field: typed}))
     assert words in told
     assert f">\n{typed}</textarea>" in told
 
 
-def test_of_two_faults_of_a_field_one_has_the_id_that_the_field_names(admins: Client, agent: Agent):
+def test_one_of_two_faults_of_a_field_has_the_id_the_field_references(admins: Client, agent: Agent):
     told = page(admins, "/agents/writer", 422, **given_to(agent, max_tokens=10**20))
     assert told.count('id="id_max_tokens_error"') == 1
 
 
-def test_an_old_page_of_a_connection_does_not_undo_another_change(admins: Client):
+def test_an_outdated_connection_page_does_not_undo_another_change(admins: Client):
     page(admins, "/connections/+new", **CONNECTION)
     old = seen_in(page(admins, "/connections/far"))
     page(admins, "/connections/far", **{**CONNECTION, "requests_per_minute": 5, "seen": old})
@@ -218,7 +216,7 @@ def test_an_old_page_of_a_connection_does_not_undo_another_change(admins: Client
     assert Connection.objects.get(name="far").max_output_tokens is None
 
 
-def test_an_old_page_of_the_admin_does_not_undo_another_change_either(admins: Client, agent: Agent):
+def test_an_outdated_admin_page_does_not_undo_another_change(admins: Client, agent: Agent):
     address = f"/admin/agents/agent/{agent.pk}/change/"
     old = seen_in(admins.get(address).content.decode())
     Agent.objects.filter(pk=agent.pk).update(max_tokens=77)
@@ -244,11 +242,11 @@ def test_an_old_page_of_the_admin_does_not_undo_another_change_either(admins: Cl
         ({"type": "object"}, "“{&quot;type&quot;: &quot;object&quot;}”"),
     ],
 )
-def test_values_that_another_window_saved_are_told_as_forms_have_them(value: object, words: str):
+def test_values_saved_by_another_window_are_shown_as_in_the_form(value: object, words: str):
     assert escape(_shown(value)) == words
 
 
-def test_a_page_that_was_opened_after_the_last_change_saves(admins: Client, agent: Agent):
+def test_a_page_opened_after_the_last_change_can_be_saved(admins: Client, agent: Agent):
     for tokens in (60, 61):
         page(
             admins, "/agents/writer", **given_to(agent, max_tokens=tokens, seen=seen_in(page(admins, "/agents/writer")))

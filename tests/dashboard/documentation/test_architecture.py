@@ -27,14 +27,14 @@ def test_the_page_is_current():
 
 
 @pytest.mark.django_db(transaction=True)
-def test_a_turn_takes_the_way_from_bytes_to_its_page(play: Play, browser: Client):
+def test_the_path_of_a_turn_from_bytes_to_its_page_exists(play: Play, browser: Client):
     with calls_of(TURN) as called:
         shown(browser, f"/turns/{play('sim-essay', max_tokens=900).id}")
     assert missed(TURN, called) == []
 
 
 @pytest.mark.django_db(transaction=True)
-def test_a_limit_takes_the_way_from_the_form_to_the_verdict(play: Play, admin_client: Client):
+def test_the_path_of_a_limit_from_the_form_to_the_verdict_exists(play: Play, admin_client: Client):
     project_default()
     with calls_of(LIMIT) as called:
         admin_client.post("/admin/agents/policy/add/", {**POLICY, "name": "short", "max_continuations": "1"})
@@ -45,7 +45,7 @@ def test_a_limit_takes_the_way_from_the_form_to_the_verdict(play: Play, admin_cl
 
 
 @pytest.mark.django_db(transaction=True)
-def test_the_numbers_of_a_turns_page_take_the_way_from_their_columns(play: Play, browser: Client):
+def test_the_path_of_the_turn_page_numbers_from_their_columns_exists(play: Play, browser: Client):
     with calls_of(NUMBERS) as called:
         verdict = shown(browser, f"/turns/{play('sim-essay', max_tokens=40).id}")
     assert "max_tokens" in verdict

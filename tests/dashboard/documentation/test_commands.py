@@ -50,7 +50,7 @@ def understood(program: str, words: list[str]) -> None:
 
 @together
 @pytest.mark.parametrize(("page", "line"), LINES)
-def test_a_command_of_the_documents_is_understood(page: str, line: str):
+def test_a_command_of_the_documents_is_valid(page: str, line: str):
     variables, words = variables_and_words(line)
     source = (ROOT / "docs" / "reference" / "settings.md").read_text(encoding="utf-8")
     assert [name for name in variables if f"`{name}" not in source and not name.startswith(OTHERS)] == []
@@ -58,7 +58,7 @@ def test_a_command_of_the_documents_is_understood(page: str, line: str):
         understood(words[0], words[1:])
 
 
-def test_commands_named_in_a_table_are_understood():
+def test_commands_named_in_a_table_are_valid():
     page = (ROOT / "docs" / "reference" / "commands.md").read_text(encoding="utf-8")
     named = re.findall(r"^\| `manage\.py ([^`]+)`", page, re.MULTILINE)
     assert len(named) > 20
@@ -74,7 +74,7 @@ def test_every_script_in_python_compiles():
 
 
 @pytest.mark.django_db(transaction=True)
-def test_the_tutorial_says_what_its_turns_come_to(play: Play):
+def test_the_tutorial_states_the_actual_results_of_its_turns(play: Play):
     text = " ".join(TUTORIAL.read_text(encoding="utf-8").replace("\n> ", "\n").split())
     short = play("sim-essay", max_tokens=60)
     assert short.verdict.startswith("Cut off by max_tokens 4 times")

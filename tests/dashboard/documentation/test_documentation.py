@@ -31,7 +31,7 @@ def test_every_document_is_served_with_its_title(browser: Client):
         assert f'<a href="{each.address}" aria-current="page">' in html or each.name == "index"
 
 
-def test_every_link_within_the_documents_leads_to_a_page_and_an_anchor_on_it(browser: Client):
+def test_every_internal_link_of_the_documents_resolves_to_a_page_and_an_anchor(browser: Client):
     ids = {each.address: set(read(document_of(each).html).ids) for each in pages().values()}
     for each in pages().values():
         for address, anchor in HREF.findall(document_of(each).html):
@@ -42,18 +42,18 @@ def test_every_link_within_the_documents_leads_to_a_page_and_an_anchor_on_it(bro
             assert image_at(image), (each.name, image)
 
 
-def test_no_id_of_a_page_is_given_twice():
+def test_ids_on_a_page_are_unique():
     assert [each.name for each in pages().values() if len(set(i := read(document_of(each).html).ids)) < len(i)] == []
 
 
-def test_raw_html_and_addresses_that_run_scripts_are_text(tmp_path, monkeypatch):
+def test_raw_html_and_script_urls_are_rendered_as_text(tmp_path, monkeypatch):
     html = written(tmp_path, monkeypatch, "<script>x</script>\n\n[y](javascript:alert(1)) <b onclick=z>z</b>\n")
     assert "<script" not in html
     assert "<b" not in html
     assert "href" not in html
 
 
-def test_a_link_to_a_file_that_is_no_document_becomes_its_words(tmp_path, monkeypatch):
+def test_a_link_to_a_file_outside_the_documents_is_rendered_as_text(tmp_path, monkeypatch):
     html = written(tmp_path, monkeypatch, "[the code](../manage.py) and [more](https://example.com)\n")
     assert html == '<p><span>the code</span> and <a href="https://example.com">more</a></p>\n'
 
@@ -66,7 +66,7 @@ def test_code_can_be_copied(browser: Client):
 
 
 @pytest.mark.parametrize("name", ["how-to/gateway.md", "how-to/gateway/"])
-def test_the_name_of_a_file_leads_to_its_page(browser: Client, name: str):
+def test_the_file_name_of_a_document_leads_to_its_page(browser: Client, name: str):
     assert browser.get(f"/docs/{name}").headers["Location"] == "/docs/how-to/gateway"
 
 
@@ -82,7 +82,7 @@ def test_the_name_of_a_file_leads_to_its_page(browser: Client, name: str):
         "x/" * 3_000 + ".png",
     ],
 )
-def test_nothing_but_documents_and_their_pictures_is_served(browser: Client, name: str):
+def test_only_documents_and_their_pictures_are_served(browser: Client, name: str):
     assert browser.get(f"/docs/{name}").status_code == 404
 
 
@@ -92,11 +92,11 @@ def test_a_picture_is_served(browser: Client):
     assert answer.content == (CHECKOUT / "docs/screenshots/turn-light-1280.png").read_bytes()
 
 
-def test_the_documents_are_for_those_who_are_signed_in(client: Client):
+def test_the_documents_require_sign_in(client: Client):
     assert client.get("/docs/").status_code == 401 or "/sign-in/" in client.get("/docs/").headers["Location"]
 
 
-def test_a_section_with_all_words_is_found_and_headings_come_first(browser: Client):
+def test_a_section_with_all_words_is_found_and_headings_rank_first(browser: Client):
     assert hits_of("doctor")[0].page.name == "how-to/operations"
     assert all("restore" in f"{hit.section.title} {hit.section.text}".lower() for hit in hits_of("Backup RESTORE"))
     html = page(browser, "/docs/?q=doctor")

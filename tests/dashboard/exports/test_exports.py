@@ -80,7 +80,7 @@ def turns_with_an_attempt(count: int, **said: object) -> None:
         Attempt.objects.create(turn_id=turn_id, index=1, request_url="", started_at=timezone.now(), **called, **said)
 
 
-def test_a_line_tells_a_turn_and_each_of_its_attempts(play: Play):
+def test_a_line_describes_a_turn_and_each_of_its_attempts(play: Play):
     turn = play("sim-essay", max_tokens=60)
     (line,) = lines()
     assert list(line) == NAMES
@@ -91,7 +91,7 @@ def test_a_line_tells_a_turn_and_each_of_its_attempts(play: Play):
     assert line["attempt_list"][0]["usage"]["output_tokens"] == 60
 
 
-def test_parquet_says_what_jsonl_says(play: Play, agent_of: AgentOf):
+def test_parquet_has_the_same_content_as_jsonl(play: Play, agent_of: AgentOf):
     play("sim-essay", max_tokens=60)
     drive(turn_start(agent=agent_of("sim-tools", tools=["calculator"]), input_text="2 + 2"))
     for line, row in zip(lines(), rows(file("parquet")), strict=True):
@@ -105,7 +105,7 @@ def test_parquet_says_what_jsonl_says(play: Play, agent_of: AgentOf):
         ]
 
 
-def test_parquet_has_its_columns_also_where_no_turn_is_found():
+def test_parquet_has_its_columns_even_without_turns():
     table = pq.read_table(io.BytesIO(file("parquet", agent=("nobody",))))
     assert (table.num_rows, table.column_names) == (0, NAMES)
     inside = table.schema.field("attempt_list").type.value_type
@@ -113,19 +113,19 @@ def test_parquet_has_its_columns_also_where_no_turn_is_found():
 
 
 @pytest.mark.parametrize("kind", ["usage", "envelope", "policy", "answers", "nodes"])
-def test_a_damaged_turn_breaks_no_file_of_others(play: Play, kind: str):
+def test_a_damaged_turn_does_not_break_the_file(play: Play, kind: str):
     turn = play("sim-essay", max_tokens=60)
     play("sim-echo")
     with damaged(turn, kind):
         assert len(rows(file("parquet"))) == len(lines()) == 2
 
 
-def test_a_number_that_fits_no_column_is_left_out():
+def test_a_number_that_does_not_fit_its_column_is_omitted():
     usage = writing._value("usage", {"input_tokens": 10**30, "output_tokens": "7", "cached_tokens": 3})
     assert usage == dict.fromkeys([*TOKENS, NO_REASONING]) | {"cached_tokens": 3}
 
 
-def test_a_file_has_every_turn_once_beyond_a_page_and_beyond_a_row_group(monkeypatch: pytest.MonkeyPatch):
+def test_a_file_has_every_turn_once_across_pages_and_row_groups(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(writing, "GROUP_TURNS", 100)
     made = make_turns(*["a"] * 230, status="completed")
     make_turns("a", status="failed")
@@ -156,7 +156,7 @@ def test_memory_does_not_grow_with_the_file(named: str, monkeypatch: pytest.Monk
     ],
     ids=["a text", "tool calls", "an error", "a raw answer"],
 )
-def test_few_enough_large_answers_of_a_page_are_in_memory_at_once(
+def test_the_number_of_large_answers_in_memory_is_limited(
     named: str, said: dict[str, object], monkeypatch: pytest.MonkeyPatch
 ):
     monkeypatch.setattr(writing, "GROUP_CHARACTERS", 500_000)
@@ -169,7 +169,7 @@ def test_few_enough_large_answers_of_a_page_are_in_memory_at_once(
     assert peak(named) < 1.3 * before + 1_000_000
 
 
-def test_odd_texts_come_out_whole():
+def test_unusual_texts_are_exported_unchanged():
     odd = 'a"\\\n\u2028\u0085\x1f 😀'
     make_turns("a", output_text=odd, lint=["output_at_cap"], envelope={"a": odd})
     (line,), (row,) = lines(), rows(file("parquet"))
@@ -177,7 +177,7 @@ def test_odd_texts_come_out_whole():
     assert json.loads(row["envelope"]) == line["envelope"] == {"a": odd}
 
 
-def test_the_command_writes_a_file_of_a_filter(tmp_path: Path):
+def test_the_command_exports_a_file_of_a_filter(tmp_path: Path):
     make_turns("a", "b")
     target = tmp_path / "turns.parquet"
     call_command("export", "--format", "parquet", "--filter", "agent=b", "--output", str(target))
@@ -186,14 +186,14 @@ def test_the_command_writes_a_file_of_a_filter(tmp_path: Path):
     assert list(Entry.objects.values_list("action", "via", "target")) == [("export", "command", f"agent=b {target}")]
 
 
-def test_the_command_says_what_is_wrong_with_a_filter_and_a_place(tmp_path: Path):
+def test_the_command_reports_an_invalid_filter_or_path(tmp_path: Path):
     with pytest.raises(CommandError, match="There is no filter “agnet”"):
         call_command("export", "--filter", "agnet=b")
     with pytest.raises(CommandError, match="cannot be written: No such file"):
         call_command("export", "--output", str(tmp_path / "none" / "file"))
 
 
-def test_the_page_and_the_api_send_the_same_file_as_it_is_made(browser: Client):
+def test_the_page_and_the_api_stream_the_same_file(browser: Client):
     import http.client
 
     make_turns("a", "b", "b")
@@ -210,14 +210,14 @@ def test_the_page_and_the_api_send_the_same_file_as_it_is_made(browser: Client):
             asked.close()
 
 
-def test_a_slip_in_the_address_exports_nothing(browser: Client):
+def test_an_invalid_parameter_exports_nothing(browser: Client):
     told = browser.get("/api/v1/turns/export?formt=parquet&format=csv&sort=took").json()
     assert {fault["field"] for fault in told["errors"]} == {"formt", "format", "sort"}
     answer = browser.get("/timeline/export?format=csv", follow=True)
     assert "Choose a format: jsonl, parquet." in answer.content.decode()
 
 
-def test_who_may_not_export_turns_gets_no_file_and_sees_no_button(client: Client):
+def test_a_user_without_permission_to_export_gets_no_file_and_no_button(client: Client):
     client.force_login(User.objects.create_user("nobody"))
     from dashboard.accounts import roles
 
@@ -256,7 +256,7 @@ async def test_a_file_breaks_off_when_the_access_of_its_reader_ends(monkeypatch:
         await read_slowly(_sent(endless(), Caller(1), Ticket(0)))
 
 
-async def test_the_audit_logs_file_does_too(monkeypatch: pytest.MonkeyPatch):
+async def test_the_audit_log_export_breaks_off_when_access_ends(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(session_watch, "LOOK_SECONDS", 0.02)
     with pytest.raises(AccessEndedError):
         await read_slowly(audit_views._sent(b"line\n", repeat(b"line\n"), Ticket(0)))
@@ -265,9 +265,7 @@ async def test_the_audit_logs_file_does_too(monkeypatch: pytest.MonkeyPatch):
 # Django leaves the file with a request's body to the collector if the answer fails.
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 @pytest.mark.parametrize("path", ["/api/v1/turns/export", "/audit/file"])
-def test_a_file_that_breaks_off_with_its_readers_access_is_one_line_of_the_log(
-    path: str, monkeypatch: pytest.MonkeyPatch
-):
+def test_a_file_that_breaks_off_with_its_readers_access_is_one_log_line(path: str, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(streaming_response, "file_of", lambda **_: repeat(b"line\n" * 1_000))
     monkeypatch.setattr(audit_views, "_pieces", lambda *_, **__: repeat(b"line\n" * 1_000))
     monkeypatch.setattr(session_watch, "LOOK_SECONDS", 0.05)

@@ -24,12 +24,12 @@ TWICE = "Remove /v1 from the end"
         ("/v2/embed", "Cohere"), ("/v2/rerank", "POST /v1/rerank"), ("/v1/tokenize", "Cohere"),
     ],
 )  # fmt: skip
-def test_a_path_of_another_place_names_the_right_one(path: str, words: str) -> None:
+def test_a_path_of_another_api_names_the_right_one(path: str, words: str) -> None:
     assert words in advice_for(path)
 
 
 @pytest.mark.parametrize("path", ["/", "/turns/", "/api/v1/turns", "/gateway/keys", "/v1/uploads", "/runs/1/messages"])
-def test_nothing_is_said_of_other_paths(path: str) -> None:
+def test_other_paths_get_no_hint(path: str) -> None:
     assert advice_for(path) == ""
 
 
@@ -40,9 +40,7 @@ def test_nothing_is_said_of_other_paths(path: str) -> None:
         ("GET", "/metrics", False), ("GET", "/messages", False), ("GET", "/api/v1/turns", False),
     ],
 )  # fmt: skip
-def test_the_paths_that_a_page_may_have_are_told_of_only_where_they_are_posted_to(
-    method: str, path: str, is_told: bool
-) -> None:
+def test_paths_that_may_be_pages_get_a_hint_only_for_post_requests(method: str, path: str, is_told: bool) -> None:
     """Ollama's clients read their list of models before anything else."""
     fault = misplaced({"method": method, "path": path})
     assert (fault is not None) is is_told

@@ -12,7 +12,7 @@ pytestmark = pytest.mark.django_db
 KEYS = "/admin/gateway/gatewaykey/"
 
 
-def test_limits_and_scope_of_a_key_change_and_its_secret_does_not(browser: Client, key_of: KeyOf, agent: Agent):
+def test_limits_and_scope_of_a_key_can_be_changed_and_its_secret_cannot(browser: Client, key_of: KeyOf, agent: Agent):
     key, _ = key_of()
     page = browser.get(f"{KEYS}{key.pk}/change/")
     assert key.digest not in page.content.decode()
@@ -27,7 +27,7 @@ def test_limits_and_scope_of_a_key_change_and_its_secret_does_not(browser: Clien
     assert "There is no agent “nobody”" in refused.content.decode()
 
 
-def test_keys_are_revoked_many_at_once_and_neither_made_nor_deleted_here(browser: Client, key_of: KeyOf):
+def test_keys_can_be_revoked_in_bulk_and_neither_created_nor_deleted_here(browser: Client, key_of: KeyOf):
     keys = [key_of()[0] for _ in range(3)]
     chosen = [str(key.pk) for key in keys[:2]]
     answer = browser.post(KEYS, {"action": "revoke", "_selected_action": chosen}, follow=True)
@@ -37,7 +37,7 @@ def test_keys_are_revoked_many_at_once_and_neither_made_nor_deleted_here(browser
     assert browser.post(f"{KEYS}{keys[0].pk}/delete/").status_code == 403
 
 
-def test_aliases_are_made_in_the_default_project(browser: Client, near: Connection, agent: Agent):
+def test_aliases_are_created_in_the_default_project(browser: Client, near: Connection, agent: Agent):
     add = "/admin/gateway/alias/add/"
     assert browser.post(add, {"name": "gpt-4o", "connection": near.pk}).status_code == 302
     assert Alias.objects.get().target == "simulator/gpt-4o"

@@ -141,7 +141,7 @@ def wait_for(look: Callable[[], bool], seconds: float = 90) -> None:
         time.sleep(0.1)
 
 
-def test_what_was_answered_is_stored_and_the_rest_ends_as_lost(start):
+def test_answered_calls_are_stored_and_the_rest_end_as_lost(start):
     one_time_code_create()
     project, by = project_default(), User.objects.get(username=OPERATOR)
     secret = key_create(project=project, by=by, name="killed")[1]

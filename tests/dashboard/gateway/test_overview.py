@@ -31,12 +31,12 @@ def turn_of(**fields: object) -> Turn:
     return Turn.objects.create(**{"project": project_default(), **about, **fields})
 
 
-def test_without_calls_there_is_nothing_to_say():
+def test_without_calls_the_overview_is_empty():
     found = overview_of(project_default(), since=timezone.now() - HOUR)
     assert (found.calls, found.reasons, found.overheads, found.continued_share) == (0, [], [], 0.0)
 
 
-def test_calls_are_counted_by_what_was_told_and_by_mode():
+def test_calls_are_counted_by_returned_finish_reason_and_by_mode():
     stored()
     stored(mode="observe", overhead_us=3_000)
     stored(client_finish_reason="length", continued=True)
@@ -55,14 +55,14 @@ def test_calls_are_counted_by_what_was_told_and_by_mode():
     assert (by_mode["continue"].calls, by_mode["continue"].p99) == (5, 1.0)
 
 
-def test_percentiles_are_of_the_stored_numbers():
+def test_percentiles_are_computed_from_the_stored_numbers():
     for overhead in range(1, 101):
         stored(overhead_us=overhead * 1_000)
     (one,) = overview_of(project_default(), since=timezone.now() - HOUR).overheads
     assert (one.p50, one.p95, one.p99) == (50.5, pytest.approx(95.05), pytest.approx(99.01))
 
 
-def test_of_very_many_calls_the_latest_are_looked_at(monkeypatch: pytest.MonkeyPatch):
+def test_only_the_latest_of_very_many_calls_are_read(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(overview, "MOST", 3)
     for minutes in range(1, 6):
         reason = "stop" if minutes <= 3 else "length"
@@ -72,7 +72,7 @@ def test_of_very_many_calls_the_latest_are_looked_at(monkeypatch: pytest.MonkeyP
     assert [reason.word for reason in found.reasons] == ["stop"]
 
 
-def test_the_overview_reads_an_index_alone():
+def test_the_overview_is_read_from_an_index_alone():
     for _ in range(300):
         stored()
     with connection.cursor() as cursor:
@@ -85,7 +85,7 @@ def test_the_overview_reads_an_index_alone():
     assert "Index Only Scan using gateway_call_recent" in plan
 
 
-def test_the_page_shows_counts_overheads_and_the_last_calls(browser: Client):
+def test_the_page_shows_counts_overheads_and_the_latest_calls(browser: Client):
     turn = turn_of(input_text="Why do agents stop?")
     stored(turn, caller="notebook", client_finish_reason="length", overhead_us=420)
     html = browser.get("/gateway/").content.decode()
@@ -96,7 +96,7 @@ def test_the_page_shows_counts_overheads_and_the_last_calls(browser: Client):
     assert browser.get("/gateway/?span=century").status_code == 200
 
 
-def test_a_turn_that_came_through_the_gateway_says_so_on_its_page(browser: Client):
+def test_a_turn_of_the_gateway_is_marked_on_its_page(browser: Client):
     turn, other = turn_of(), turn_of()
     stored(turn, caller="notebook", finish_source="chunk", continued=True, stream=True, n=2, overhead_us=1_800)
     html = browser.get(f"/turns/{turn.id}").content.decode()
@@ -105,7 +105,7 @@ def test_a_turn_that_came_through_the_gateway_says_so_on_its_page(browser: Clien
     assert "Through the gateway" not in browser.get(f"/turns/{other.id}").content.decode()
 
 
-def test_a_call_of_an_earlier_release_is_told_beside_the_others_and_goes_with_its_turn():
+def test_a_call_of_an_earlier_release_is_listed_with_the_others_and_deleted_with_its_turn():
     turn = turn_of()
     about = {"project_id": turn.project_id, "created_at": timezone.now(), "mode": "observe", "overhead_us": 7}
     StrayCall.objects.create(turn_id=turn.id, caller="an old key", client_finish_reason="length", **about)
@@ -116,7 +116,7 @@ def test_a_call_of_an_earlier_release_is_told_beside_the_others_and_goes_with_it
     assert StrayCall in HISTORY
 
 
-def test_a_model_that_is_called_as_it_was_asked_for_is_named_once(browser: Client):
+def test_a_model_called_under_its_requested_name_is_named_once(browser: Client):
     named = [("helper", "m"), ("sim-essay", "sim-essay")]
     for agent_name, model in named:
         turn = Turn.objects.create(

@@ -44,7 +44,7 @@ def silent() -> Iterator[Silent]:
 
 
 @pytest.mark.django_db(transaction=True)
-async def test_a_route_that_is_known_is_taken_while_the_database_says_nothing(
+async def test_a_known_route_is_used_while_the_database_does_not_answer(
     agent: Agent, silent: Silent, monkeypatch: pytest.MonkeyPatch
 ):
     project = await sync_to_async(project_default)()
@@ -64,7 +64,7 @@ async def test_a_route_that_is_known_is_taken_while_the_database_says_nothing(
 
 
 @pytest.mark.django_db(transaction=True)
-async def test_models_that_callers_invent_are_not_looked_up_one_by_one(
+async def test_invented_model_names_are_not_looked_up_one_by_one(
     connection: Connection, monkeypatch: pytest.MonkeyPatch
 ):
     project, asked = await sync_to_async(project_default)(), list[Any]()
@@ -88,7 +88,7 @@ async def test_models_that_callers_invent_are_not_looked_up_one_by_one(
 
 
 @pytest.mark.django_db(transaction=True)
-async def test_a_model_with_a_policy_of_its_own_goes_by_it(connection: Connection):
+async def test_a_model_with_its_own_policy_uses_it(connection: Connection):
     caller, routes = Caller(connection.project_id, "me", None), Routes()
 
     @sync_to_async
@@ -107,7 +107,7 @@ async def test_a_model_with_a_policy_of_its_own_goes_by_it(connection: Connectio
         assert ruling.text == rules_text(ruling.rules), "and each has the text of the node that its turns share"
 
 
-async def test_one_that_is_not_known_is_not_waited_for_either(silent: Silent, monkeypatch: pytest.MonkeyPatch):
+async def test_an_unknown_policy_is_not_waited_for(silent: Silent, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(routing, "route_of", silent.route_of)
     monkeypatch.setattr(routing, "PATIENCE_SECONDS", 0.05)
     found = await Routes().find(Caller(UUID(int=1), "me", None), "helper")
@@ -115,7 +115,7 @@ async def test_one_that_is_not_known_is_not_waited_for_either(silent: Silent, mo
     assert found == AWAY_FAULT
 
 
-async def test_a_file_whose_connection_cannot_be_looked_up_is_to_be_asked_for_again(monkeypatch: pytest.MonkeyPatch):
+async def test_a_file_whose_connection_cannot_be_looked_up_must_be_requested_again(monkeypatch: pytest.MonkeyPatch):
     def away(_: UUID) -> None:
         raise OperationalError("the connection is lost")
 

@@ -24,7 +24,7 @@ from tests.dashboard.gateway.conftest import KeyOf
 pytestmark = pytest.mark.django_db
 
 
-def test_a_key_is_stored_by_its_digest_alone(key_of: KeyOf):
+def test_a_key_is_stored_only_as_its_digest(key_of: KeyOf):
     key, secret = key_of()
     stored = GatewayKey.objects.filter(pk=key.pk).values_list().get()
     assert not any(secret in str(value) for value in stored)
@@ -38,7 +38,7 @@ def opens(secret: str) -> bool:
 
 
 @pytest.mark.parametrize("ending", ["revoked", "its parent revoked", "its user deleted"])
-def test_a_key_ends_with_the_token_that_it_was_made_with(key_of: KeyOf, maker: User, ending: str):
+def test_a_key_ends_with_the_token_it_was_created_with(key_of: KeyOf, maker: User, ending: str):
     first, _ = api_token_create("leaked", user=maker)
     token, _ = api_token_create("made with it", user=maker, parent=first)
     _, secret = key_of(parent=token)
@@ -52,7 +52,7 @@ def test_a_key_ends_with_the_token_that_it_was_made_with(key_of: KeyOf, maker: U
     assert GatewayKey.objects.standing().count() == 1
 
 
-def test_a_key_expires_no_later_than_the_token_that_it_was_made_with(key_of: KeyOf, maker: User):
+def test_a_key_expires_no_later_than_the_token_it_was_created_with(key_of: KeyOf, maker: User):
     soon = timezone.now() + timedelta(hours=1)
     token, _ = api_token_create("short", user=maker, expires_at=soon)
     assert key_of(parent=token)[0].expires_at == soon
@@ -60,7 +60,7 @@ def test_a_key_expires_no_later_than_the_token_that_it_was_made_with(key_of: Key
     assert key_of(parent=token, expires_at=soon - timedelta(minutes=9))[0].expires_at == soon - timedelta(minutes=9)
 
 
-def test_a_token_that_has_ended_makes_no_key(key_of: KeyOf, maker: User):
+def test_an_expired_token_cannot_create_a_key(key_of: KeyOf, maker: User):
     token, _ = api_token_create("ended", user=maker)
     api_token_revoke(user=maker, token_id=token.pk)
     with pytest.raises(ValidationError, match="has just ended"):
@@ -72,7 +72,7 @@ def left() -> dict[str, str]:
     return {key.name: key.creator_left for key in keys_left()}
 
 
-def test_keys_whose_creators_have_left_are_told_with_how_they_left(key_of: KeyOf, maker: User):
+def test_keys_whose_creators_have_left_are_listed_with_the_reason(key_of: KeyOf, maker: User):
     beside = Project.objects.create(name="beside")
     gone, closed, former = (User.objects.create_user(name) for name in ("gone", "closed", "former"))
     chief = User.objects.create_user("chief", is_superuser=True)
@@ -93,7 +93,7 @@ def test_keys_whose_creators_have_left_are_told_with_how_they_left(key_of: KeyOf
     assert left() == {}
 
 
-def test_while_there_is_one_project_nobody_has_left_it_but_with_the_account(key_of: KeyOf, maker: User):
+def test_in_a_single_project_a_creator_leaves_only_with_the_account(key_of: KeyOf, maker: User):
     key_of()
     assert left() == {}
     User.objects.filter(pk=maker.pk).update(is_active=False)
@@ -102,7 +102,7 @@ def test_while_there_is_one_project_nobody_has_left_it_but_with_the_account(key_
     assert left() == {}, "an expired key opens nothing"
 
 
-def test_all_keys_that_one_made_are_revoked_at_once(key_of: KeyOf, maker: User):
+def test_all_keys_of_a_creator_are_revoked_at_once(key_of: KeyOf, maker: User):
     secrets = [key_of()[1] for _ in range(3)]
     other = User.objects.create_user("other", is_superuser=True)
     _, theirs = services.key_create(project=project_default(), by=other, name="theirs")
@@ -113,7 +113,7 @@ def test_all_keys_that_one_made_are_revoked_at_once(key_of: KeyOf, maker: User):
     assert services.keys_revoke_own(by=maker) == 0
 
 
-def test_a_key_is_no_token_of_a_user(key_of: KeyOf):
+def test_a_key_is_not_a_user_token(key_of: KeyOf):
     assert api_token_find(key_of()[1], now=timezone.now()) is None
 
 
@@ -135,19 +135,19 @@ def test_a_key_is_no_token_of_a_user(key_of: KeyOf):
         ({"expires_at": timezone.now() - timedelta(days=1)}, "expires_at", "future"),
     ],
 )
-def test_what_is_wrong_with_a_key_is_said_by_field(near: Connection, key_of: KeyOf, fields, field: str, words: str):
+def test_faults_of_a_key_are_reported_by_field(near: Connection, key_of: KeyOf, fields, field: str, words: str):
     with pytest.raises(ValidationError) as caught:
         key_of(**fields)
     assert words in " ".join(caught.value.message_dict[field])
     assert not GatewayKey.objects.exists()
 
 
-def test_a_scope_is_kept_once_each_in_its_order(near: Connection, agent: Agent, key_of: KeyOf):
+def test_a_scope_is_stored_without_duplicates_in_order(near: Connection, agent: Agent, key_of: KeyOf):
     key, _ = key_of(scope=[" simulator/* ", agent.name, "", "simulator/*", "simulator/vendor/model"])
     assert key.scope == ["simulator/*", agent.name, "simulator/vendor/model"]
 
 
-def test_who_makes_keys_sees_and_revokes_their_own_and_who_administers_them_all(key_of: KeyOf, maker: User):
+def test_creators_see_and_revoke_their_own_keys_and_admins_all(key_of: KeyOf, maker: User):
     key, _ = key_of()
     other = User.objects.create_user("other")
     admin = User.objects.create_superuser("root")
@@ -160,13 +160,13 @@ def test_who_makes_keys_sees_and_revokes_their_own_and_who_administers_them_all(
     assert not keys_seen_by(admin, project=project)
 
 
-def test_every_limit_there_is_can_be_set(key_of: KeyOf):
+def test_every_limit_can_be_set(key_of: KeyOf):
     given = {name: Decimal(3) if name.startswith("dollars") else 3 for name in LIMITS}
     key, _ = key_of(**given)
     assert {name: getattr(key, name) for name in LIMITS} == given
 
 
-def test_an_alias_stands_for_one_thing_by_a_name_that_is_free(agent: Agent, near: Connection):
+def test_an_alias_has_one_target_and_an_unused_name(agent: Agent, near: Connection):
     project = agent.project
     alias = services.alias_create(project=project, name="gpt-4o", connection=near)
     assert (alias.target, str(alias)) == ("simulator/gpt-4o", "gpt-4o → simulator/gpt-4o")

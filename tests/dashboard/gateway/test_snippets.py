@@ -10,7 +10,7 @@ FILLED = snippets_for(root="https://why.example", key="whyk_secret", model='an "
 
 
 @pytest.mark.parametrize("snippet", FILLED, ids=lambda snippet: snippet.id)
-def test_every_client_is_told_the_address_and_the_key(snippet):
+def test_every_client_snippet_has_the_address_and_the_key(snippet):
     assert "https://why.example" in snippet.code
     assert "whyk_secret" in snippet.code
     assert "$base" not in snippet.code
@@ -20,7 +20,7 @@ def test_every_client_is_told_the_address_and_the_key(snippet):
         subprocess.run(["bash", "-n", "-c", snippet.code], check=True, timeout=10)
 
 
-def test_a_shell_sends_the_key_and_valid_headers():
+def test_a_shell_snippet_sends_the_key_and_valid_headers():
     otlp = next(snippet for snippet in FILLED if snippet.id == "otlp")
     shown = subprocess.run(
         ["bash", "-c", f"{otlp.code}\necho $OTEL_EXPORTER_OTLP_HEADERS"], check=True, capture_output=True, timeout=10
@@ -28,6 +28,6 @@ def test_a_shell_sends_the_key_and_valid_headers():
     assert shown.stdout.decode().strip() == "authorization=Bearer%20whyk_secret"
 
 
-def test_there_is_one_for_each_client_and_none_shows_a_key_that_is_not_known():
+def test_each_client_has_a_snippet_and_none_shows_an_unknown_key():
     assert len({snippet.id for snippet in SNIPPETS}) == 11
     assert all(NO_KEY in snippet.code for snippet in snippets_for(root="http://x", key="", model="m"))

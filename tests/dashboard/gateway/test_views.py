@@ -52,7 +52,7 @@ def test_a_key_is_shown_once_with_code_that_uses_it(makers_browser: Client, agen
     assert key.prefix in again
 
 
-def test_a_key_made_in_a_session_of_a_token_says_that_it_ends_with_it(makers_browser: Client, maker: User):
+def test_a_key_created_in_a_session_of_a_token_says_that_it_ends_with_it(makers_browser: Client, maker: User):
     token, _ = api_token_create("laptop", user=maker)
     session = makers_browser.session
     session[SESSION_TOKEN] = token.pk
@@ -63,7 +63,7 @@ def test_a_key_made_in_a_session_of_a_token_says_that_it_ends_with_it(makers_bro
     assert GatewayKey.objects.get().parent == token
 
 
-def test_all_of_ones_own_keys_are_revoked_by_one_button(makers_browser: Client):
+def test_all_of_a_users_own_keys_are_revoked_by_one_button(makers_browser: Client):
     for _ in range(2):
         shown = makers_browser.post("/gateway/keys", {"name": "ci", "lifetime": "7"})
     assert "2 keys of yours" in text_of(shown)
@@ -72,7 +72,7 @@ def test_all_of_ones_own_keys_are_revoked_by_one_button(makers_browser: Client):
     assert not GatewayKey.objects.standing().exists()
 
 
-def test_what_is_wrong_is_said_beside_the_field_and_stays_typed(makers_browser: Client):
+def test_a_fault_is_reported_beside_the_field_and_the_input_is_kept(makers_browser: Client):
     refused = makers_browser.post("/gateway/keys", {"name": "ci", "lifetime": "7", "scope": "nobody"})
     assert refused.status_code == 422
     assert "There is no agent “nobody”" in text_of(refused)
@@ -81,7 +81,7 @@ def test_what_is_wrong_is_said_beside_the_field_and_stays_typed(makers_browser: 
     assert not GatewayKey.objects.exists()
 
 
-def test_a_page_shows_what_was_spent_and_what_is_left(makers_browser: Client, key_of: KeyOf):
+def test_the_page_shows_used_and_remaining_budgets(makers_browser: Client, key_of: KeyOf):
     key, _ = key_of(tokens_per_day=1_000, dollars_per_month=Decimal(10), requests_per_minute=60)
     today = timezone.now().date()
     KeySpending.objects.create(key=key, day=today, calls=1, tokens=900, dollars=Decimal("1.5"))
@@ -93,7 +93,7 @@ def test_a_page_shows_what_was_spent_and_what_is_left(makers_browser: Client, ke
     assert "60 calls a minute" in shown
 
 
-def test_tokens_without_a_price_are_not_said_to_cost_nothing(makers_browser: Client, key_of: KeyOf):
+def test_tokens_without_a_price_are_not_shown_as_free(makers_browser: Client, key_of: KeyOf):
     key, _ = key_of(dollars_per_day=Decimal(5))
     assert "this month 0 tokens, $0.00" in text_of(makers_browser.get("/gateway/keys"))
     KeySpending.objects.create(key=key, day=timezone.now().date(), calls=3, tokens=1_810, dollars=Decimal(0))
@@ -104,7 +104,7 @@ def test_tokens_without_a_price_are_not_said_to_cost_nothing(makers_browser: Cli
     assert "of the calls with a known price" in shown
 
 
-def test_revoking_is_asked_twice_and_done_once(makers_browser: Client, key_of: KeyOf):
+def test_revoking_asks_for_confirmation_and_happens_once(makers_browser: Client, key_of: KeyOf):
     key, _ = key_of()
     assert "This cannot be undone" in text_of(makers_browser.get("/gateway/keys"))
     for words in ("The key was revoked", "already revoked, or is not yours"):
@@ -114,7 +114,7 @@ def test_revoking_is_asked_twice_and_done_once(makers_browser: Client, key_of: K
     assert key.revoked_at is not None
 
 
-def test_others_keys_are_neither_seen_nor_revoked(makers_browser: Client, key_of: KeyOf, browser: Client):
+def test_other_users_keys_can_be_neither_seen_nor_revoked(makers_browser: Client, key_of: KeyOf, browser: Client):
     other = User.objects.create_user("other")
     key, _ = key_of()
     GatewayKey.objects.filter(pk=key.pk).update(created_by=other, name="theirs")
@@ -125,7 +125,7 @@ def test_others_keys_are_neither_seen_nor_revoked(makers_browser: Client, key_of
     assert "theirs" in text_of(browser.get("/gateway/keys"))
 
 
-def test_the_owner_names_models(browser: Client, agent: Agent, near: Connection):
+def test_the_owner_creates_aliases(browser: Client, agent: Agent, near: Connection):
     assert browser.get("/gateway/keys").status_code == 200
     made = browser.post("/gateway/aliases", {"name": "gpt-4o", "target": f"connection:{near.pk}"}, follow=True)
     assert "The alias “gpt-4o” was created" in text_of(made)
@@ -140,7 +140,7 @@ def test_the_owner_names_models(browser: Client, agent: Agent, near: Connection)
         assert words in text_of(browser.post(f"/gateway/aliases/{alias.pk}/delete", follow=True))
 
 
-def test_a_key_opens_nothing_beside_the_gateway(key_of: KeyOf, client: Client):
+def test_a_key_opens_only_the_gateway(key_of: KeyOf, client: Client):
     _, secret = key_of()
     bearing = {"Authorization": f"Bearer {secret}"}
     for address in ("/api/v1/turns", "/api/v1/keys", "/metrics", "/gateway/keys", "/", "/account/"):
@@ -148,28 +148,28 @@ def test_a_key_opens_nothing_beside_the_gateway(key_of: KeyOf, client: Client):
     assert client.post("/sign-in/", {"code": secret}).status_code == 401
 
 
-def test_many_keys_cost_no_more_queries_than_few(makers_browser: Client, key_of: KeyOf, django_assert_max_num_queries):
+def test_many_keys_need_no_more_queries_than_few(makers_browser: Client, key_of: KeyOf, django_assert_max_num_queries):
     for _ in range(12):
         key_of()
     with django_assert_max_num_queries(16):
         makers_browser.get("/gateway/keys")
 
 
-def test_a_deleted_connection_takes_its_aliases_along(agent: Agent, near: Connection):
+def test_a_deleted_connection_deletes_its_aliases(agent: Agent, near: Connection):
     services.alias_create(project=near.project, name="gpt-4o", connection=near)
     agent.delete()
     near.delete()
     assert not Alias.objects.exists()
 
 
-def test_the_lines_that_use_a_key_name_an_agent_that_answers_in_words(makers_browser: Client, agent: Agent):
+def test_the_key_snippets_use_an_agent_that_answers_in_text(makers_browser: Client, agent: Agent):
     agent.pk, agent.name, agent.tools = None, "a-first-by-name", ["calculator"]
     agent.save(force_insert=True)
     html = makers_browser.post("/gateway/keys", {"name": "ci", "lifetime": "7"}).content.decode()
     assert "create(model=&quot;helper&quot;" in html
 
 
-def test_an_admin_sees_which_keys_outlive_their_creators_and_revokes_them_by_one_action(
+def test_an_admin_sees_keys_that_outlive_their_creators_and_revokes_them_by_one_action(
     makers_browser: Client, key_of: KeyOf, maker: User
 ):
     leaver = User.objects.create_user("leaver", is_active=False)
@@ -189,7 +189,7 @@ def test_an_admin_sees_which_keys_outlive_their_creators_and_revokes_them_by_one
     assert [key.name for key in GatewayKey.objects.standing()] == ["of mine"]
 
 
-def test_without_a_call_the_page_leads_to_the_keys_and_gives_no_share(makers_browser: Client):
+def test_without_calls_the_page_links_to_the_keys_and_shows_no_share(makers_browser: Client):
     html = makers_browser.get("/gateway/").content.decode()
     assert '<a href="/gateway/keys">Create a key</a>' in html
     assert "% continued" not in html

@@ -52,7 +52,7 @@ def inbox() -> Inbox:
     return inbox_of(project_default())
 
 
-def test_approvals_and_held_turns_wait_and_the_first_to_expire_comes_first(agent_of: AgentOf):
+def test_pending_approvals_and_held_turns_are_listed_by_expiry(agent_of: AgentOf):
     stopped, asking = held(agent_of), waiting(agent_of, seconds=600)
     found = inbox()
     assert [(entry.heading, entry.turn.id) for entry in found.entries] == [
@@ -67,7 +67,7 @@ def test_approvals_and_held_turns_wait_and_the_first_to_expire_comes_first(agent
     assert found.count == 2
 
 
-def test_a_turn_that_cannot_be_read_hides_no_other(agent_of: AgentOf):
+def test_an_unreadable_turn_does_not_hide_others(agent_of: AgentOf):
     broken, other = held(agent_of), waiting(agent_of)
     Turn.objects.filter(id=broken.id).update(policy="no policy")
     told = {entry.turn.id: entry.told for entry in inbox().entries}
@@ -75,14 +75,14 @@ def test_a_turn_that_cannot_be_read_hides_no_other(agent_of: AgentOf):
     assert told[broken.id] == "Why it is held cannot be read."
 
 
-def test_what_was_decided_waits_no_more(agent_of: AgentOf):
+def test_a_decided_entry_is_no_longer_pending(agent_of: AgentOf):
     turn = waiting(agent_of)
     turn_control(turn=turn, by="ada", action="refuse")
     drive(turn)
     assert inbox().entries == ()
 
 
-def test_who_decided_stands_where_the_entry_was(agent_of: AgentOf, browser: Client):
+def test_the_decider_is_shown_in_place_of_the_entry(agent_of: AgentOf, browser: Client):
     turn_control(turn=waiting(agent_of), by="ada", action="refuse")
     told = text_of(page(browser, "/inbox/"))
     assert "Calls of calculator refused. By ada, " in told
@@ -98,7 +98,7 @@ def test_who_decided_stands_where_the_entry_was(agent_of: AgentOf, browser: Clie
         ("cancel", "The turn was cancelled."),
     ],
 )
-def test_an_approval_that_expired_says_what_happened_until_somebody_has_seen_it(
+def test_an_expired_approval_shows_its_result_until_acknowledged(
     agent_of: AgentOf, browser: Client, otherwise: str, happened: str
 ):
     turn = expired(agent_of, otherwise=otherwise)
@@ -114,7 +114,7 @@ def test_an_approval_that_expired_says_what_happened_until_somebody_has_seen_it(
     assert "Seen by operator" in browser.get("/inbox").content.decode()
 
 
-def test_an_entry_that_was_pushed_opens_its_turn_without_a_form_of_the_page(agent_of: AgentOf, browser: Client):
+def test_a_pushed_entry_opens_its_turn_without_a_form_of_the_page(agent_of: AgentOf, browser: Client):
     turn = expired(agent_of)
     notice = Notice.objects.get()
     answer = browser.post(f"/inbox/{notice.id}/seen", {"open": "1"}, headers={"HX-Request": "true"})
@@ -124,24 +124,24 @@ def test_an_entry_that_was_pushed_opens_its_turn_without_a_form_of_the_page(agen
     assert pushed.count("hx-post=") == pushed.count("<form")
 
 
-def test_who_saw_a_notice_first_stays_named(agent_of: AgentOf, browser: Client):
+def test_the_first_user_to_acknowledge_a_notice_stays_named(agent_of: AgentOf, browser: Client):
     expired(agent_of)
     Notice.objects.update(seen_at=timezone.now(), seen_by="ada")
     browser.post(f"/inbox/{Notice.objects.get().id}/seen")
     assert Notice.objects.get().seen_by == "ada"
 
 
-def test_a_notice_that_is_not_there_is_not_found(browser: Client):
+def test_a_missing_notice_is_404(browser: Client):
     assert browser.post("/inbox/00000000-0000-7000-8000-000000000000/seen").status_code == 404
 
 
-def test_a_notice_goes_with_its_turn(agent_of: AgentOf, browser: Client):
+def test_a_notice_is_deleted_with_its_turn(agent_of: AgentOf, browser: Client):
     turn = expired(agent_of)
     turns_erase(project=turn.project, chosen=[turn.id], by=User.objects.get(username="operator"))
     assert not Notice.objects.exists()
 
 
-def test_a_held_turn_is_let_go_from_the_inbox(agent_of: AgentOf, browser: Client):
+def test_a_held_turn_is_released_from_the_inbox(agent_of: AgentOf, browser: Client):
     turn = waiting(agent_of)
     page = browser.get("/inbox").content.decode()
     assert f'action="/turns/{turn.id}/control"' in page
@@ -149,7 +149,7 @@ def test_a_held_turn_is_let_go_from_the_inbox(agent_of: AgentOf, browser: Client
     assert drive(turn).status == "completed"
 
 
-async def test_the_badge_and_the_list_follow_what_happens(agent_of: AgentOf, operator: None):
+async def test_the_badge_and_the_list_update_live(agent_of: AgentOf, operator: None):
     agent = await database_sync_to_async(agent_of)("sim-essay", breakpoints=[{"state": "evaluate_stop"}])
     async with dialled("/ws/inbox/?list") as socket:
         assert "Nothing is waiting" in (await everything(socket, until="Nothing is waiting"))[-1]

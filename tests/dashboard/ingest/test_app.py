@@ -44,7 +44,7 @@ def status_of(body: bytes) -> str:
 
 
 @pytest.mark.parametrize("form", ["protobuf", "json", "gzip", "deflate"])
-def test_a_span_and_its_log_event_become_a_turn_in_each_form(keyed: Keyed, form: str) -> None:
+def test_a_span_and_its_log_event_become_a_turn_in_each_encoding(keyed: Keyed, form: str) -> None:
     gate = keyed()
     pack = {"gzip": gzip.compress, "deflate": zlib.compress}.get(form, bytes)
     make, headers = (otlp.json_body, otlp.JSON) if form == "json" else (otlp.protobuf_body, otlp.PROTOBUF)
@@ -66,7 +66,7 @@ def gate_of_a_user(gate: Gate) -> Gate:
     return Gate(gate.address, api_token_create("reader", user=User.objects.get(username=OPERATOR))[1])
 
 
-def test_strangers_and_other_methods_and_forms_are_told_so_in_their_own_form(keyed: Keyed) -> None:
+def test_unauthenticated_and_unsupported_requests_are_refused_in_their_own_encoding(keyed: Keyed) -> None:
     gate = keyed()
     stranger = Gate(gate.address, "nobody's")
     for headers in (otlp.JSON, otlp.PROTOBUF):
@@ -78,13 +78,13 @@ def test_strangers_and_other_methods_and_forms_are_told_so_in_their_own_form(key
     assert gate.send("POST", "/v1/traces", b"{}", {**otlp.JSON, "Content-Encoding": "compress"}).status == 415
 
 
-def test_a_key_may_send_traces_where_its_scope_is_empty_or_names_them(keyed: Keyed) -> None:
+def test_a_key_may_send_traces_where_its_scope_is_empty_or_includes_them(keyed: Keyed) -> None:
     agentless = keyed("otlp")
     assert agentless.send("POST", "/v1/traces", b"{}", otlp.JSON).status == 200
     assert agentless.ask(model="simulator/sim-essay").status in {403, 404}
 
 
-def test_what_is_no_export_is_said_so_and_nothing_is_stored(keyed: Keyed) -> None:
+def test_a_body_that_is_not_an_export_is_refused_and_nothing_is_stored(keyed: Keyed) -> None:
     gate = keyed()
     good, gzipped = gzip.compress(otlp.protobuf_body(TRUNC)), {**otlp.PROTOBUF, "Content-Encoding": "gzip"}
     cases = [
@@ -99,7 +99,7 @@ def test_what_is_no_export_is_said_so_and_nothing_is_stored(keyed: Keyed) -> Non
     assert not Piece.objects.exists()
 
 
-def test_spans_that_cannot_be_taken_are_refused_each_by_itself(keyed: Keyed) -> None:
+def test_unacceptable_spans_are_refused_individually(keyed: Keyed) -> None:
     gate = keyed()
     told = json.loads(otlp.json_body("openinference-openai-ok"))
     spans = told["resourceSpans"][0]["scopeSpans"][0]["spans"]
@@ -112,7 +112,7 @@ def test_spans_that_cannot_be_taken_are_refused_each_by_itself(keyed: Keyed) -> 
     assert Turn.objects.count() == 1
 
 
-def test_a_span_that_cannot_be_read_is_counted_told_and_noted(keyed: Keyed, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_unreadable_span_is_counted_reported_and_recorded(keyed: Keyed, monkeypatch: pytest.MonkeyPatch) -> None:
     """The exporter is told, the trace's turns are noted, and the keys' page has it for who never sees the answer."""
     gate, read = keyed(), span_store.seen
 
@@ -138,7 +138,7 @@ def test_a_span_that_cannot_be_read_is_counted_told_and_noted(keyed: Keyed, monk
     ]
 
 
-def test_what_is_beyond_the_time_for_schemas_is_told_with_the_budget_and_what_to_do(
+def test_an_exceeded_schema_time_is_reported_with_the_budget_and_a_remedy(
     keyed: Keyed, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It is no fault of the spans, and sending the same again would end the same: partial success, as OTLP has it."""
@@ -162,7 +162,7 @@ def test_what_is_beyond_the_time_for_schemas_is_told_with_the_budget_and_what_to
     assert Turn.objects.exists(), "a further span of the trace has its turns made"
 
 
-def test_a_statement_that_takes_too_long_is_told_as_such_and_sent_again(
+def test_a_statement_timeout_is_reported_as_such_and_the_export_retried(
     keyed: Keyed, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def slow(**_: object) -> Any:
@@ -182,7 +182,7 @@ def _client_of_the_operator() -> Client:
     return client
 
 
-def test_a_trace_of_which_no_turn_can_be_made_is_told_to_its_exporter(
+def test_a_trace_without_usable_turns_is_reported_to_its_exporter(
     keyed: Keyed, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def unmakable(*_: Any) -> Any:
@@ -195,7 +195,7 @@ def test_a_trace_of_which_no_turn_can_be_made_is_told_to_its_exporter(
     assert Piece.objects.exists()
 
 
-def test_a_partial_success_is_told_in_protobuf_too(keyed: Keyed, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_partial_success_is_also_reported_in_protobuf(keyed: Keyed, monkeypatch: pytest.MonkeyPatch) -> None:
     spans = len(exports.export("vercel-ai-sdk-agent").spans)
     monkeypatch.setattr(bodies, "MOST_SPANS", 1)
     answer = keyed().send("POST", "/v1/traces", otlp.protobuf_body("vercel-ai-sdk-agent"), otlp.PROTOBUF)
@@ -203,7 +203,7 @@ def test_a_partial_success_is_told_in_protobuf_too(keyed: Keyed, monkeypatch: py
     assert told.rejected_spans == spans - 1
 
 
-def test_a_body_that_is_too_large_packed_or_unpacked_is_not_taken(keyed: Keyed) -> None:
+def test_an_oversized_body_is_refused_compressed_or_decompressed(keyed: Keyed) -> None:
     gate = keyed()
     with gate.connected() as connection:
         connection.putrequest("POST", "/v1/traces")
@@ -220,14 +220,14 @@ def test_a_body_that_is_too_large_packed_or_unpacked_is_not_taken(keyed: Keyed) 
     assert (answer.status, "unpacks to more" in answer.json["message"]) == (413, True)
 
 
-def test_json_of_too_many_values_is_not_taken(keyed: Keyed) -> None:
+def test_json_of_too_many_values_is_refused(keyed: Keyed) -> None:
     gate, body = keyed(), b'{"x":[%b0]}' % (b"{}," * (bodies.MOST_VALUES // 2))
     for signal in ("traces", "logs"):
         answer = gate.send("POST", f"/v1/{signal}", body, otlp.JSON)
         assert (answer.status, "2,000,000 JSON values" in answer.json["message"]) == (413, True)
 
 
-def test_a_trace_is_of_the_key_that_sent_it_and_another_keys_spans_leave_it_as_it_is(keyed: Keyed) -> None:
+def test_a_trace_belongs_to_the_key_that_sent_it_and_another_keys_spans_do_not_change_it(keyed: Keyed) -> None:
     body = otlp.json_body("openinference-openai-ok")
     assert keyed("otlp").send("POST", "/v1/traces", body, otlp.JSON).status == 200
     recorded = Turn.objects.values().get()
@@ -240,15 +240,13 @@ def test_a_trace_is_of_the_key_that_sent_it_and_another_keys_spans_leave_it_as_i
     assert Turn.objects.count() == 3
 
 
-def test_where_too_many_wait_an_exporter_is_told_when_to_come_again(
-    keyed: Keyed, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_exporter_gets_a_retry_time_where_too_many_wait(keyed: Keyed, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(app, "MOST_SENDERS", 0)
     answer = keyed().send("POST", "/v1/traces", otlp.protobuf_body(TRUNC), otlp.PROTOBUF)
     assert (answer.status, answer.headers["retry-after"]) == (503, "2")
 
 
-def test_a_sender_with_many_slow_requests_is_told_to_wait_and_no_other_sender_is(keyed: Keyed) -> None:
+def test_only_a_sender_with_many_slow_requests_is_told_to_wait(keyed: Keyed) -> None:
     heavy, other, body = keyed("otlp"), keyed(), otlp.protobuf_body(TRUNC)
     with contextlib.ExitStack() as open_:
 
@@ -267,9 +265,7 @@ def test_a_sender_with_many_slow_requests_is_told_to_wait_and_no_other_sender_is
     until(lambda: heavy.send("POST", "/v1/traces", body, otlp.PROTOBUF).status == 200)
 
 
-def test_a_body_that_takes_long_leaves_places_to_small_ones_of_others(
-    keyed: Keyed, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_slow_body_leaves_slots_for_small_ones_of_others(keyed: Keyed, monkeypatch: pytest.MonkeyPatch) -> None:
     as_ever, begun, may_end = app.ingest, threading.Semaphore(0), threading.Event()
 
     def slow(**told: Any) -> Outcome:
@@ -294,7 +290,7 @@ def test_a_body_that_takes_long_leaves_places_to_small_ones_of_others(
         assert {one.result().status for one in slow_ones} == {200}
 
 
-def test_a_body_that_takes_long_is_read_once(keyed: Keyed, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_slow_body_is_read_once(keyed: Keyed, monkeypatch: pytest.MonkeyPatch) -> None:
     as_ever, read = app.unpacked, []
 
     def counted(body: bytes, coding: str) -> bytes:
@@ -313,7 +309,7 @@ def _signed(gate: Gate) -> dict[str, str]:
     return {**otlp.PROTOBUF, "Authorization": f"Bearer {gate.token}"}
 
 
-def test_a_client_that_leaves_in_the_middle_stores_nothing(keyed: Keyed) -> None:
+def test_a_client_that_disconnects_midway_stores_nothing(keyed: Keyed) -> None:
     gate = keyed()
     with gate.connected() as connection:
         connection.putrequest("POST", "/v1/traces")

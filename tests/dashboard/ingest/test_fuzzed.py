@@ -76,7 +76,7 @@ def refused_or_stored(read: Any, body: bytes, monkeypatch: pytest.MonkeyPatch) -
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-def test_a_mangled_json_export_is_refused_or_stored_whole(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_mutated_json_export_is_refused_or_stored_completely(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     chance = random.Random(seed)
     for name in chance.sample(exports.names(), 25):
         told = mangled(json.loads(otlp.json_body(name)), chance)
@@ -87,7 +87,7 @@ def test_a_mangled_json_export_is_refused_or_stored_whole(seed: int, monkeypatch
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-def test_an_export_whose_messages_are_mangled_is_refused_or_stored_whole(
+def test_an_export_with_mutated_messages_is_refused_or_stored_completely(
     seed: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     chance = random.Random(seed)
@@ -99,7 +99,7 @@ def test_an_export_whose_messages_are_mangled_is_refused_or_stored_whole(
 
 
 @pytest.mark.parametrize("seed", range(2))
-def test_a_mangled_protobuf_export_is_refused_or_stored_whole(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_mutated_protobuf_export_is_refused_or_stored_completely(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     chance = random.Random(seed)
     for name in chance.sample(exports.names(), 25):
         body = bytearray(otlp.protobuf_body(name))
@@ -110,7 +110,7 @@ def test_a_mangled_protobuf_export_is_refused_or_stored_whole(seed: int, monkeyp
         assert turn_verify(turn=turn).verified, turn.verdict
 
 
-def test_an_attribute_that_is_nested_too_deeply_refuses_its_span_alone() -> None:
+def test_a_deeply_nested_attribute_refuses_only_its_span() -> None:
     told = json.loads(otlp.json_body("openinference-openai-ok"))
     value: Any = {"intValue": "1"}
     for _ in range(40):
@@ -121,12 +121,12 @@ def test_an_attribute_that_is_nested_too_deeply_refuses_its_span_alone() -> None
     assert len(taken.spans) == 1
 
 
-def test_both_forms_of_an_export_are_read_alike() -> None:
+def test_both_encodings_of_an_export_are_read_the_same() -> None:
     for name in exports.names():
         assert protobuf.spans_of(otlp.protobuf_body(name)).spans == json_body.spans_of(otlp.json_body(name)).spans
 
 
-def test_protobufs_own_reader_takes_what_is_made_here() -> None:
+def test_protobufs_own_parser_accepts_the_generated_messages() -> None:
     with pytest.raises(DecodeError):
         ExportTraceServiceRequest.FromString(b"\xff\xff")
 
@@ -134,7 +134,7 @@ def test_protobufs_own_reader_takes_what_is_made_here() -> None:
 EMPTY = b"\n\x00"  #: a resource without anything, in two bytes
 
 
-def test_resources_that_hold_nothing_are_not_all_gone_through() -> None:
+def test_empty_resources_are_not_all_traversed() -> None:
     """A body of 1.8 MB held 900,000 of them: many seconds of a thread."""
     begun = time.process_time()
     for read, body in ((protobuf.spans_of, EMPTY * 900_000), (protobuf.logs_of, EMPTY * 900_000),
@@ -168,20 +168,20 @@ def in_json(told: ExportTraceServiceRequest) -> bytes:
     return json.dumps(written).encode()
 
 
-def test_ones_own_spans_take_no_room_from_others() -> None:
+def test_our_own_spans_take_no_room_from_others() -> None:
     told = spans_in((15_000, 6_000), (ONES_OWN, "another"))
     for taken in (protobuf.spans_of(told.SerializeToString(), ONES_OWN), json_body.spans_of(in_json(told), ONES_OWN)):
         assert (len(taken.spans), taken.refused) == (6_000, {bodies.OWN: 15_000})
 
 
-def test_the_spans_in_one_scope_too_many_are_refused_and_those_before_are_kept() -> None:
+def test_spans_above_the_limit_of_a_scope_are_refused_and_earlier_ones_kept() -> None:
     told = spans_in([1] * 10_001, ["another"] * 10_001)
     for taken in (protobuf.spans_of(told.SerializeToString()), json_body.spans_of(in_json(told))):
         assert (len(taken.spans), taken.refused) == (10_000, {bodies.TOO_MANY_GROUPS: 1})
         assert taken.message == "A request may hold 20,000 resources and scopes. Send fewer at once. (1)"
 
 
-def test_log_records_have_a_bound_for_the_request_whatever_they_name() -> None:
+def test_log_records_of_a_request_are_limited_whatever_they_refer_to() -> None:
     told = ExportLogsServiceRequest()
     for _ in range(2):
         records = told.resource_logs.add().scope_logs.add().log_records
@@ -192,7 +192,7 @@ def test_log_records_have_a_bound_for_the_request_whatever_they_name() -> None:
         assert taken.refused == {bodies.NO_SPAN_OF_LOG: 20_000, bodies.TOO_MANY: 10_000}
 
 
-def test_of_too_many_spans_the_first_are_looked_at_whether_they_are_right_or_wrong() -> None:
+def test_only_the_first_of_too_many_spans_are_read_whether_valid_or_not() -> None:
     told = ExportTraceServiceRequest()
     spans = told.resource_spans.add().scope_spans.add().spans
     for _ in range(50_000):

@@ -23,7 +23,7 @@ ATTRIBUTES: dict[str, dict[str, Any]] = {
 
 
 @pytest.mark.parametrize("name", ATTRIBUTES)
-def test_a_span_that_came_just_now_is_the_one_that_is_read_again(name: str) -> None:
+def test_a_span_just_received_equals_the_stored_one(name: str) -> None:
     attributes = ATTRIBUTES[name]
     events = (SpanEvent("e", attributes), SpanEvent("d", {"b": 1, "a": 2}))
     for dropped in (0, 3):
@@ -32,7 +32,7 @@ def test_a_span_that_came_just_now_is_the_one_that_is_read_again(name: str) -> N
 
 
 @pytest.mark.skipif(not FOLDER.is_dir(), reason="the recorded exports are not here")
-def test_so_are_the_spans_and_log_events_of_every_recorded_export() -> None:
+def test_spans_and_log_events_of_every_recorded_export_equal_the_stored_ones() -> None:
     for path in FOLDER.glob("*.json"):
         name = path.stem
         if "resourceLogs" in json.loads(path.read_bytes()):

@@ -14,7 +14,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 NOW, SENDER = timezone.now(), UUID(int=7)
 
 
-def test_rows_are_numbered_by_their_first_time_and_new_ones_come_after_them() -> None:
+def test_rows_are_numbered_by_their_first_time_and_new_ones_follow() -> None:
     migrate_back("ingest", "0004_refusals")
     try:
         for number in range(4):

@@ -16,7 +16,7 @@ pytestmark = pytest.mark.django_db
 LOST, AGENT = "openllmetry-langchain-cuttool", "vercel-ai-sdk-agent"
 
 
-def test_the_page_of_every_export_opens_and_says_what_is_not_known(browser: Client) -> None:
+def test_the_page_of_every_export_opens_and_lists_what_is_unknown(browser: Client) -> None:
     exports.send(*exports.pieces_of([LOST, AGENT, "otel-openai-v2-hangup-stream", "logfire-pydanticai-cuttool"]))
     for turn in Turn.objects.select_related("ingested"):
         page = browser.get(f"/turns/{turn.id}").content.decode()
@@ -29,7 +29,7 @@ def test_the_page_of_every_export_opens_and_says_what_is_not_known(browser: Clie
     assert "999,99" not in page, "a limit that stands for none has no meter"
 
 
-def test_the_timeline_the_run_and_the_api_tell_of_ingested_turns(browser: Client) -> None:
+def test_the_timeline_the_run_and_the_api_show_imported_trace_turns(browser: Client) -> None:
     exports.send(*exports.pieces_of(["logfire-pydanticai-cuttool"]))
     first, second = Turn.objects.order_by("started_at")
     assert ">ingested</span>" in browser.get("/").content.decode()
@@ -43,21 +43,21 @@ def test_the_timeline_the_run_and_the_api_tell_of_ingested_turns(browser: Client
     assert attempts[0]["tool_calls"][0]["issue"] == "truncated"
 
 
-def test_the_views_for_analysts_hold_them_too() -> None:
+def test_the_analyst_views_include_them() -> None:
     exports.send(*exports.pieces_of([AGENT]))
     with connection.cursor() as cursor:
         cursor.execute("SELECT model_stop_reason, count(*) FROM turns_turn GROUP BY 1")
         assert cursor.fetchall() == [("end_turn", 1)]
 
 
-def test_a_what_if_on_an_ingested_turn_says_what_another_limit_would_have_done() -> None:
+def test_a_what_if_on_an_imported_trace_turn_shows_the_effect_of_another_limit() -> None:
     exports.send(*exports.pieces_of(["openinference-openai-trunc"]))
     turn = Turn.objects.get()
     imagined = turn_what_if(turn=turn, overrides={"max_tokens": 400})
     assert imagined.undecidable
 
 
-def test_a_sealed_turn_that_is_written_anew_leaves_evidence_that_holds(browser: Client) -> None:
+def test_a_rewritten_sealed_turn_leaves_valid_evidence(browser: Client) -> None:
     spans = sorted(exports.export(AGENT).spans, key=lambda span: (not span.parent, span.start))
     exports.send(spans[0])
     assert chain_some() == 1

@@ -36,7 +36,7 @@ pytestmark = pytest.mark.django_db
 AGENT = "vercel-ai-sdk-agent"
 
 
-def test_a_request_of_many_traces_writes_a_few_at_once_and_comes_to_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_request_of_many_traces_is_written_in_groups_with_the_same_result(monkeypatch: pytest.MonkeyPatch) -> None:
     parts = exports.pieces_of(exports.names())
     exports.send(*parts)
     expected = exports.stored()
@@ -55,7 +55,7 @@ def test_a_request_of_many_traces_writes_a_few_at_once_and_comes_to_the_same(mon
 
 
 @pytest.mark.django_db(transaction=True)
-def test_all_turns_of_a_large_request_are_held_before_the_first_is_written(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_all_turns_of_a_large_request_are_built_before_the_first_is_written(monkeypatch: pytest.MonkeyPatch) -> None:
     """Whoever erases holds them in the order of their ids, and the traces come in another."""
     one = exports.export(AGENT)
     parts = [replace(span, trace=f"{number:032x}") for number in (1, 2, 3) for span in one.spans]
@@ -93,7 +93,7 @@ def in_portions(parts: list[Any], chance: random.Random) -> Iterator[list[Any]]:
 
 
 @pytest.mark.parametrize("seed", [0, nightly(1), nightly(2)])
-def test_all_exports_in_any_order_and_twice_give_the_same_rows_which_all_verify(seed: int) -> None:
+def test_all_exports_in_any_order_and_twice_give_the_same_verified_rows(seed: int) -> None:
     parts = exports.pieces_of(exports.names())
     exports.send(*parts)
     expected = exports.stored()
@@ -109,7 +109,7 @@ def test_all_exports_in_any_order_and_twice_give_the_same_rows_which_all_verify(
     assert exports.stored() == expected
 
 
-def test_a_parent_that_comes_an_hour_later_puts_its_calls_into_one_turn() -> None:
+def test_a_parent_that_arrives_an_hour_later_merges_its_calls_into_one_turn() -> None:
     taken = exports.export(AGENT)
     loop = next(span for span in taken.spans if not span.parent)
     calls = [span for span in taken.spans if span.parent]
@@ -123,7 +123,7 @@ def test_a_parent_that_comes_an_hour_later_puts_its_calls_into_one_turn() -> Non
     assert (turn.attempts, turn.ingested.loop_reason, turn.agent_name) == (2, "stop", "demo")
 
 
-def test_a_turn_whose_models_name_the_database_cannot_hold_verifies() -> None:
+def test_a_turn_with_a_model_name_the_database_cannot_store_verifies() -> None:
     parts = exports.pieces_of(["openinference-openai-ok"])
     exports.send(*(replace(one, attributes={**one.attributes, "llm.model_name": "a\0b\ud800"}) for one in parts))
     turn = Turn.objects.get()
@@ -137,7 +137,7 @@ def test_the_same_request_twice_writes_nothing_the_second_time() -> None:
     assert exports.send(*parts).written == []
 
 
-def test_a_span_that_comes_with_other_words_gives_the_same_whichever_came_first() -> None:
+def test_conflicting_versions_of_a_span_give_the_same_result_in_any_order() -> None:
     (call,) = (span for span in exports.export("otel-openai-v2-ok").spans if span.attributes)
     other = replace(call, attributes={**call.attributes, "gen_ai.usage.output_tokens": 7})
     exports.send(call)
@@ -149,7 +149,7 @@ def test_a_span_that_comes_with_other_words_gives_the_same_whichever_came_first(
     assert exports.stored() == expected
 
 
-def test_a_turn_that_is_written_anew_keeps_its_tags_comments_and_reruns(user: User) -> None:
+def test_a_rewritten_turn_keeps_its_tags_comments_and_reruns(user: User) -> None:
     first, *others = sorted(exports.export(AGENT).spans, key=lambda span: (not span.parent, span.start))
     exports.send(first)
     turn = Turn.objects.get()
@@ -161,9 +161,7 @@ def test_a_turn_that_is_written_anew_keeps_its_tags_comments_and_reruns(user: Us
     assert turn.comments.get().text == "Why twice?"
 
 
-def test_another_sender_neither_changes_nor_joins_nor_fills_nor_erases_a_trace(
-    user: User, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_another_sender_cannot_change_join_fill_or_erase_a_trace(user: User, monkeypatch: pytest.MonkeyPatch) -> None:
     loop, *calls = sorted(exports.export(AGENT).spans, key=lambda span: span.parent)
     monkeypatch.setattr(span_store, "MOST_OF_TRACE", len(calls) + 1)
     mine, other = UUID(int=1), UUID(int=2)
@@ -180,7 +178,7 @@ def test_another_sender_neither_changes_nor_joins_nor_fills_nor_erases_a_trace(
     assert Turn.objects.get().ingested.loop_reason == "stop"
 
 
-def test_a_user_who_sends_a_trace_to_two_projects_has_its_turns_in_both(user: User) -> None:
+def test_a_trace_sent_to_two_projects_has_turns_in_both(user: User) -> None:
     beside, parts = Project.objects.create(name="beside"), exports.export(AGENT).spans
     exports.send(*parts, sender=UUID(int=user.pk))
     ingest(project_id=beside.pk, taken=exports.taken_of(parts), by=user.pk, sender=UUID(int=user.pk))
@@ -190,7 +188,7 @@ def test_a_user_who_sends_a_trace_to_two_projects_has_its_turns_in_both(user: Us
     assert not here & there
 
 
-def test_a_turn_that_was_erased_and_imported_again_is_left_as_it_is_when_its_trace_comes_again(user: User) -> None:
+def test_a_turn_erased_and_imported_again_is_unchanged_when_its_trace_arrives_again(user: User) -> None:
     (call,) = (span for span in exports.export("otel-openai-v2-ok").spans if span.attributes)
     exports.send(call)
     turn = Turn.objects.get()
@@ -202,7 +200,7 @@ def test_a_turn_that_was_erased_and_imported_again_is_left_as_it_is_when_its_tra
     assert Turn.objects.exclude(id=turn.id).get().agent_name == "demo"
 
 
-def test_an_erased_turn_leaves_nothing_of_its_trace(user: User) -> None:
+def test_an_erased_turn_leaves_no_part_of_its_trace(user: User) -> None:
     exports.send(*exports.pieces_of([AGENT, "otel-openai-v2-ok"]))
     erased = Turn.objects.get(agent_name="demo")
     turns_erase(project=project_default(), chosen=[erased.id], by=user)
@@ -210,7 +208,7 @@ def test_an_erased_turn_leaves_nothing_of_its_trace(user: User) -> None:
     assert set(Piece.objects.values_list("trace", flat=True)) == {kept.trace}
 
 
-def test_what_is_not_about_a_model_is_let_go_after_a_day_and_counted_at_once() -> None:
+def test_spans_without_model_calls_are_deleted_after_a_day_and_counted_at_once() -> None:
     spans = [replace(span, attributes={}, scope="app") for span in exports.export(AGENT).spans]
     assert exports.send(*spans).let_go == len(spans)
     assert not Turn.objects.exists()
@@ -220,14 +218,14 @@ def test_what_is_not_about_a_model_is_let_go_after_a_day_and_counted_at_once() -
     assert span_store.sweep() == len(spans)
 
 
-def test_ingested_turns_are_no_calls_at_the_gateway_and_the_turns_of_a_trace_are_one_run() -> None:
+def test_trace_turns_are_no_gateway_calls_and_the_turns_of_a_trace_are_one_run() -> None:
     exports.send(*exports.pieces_of(["logfire-pydanticai-cuttool"]))
     first, second = Turn.objects.order_by("started_at")
     assert (second.run_id, second.follows) == (first.id, first.id)
     assert not GatewayCall.objects.exists()
 
 
-def test_a_trace_has_a_bound_beyond_which_spans_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_spans_above_the_limit_of_a_trace_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(span_store, "MOST_OF_TRACE", 3)
     spans = exports.export(AGENT).spans
     taken = exports.taken_of(spans)
@@ -236,7 +234,7 @@ def test_a_trace_has_a_bound_beyond_which_spans_are_refused(monkeypatch: pytest.
     assert Piece.objects.count() == 3
 
 
-def test_where_the_database_refuses_a_row_nothing_of_the_request_is_stored(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_row_refused_by_the_database_rolls_back_the_whole_request(monkeypatch: pytest.MonkeyPatch) -> None:
     def failing(*_: Any) -> None:
         raise RuntimeError("as if the disk were full")
 
@@ -252,7 +250,7 @@ def user() -> User:
     return User.objects.create_user("ada")
 
 
-def test_what_was_there_of_a_trace_counts_as_work_and_beyond_the_bound_nothing_is_stored() -> None:
+def test_stored_spans_of_a_trace_count_as_work_and_nothing_is_stored_above_the_limit() -> None:
     first, *others = exports.export(AGENT).spans
     exports.send(*others)
     before, body = exports.stored(), ParsedBody(spans=[first])
@@ -265,7 +263,7 @@ def test_what_was_there_of_a_trace_counts_as_work_and_beyond_the_bound_nothing_i
 
 
 @pytest.mark.django_db(transaction=True)
-def test_a_sender_waits_for_its_own_traces_and_for_no_other_senders() -> None:
+def test_a_sender_waits_only_for_its_own_traces() -> None:
     project, traces = UUID(int=1), [UUID(int=number) for number in range(span_store.LINES)]
     there, done = threading.Event(), threading.Event()
 
@@ -294,7 +292,7 @@ def _lock_at_once(project: UUID, sender: UUID, traces: list[UUID]) -> None:
         span_store.lock(project, sender, traces)
 
 
-def test_the_limit_that_ended_a_loop_is_its_reason_however_its_spans_come() -> None:
+def test_the_limit_that_ended_a_loop_is_its_reason_in_any_order_of_spans() -> None:
     message = "The next request would exceed the request_limit of 3."
     spans = [failing_agent("UsageLimitExceeded", message), calling(0), calling(1), calling(2)]
     random.Random(36).shuffle(spans)
@@ -304,7 +302,7 @@ def test_the_limit_that_ended_a_loop_is_its_reason_however_its_spans_come() -> N
     assert (turn.status, turn.attempts, turn.ingested.loop_reason) == ("interrupted", 3, "UsageLimitExceeded")
 
 
-def test_a_loop_that_asked_no_more_is_one_turn_that_verifies_in_whatever_order_its_spans_come() -> None:
+def test_a_loop_without_further_calls_is_one_verified_turn_in_any_order_of_spans() -> None:
     spans = [agent(), calling(0), tool_run(0, call_id="c0"), calling(1), tool_run(1, call_id="c1")]
     for seed in range(4):
         for span in random.Random(seed).sample(spans, len(spans)):

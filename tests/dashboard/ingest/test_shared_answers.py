@@ -49,7 +49,7 @@ def attempts() -> list[int]:
     return sorted(Turn.objects.values_list("attempts", flat=True))
 
 
-def test_two_roots_of_one_answer_are_one_attempt_that_says_where_the_other_is() -> None:
+def test_two_roots_of_one_answer_are_one_attempt_that_references_the_other() -> None:
     exports.send(told(1))
     first = Turn.objects.get().id
     exports.send(told(2, OTHER, at=0.1))
@@ -59,7 +59,7 @@ def test_two_roots_of_one_answer_are_one_attempt_that_says_where_the_other_is() 
     assert f"{2:032x} came as a trace of its own" in words
 
 
-def test_calls_of_an_agent_are_those_of_lone_roots_in_any_order_and_twice() -> None:
+def test_calls_of_an_agent_absorb_lone_roots_in_any_order_and_twice() -> None:
     ids = [f"resp_{place}{'abcdefghij' * 2}" for place in range(3)]
     calls = [told(1, answer=one, at=3 * place, parent="a" * 16) for place, one in enumerate(ids)]
     lone = [told(10 + place, OTHER, answer=one, at=3 * place + 0.1) for place, one in enumerate(ids)]
@@ -77,7 +77,7 @@ def test_calls_of_an_agent_are_those_of_lone_roots_in_any_order_and_twice() -> N
         assert exports.stored() == expected
 
 
-def test_three_accounts_of_one_call_are_one_whichever_comes_first() -> None:
+def test_three_reports_of_one_call_are_one_in_any_order() -> None:
     parts = [told(1), told(2, OTHER, at=0.1), told(3, "third", at=0.2)]
     expected = None
     for order in permutations(parts):
@@ -90,7 +90,7 @@ def test_three_accounts_of_one_call_are_one_whichever_comes_first() -> None:
     assert len(expected["Turn"]) == 1
 
 
-def test_a_lone_call_that_gets_an_agent_around_it_is_a_turn_again() -> None:
+def test_a_lone_call_that_gains_an_agent_span_is_a_turn_again() -> None:
     own = told(2, OTHER, at=0.1, parent="c" * 16)
     parts = [agent(1), told(1, parent="a" * 16), own, agent(2, "c" * 16)]
     for part in parts[:3]:
@@ -112,17 +112,17 @@ def test_a_lone_call_that_gets_an_agent_around_it_is_a_turn_again() -> None:
     ],
     ids=["the same instrumentation", "after it", "other counts", "another model", "another answer", "another program"],
 )
-def test_what_speaks_against_one_call_keeps_two(other: Span) -> None:
+def test_contradicting_reports_stay_two_calls(other: Span) -> None:
     exports.send(replace(told(1), service="app"), other)
     assert attempts() == [1, 1]
 
 
-def test_a_program_without_a_name_may_be_the_one_that_has_one() -> None:
+def test_an_unnamed_program_may_be_a_named_one() -> None:
     exports.send(replace(told(1), service="app"), replace(told(2, OTHER, at=0.1), service="unknown_service:python"))
     assert attempts() == [1]
 
 
-def test_what_was_asked_or_said_otherwise_keeps_two() -> None:
+def test_differing_requests_or_answers_stay_two_calls() -> None:
     for name in ("gen_ai.prompt.0", "gen_ai.completion.0"):
         role = "user" if "prompt" in name else "assistant"
         said = ({f"{name}.role": role, f"{name}.content": words} for words in ("One", "Two"))
@@ -137,18 +137,18 @@ def test_what_was_asked_or_said_otherwise_keeps_two() -> None:
 PAIR = told(1), told(2, OTHER, at=0.1)
 
 
-def test_two_calls_at_once_that_a_cache_gave_one_id_are_not_matched() -> None:
+def test_two_simultaneous_calls_with_one_cached_id_are_not_matched() -> None:
     """It is not known which account is of which call."""
     exports.send(told(1), told(2, OTHER, at=0.1), told(3, at=0.2), told(4, OTHER, at=0.3))
     assert attempts() == [1, 1, 1, 1]
 
 
-def test_calls_one_after_another_that_a_cache_gave_one_id_are_each_one_attempt() -> None:
+def test_consecutive_calls_with_one_cached_id_are_separate_attempts() -> None:
     exports.send(told(1), told(2, OTHER, at=0.1), told(3, at=20), told(4, OTHER, at=20.1))
     assert attempts() == [1, 1]
 
 
-def test_an_id_that_a_server_repeats_joins_nothing_in_the_end() -> None:
+def test_an_id_repeated_by_a_server_eventually_joins_nothing() -> None:
     many = [told(place, at=20 * place) for place in range(1, 9)]
     exports.send(*PAIR)
     assert attempts() == [1]
@@ -168,11 +168,11 @@ def test_an_id_that_a_server_repeats_joins_nothing_in_the_end() -> None:
         ("0000000000000000000000", False), ("", False),
     ],
 )  # fmt: skip
-def test_what_is_an_id_that_a_provider_gave(told_id: str, issued: bool) -> None:
+def test_ids_given_by_a_provider_are_recognized(told_id: str, issued: bool) -> None:
     assert is_issued(told_id) is issued
 
 
-def test_a_lone_call_is_as_much_work_as_the_trace_that_it_belongs_to() -> None:
+def test_a_lone_call_is_as_much_work_as_the_trace_it_belongs_to() -> None:
     calls = [told(1, at=3 * place, answer=f"{ANSWER}{place}", parent="a" * 16) for place in range(5)]
     exports.send(agent(1), *calls)
     lone, project = exports.taken_of([told(2, OTHER, at=0.1, answer=f"{ANSWER}0")]), project_default().pk
@@ -183,13 +183,13 @@ def test_a_lone_call_is_as_much_work_as_the_trace_that_it_belongs_to() -> None:
     assert sum(len(spans) for spans in Ingested.objects.values_list("spans", flat=True)) == 6
 
 
-def test_another_senders_account_is_another_turn() -> None:
+def test_another_senders_report_is_another_turn() -> None:
     exports.send(PAIR[0], sender=UUID(int=1))
     exports.send(PAIR[1], sender=UUID(int=2))
     assert attempts() == [1, 1]
 
 
-def test_a_turn_that_is_erased_takes_both_accounts_with_it() -> None:
+def test_erasing_a_turn_erases_both_reports() -> None:
     user = User.objects.create_user("ada")
     exports.send(*PAIR, told(7, answer="chatcmpl-OtherAnswer1234567890"))
     gone = Ingested.objects.get(trace=f"{1:032x}").turn_id

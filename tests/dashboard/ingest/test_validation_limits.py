@@ -30,7 +30,7 @@ def trace() -> Trace:
     return made
 
 
-def test_a_trace_beyond_the_budget_is_told_as_unread_and_keeps_no_other_back(monkeypatch: pytest.MonkeyPatch):
+def test_a_trace_above_the_budget_is_reported_as_unread_and_delays_no_other(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(services, "turns_of", raising(JudgingSpent()))
     costly = trace()
     assert services._turns(costly, "sender") is None
@@ -44,7 +44,7 @@ def test_a_trace_for_which_judges_are_busy_is_neither_stored_nor_unread(monkeypa
         services._turns(trace(), "sender")
 
 
-def test_a_record_of_a_log_beyond_the_budget_is_refused_by_its_line(monkeypatch: pytest.MonkeyPatch):
+def test_a_log_record_above_the_budget_is_refused_by_line(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(logs, "turns_of", raising(JudgingSpent()))
     episode: Any = SimpleNamespace(key="k", seen=[], parents={}, line=7)
     made, _, faults = logs._made({uuid4(): episode}, uuid4(), uuid4(), {})
@@ -56,18 +56,18 @@ def said(*lines: Any) -> Any:
     return SimpleNamespace(stdout=[json.dumps(line).encode() for line in lines])
 
 
-def test_an_import_that_finds_judges_busy_is_to_be_tried_again():
+def test_an_import_that_finds_judges_busy_must_be_retried():
     with pytest.raises(ImportBusyError, match="Try again"):
         import_runner._heard(said({"busy": BUSY}), threading.Event())
 
 
-def test_of_a_zip_what_was_done_before_is_told():
+def test_for_an_interrupted_zip_the_imported_part_is_reported():
     refused = {"name": "a.json", "faults": [["", "no"]]}
     found = import_runner._heard(said({"bundle": True}, refused, {"busy": BUSY}), threading.Event())
     assert [(one.name, one.faults[0][1]) for one in found.outcomes] == [("a.json", "no"), (import_runner.REST, BUSY)]
 
 
-def test_a_server_whose_tools_cost_too_much_offers_the_rest(monkeypatch: pytest.MonkeyPatch):
+def test_a_server_with_some_too_expensive_tools_offers_the_others(monkeypatch: pytest.MonkeyPatch):
     def judged(schema: Any) -> None:
         if schema.get("title") == "costly":
             raise JudgingSpent

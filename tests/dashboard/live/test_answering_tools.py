@@ -77,7 +77,7 @@ async def drive_and_supply(turn: Turn, told: Told) -> None:
         polling.cancel()
 
 
-def test_a_tool_that_hangs_is_ended_by_a_result_that_a_person_gives(turn: Turn, told: Told):
+def test_a_hanging_tool_is_ended_by_a_result_supplied_by_a_person(turn: Turn, told: Told):
     asyncio.run(drive_and_supply(turn, told))
     turn.refresh_from_db()
     assert (turn.status, told) == ("completed", ["hangs", "ended"])
@@ -108,19 +108,19 @@ def waiting(turn: Turn) -> Turn:
     return turn
 
 
-def test_the_others_run_on_beside_a_call_that_is_answered(turn: Turn, told: Told):
+def test_other_tools_keep_running_beside_an_answered_call(turn: Turn, told: Told):
     results = asyncio.run(ended_while_it_runs(waiting(turn), told, cancel=False))
     assert results == (ToolResult("6 * 7", "calculator", "42", None),)
     assert told == ["hangs", "ended"]
 
 
-def test_tools_that_are_cancelled_give_no_results(turn: Turn, told: Told):
+def test_cancelled_tools_give_no_results(turn: Turn, told: Told):
     with pytest.raises(asyncio.CancelledError):
         asyncio.run(ended_while_it_runs(waiting(turn), told, cancel=True))
     assert told == ["hangs", "ended"]
 
 
-def test_a_result_that_comes_after_the_tools_have_returned_is_kept_with_the_reason(agent_of: AgentOf):
+def test_a_result_supplied_after_the_tools_returned_is_kept_with_the_reason(agent_of: AgentOf):
     agent = agent_of("sim-tools", tools=["calculator"])
     turn = drive(turn_start(agent=agent, input_text="Count.", breakpoints=[{"state": "evaluate_continuation"}]))
     (call, *_) = position_of(turn).snapshot.calls

@@ -34,7 +34,7 @@ def told(turn: Turn) -> list[str]:
     return [m.text for m in position_of(turn).snapshot.messages if m.tool_call_id]
 
 
-def test_nothing_runs_before_somebody_approves(agent_of: AgentOf):
+def test_nothing_runs_before_approval(agent_of: AgentOf):
     turn = waiting(agent_of)
     assert Record.objects.get(turn_id=turn.id, seq=turn.last_seq).transitions[-1]["reason"] == "approval of calculator"
     assert not ToolClaim.objects.filter(turn_id=turn.id).exists()
@@ -44,7 +44,7 @@ def test_nothing_runs_before_somebody_approves(agent_of: AgentOf):
     assert verify(recording_of(turn)).verified
 
 
-def test_what_is_refused_never_runs_and_the_model_reads_who_refused(agent_of: AgentOf):
+def test_a_rejected_call_never_runs_and_the_model_reads_who_rejected_it(agent_of: AgentOf):
     turn = waiting(agent_of)
     turn_control(turn=turn, by="ada", action="refuse")
     drive(turn)
@@ -60,7 +60,7 @@ ENDS = {
 
 
 @pytest.mark.parametrize("otherwise", Otherwise)
-def test_when_the_time_is_over_what_was_said_happens(agent_of: AgentOf, otherwise: Otherwise):
+def test_when_the_time_limit_expires_the_configured_action_happens(agent_of: AgentOf, otherwise: Otherwise):
     turn = waiting(agent_of, seconds=600, otherwise=otherwise.value)
     assert approvals_expire() == 0
     overdue(turn)
@@ -73,7 +73,7 @@ def test_when_the_time_is_over_what_was_said_happens(agent_of: AgentOf, otherwis
     assert verify(recording_of(turn)).verified
 
 
-def test_one_that_cannot_be_read_keeps_no_other_from_what_was_said(agent_of: AgentOf):
+def test_an_unreadable_turn_does_not_block_the_expiry_of_others(agent_of: AgentOf):
     broken = waiting(agent_of, seconds=600)
     other = drive(turn_start(agent=broken.agent, input_text="Count."))
     for turn in (broken, other):
@@ -84,7 +84,7 @@ def test_one_that_cannot_be_read_keeps_no_other_from_what_was_said(agent_of: Age
     assert told(other) == ENDS[Otherwise.REFUSE]
 
 
-def test_a_person_who_was_faster_is_left_alone(agent_of: AgentOf):
+def test_a_decision_before_the_expiry_is_left_alone(agent_of: AgentOf):
     turn = waiting(agent_of, seconds=600)
     overdue(turn)
     turn_control(turn=turn, by="ada", action="release")
@@ -94,12 +94,12 @@ def test_a_person_who_was_faster_is_left_alone(agent_of: AgentOf):
     assert turn.status == "completed"
 
 
-def test_without_a_time_limit_it_waits(agent_of: AgentOf):
+def test_without_a_time_limit_the_approval_waits(agent_of: AgentOf):
     overdue(waiting(agent_of))
     assert approvals_expire() == 0
 
 
-def test_a_turn_that_is_held_for_anything_else_has_no_time_limit(agent_of: AgentOf):
+def test_a_turn_held_for_another_reason_has_no_time_limit(agent_of: AgentOf):
     turn = turn_start(agent=agent_of("sim-essay"), input_text="hi", breakpoints=[{"state": "evaluate_stop"}])
     drive(turn)
     overdue(turn)

@@ -114,7 +114,7 @@ def bedrock(address_and_verifier: tuple[str, Verifier]) -> Connection:
 @pytest.mark.parametrize("token", ["", "a temporary/token="])
 @pytest.mark.parametrize("model", [NOVA, PROFILE, "plain"])
 @pytest.mark.usefixtures("credentials", "signs_here")
-def test_what_is_signed_is_what_is_sent(
+def test_the_signed_request_is_the_sent_request(
     agent_of: AgentOf,
     bedrock: Connection,
     verifier: Verifier,
@@ -135,7 +135,7 @@ def test_what_is_signed_is_what_is_sent(
 
 
 @pytest.mark.django_db(transaction=True)
-def test_a_key_that_is_named_is_sent_as_a_bearer_and_nothing_is_signed(
+def test_a_named_key_is_sent_as_a_bearer_token_and_nothing_is_signed(
     agent_of: AgentOf, bedrock: Connection, verifier: Verifier, monkeypatch: pytest.MonkeyPatch, credentials: None
 ):
     monkeypatch.setenv("BEDROCK_API_KEY", "bedrock-api-key-x")
@@ -147,7 +147,7 @@ def test_a_key_that_is_named_is_sent_as_a_bearer_and_nothing_is_signed(
 
 
 @pytest.mark.django_db(transaction=True)
-def test_a_loopback_address_without_credentials_is_called_unsigned(
+def test_a_loopback_host_without_credentials_is_called_unsigned(
     agent_of: AgentOf, bedrock: Connection, verifier: Verifier
 ):
     drive(turn_start(agent=agent_of(NOVA, name="a", connection=bedrock), input_text="hi"))
@@ -158,7 +158,7 @@ def test_a_loopback_address_without_credentials_is_called_unsigned(
 @pytest.mark.parametrize(
     "set_", [{}, {"AWS_ACCESS_KEY_ID": ID}, {"AWS_SECRET_ACCESS_KEY": SECRET, "AWS_ACCESS_KEY_ID": ""}]
 )
-def test_missing_credentials_are_said_and_no_call_is_made(
+def test_missing_credentials_are_reported_without_a_call(
     agent_of: AgentOf, monkeypatch: pytest.MonkeyPatch, set_: dict[str, str]
 ):
     for name, value in set_.items():
@@ -178,7 +178,7 @@ def test_missing_credentials_are_said_and_no_call_is_made(
 
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.usefixtures("credentials")
-def test_credentials_of_the_environment_sign_for_hosts_of_aws_alone_unless_the_list_names_others(
+def test_environment_credentials_sign_only_for_aws_hosts_unless_the_list_names_others(
     agent_of: AgentOf, verifier: Verifier, address_and_verifier: tuple[str, Verifier], settings: Any
 ):
     elsewhere = connection_create(
@@ -213,7 +213,7 @@ def test_credentials_of_the_environment_sign_for_hosts_of_aws_alone_unless_the_l
     ],
 )  # fmt: skip
 @pytest.mark.usefixtures("credentials")
-def test_the_region_is_the_hosts_own_else_the_environments(
+def test_the_region_is_that_of_the_host_or_otherwise_of_the_environment(
     monkeypatch: pytest.MonkeyPatch, url: str, environment: dict[str, str], region: str, host: str | None
 ):
     monkeypatch.delenv("AWS_REGION")
@@ -227,7 +227,7 @@ def test_the_region_is_the_hosts_own_else_the_environments(
 
 
 @pytest.mark.usefixtures("credentials")
-def test_a_region_nobody_names_is_missing(monkeypatch: pytest.MonkeyPatch):
+def test_an_unspecified_region_is_reported_as_missing(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.delenv("AWS_REGION")
     with pytest.raises(MissingCredential, match="AWS_REGION"):
         signed("https://gateway.example/m", {}, b"")

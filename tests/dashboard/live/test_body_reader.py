@@ -22,7 +22,7 @@ async def parts_of(port: int) -> list[bytes]:
         return [part async for part in posted if isinstance(part, bytes)]
 
 
-async def test_of_chunks_of_one_byte_few_are_taken_at_once():
+async def test_few_one_byte_chunks_are_read_at_once():
     async with raw_server(serve) as port:
         parts = await parts_of(port)
     assert sum(map(len, parts)) == MANY
@@ -46,7 +46,7 @@ async def test_many_chunks_leave_most_of_the_time_to_others(monkeypatch: Any):
     assert rests.count(7) > MANY / body_reader.FIRST_BYTES / 2, told
 
 
-async def test_an_answer_in_large_pieces_is_taken_in_large_parts(monkeypatch: Any):
+async def test_an_answer_in_large_chunks_is_read_in_large_parts(monkeypatch: Any):
     async def serve_whole(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await reader.readuntil(b"\r\n\r\n")
         writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: 4000000\r\n\r\n" + b"a" * 4_000_000)

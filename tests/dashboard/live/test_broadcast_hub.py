@@ -108,7 +108,7 @@ async def all_left(pages: list[Page]) -> None:
         await page.leave()
 
 
-async def test_a_change_is_looked_at_and_rendered_once_for_all_viewers():
+async def test_a_change_is_read_and_rendered_once_for_all_viewers():
     subject = Subject()
     pages = [Page(subject) for _ in range(50)]
     await until(lambda: all(page.numbers == [0] for page in pages))
@@ -120,7 +120,7 @@ async def test_a_change_is_looked_at_and_rendered_once_for_all_viewers():
     await all_left(pages)
 
 
-async def test_who_comes_later_is_sent_what_its_own_page_lacks():
+async def test_a_late_viewer_is_sent_what_its_page_lacks():
     subject = Subject()
     first = Page(subject)
     await subject.add()
@@ -132,7 +132,7 @@ async def test_who_comes_later_is_sent_what_its_own_page_lacks():
     await all_left([first, later, newer])
 
 
-async def test_a_viewer_that_does_not_read_holds_up_nobody_and_is_told_all_when_it_reads_again():
+async def test_a_slow_viewer_blocks_nobody_and_gets_everything_when_it_reads_again():
     subject = Subject()
     slow, quick = Page(subject), Page(subject)
     await until(lambda: slow.numbers == quick.numbers == [0])
@@ -148,7 +148,7 @@ async def test_a_viewer_that_does_not_read_holds_up_nobody_and_is_told_all_when_
     await all_left([slow, quick])
 
 
-async def test_sockets_are_closed_for_good_once_nothing_can_change_the_slow_ones_after_they_were_told():
+async def test_sockets_are_closed_once_nothing_can_change_and_slow_ones_have_caught_up():
     subject = Subject()
     slow, quick = Page(subject), Page(subject)
     await until(lambda: slow.numbers == quick.numbers == [0])
@@ -182,7 +182,7 @@ async def test_a_room_ends_with_its_last_viewer():
     await again.leave()
 
 
-async def test_nothing_is_kept_for_a_page_that_is_gone():
+async def test_nothing_is_kept_for_a_closed_page():
     """Its room may tell it of a change after its connection was lost, and before it has left."""
     subject, kept, gone = Subject(), KeptAnswer(), asyncio.Event()
 
@@ -204,7 +204,7 @@ async def test_nothing_is_kept_for_a_page_that_is_gone():
     assert (kept.size, unread_responses._keepers) == (0, {})
 
 
-async def test_a_look_that_fails_sends_all_pages_to_come_again_and_a_new_room_begins():
+async def test_a_failed_read_makes_all_pages_reconnect_to_a_new_room():
     subject = Subject()
     page = Page(subject)
     await until(lambda: page.numbers == [0])
@@ -218,7 +218,7 @@ async def test_a_look_that_fails_sends_all_pages_to_come_again_and_a_new_room_be
     await all_left([page, again])
 
 
-async def test_a_layer_that_cannot_be_reached_is_tried_again_and_pages_are_true_meanwhile(
+async def test_an_unreachable_channel_layer_is_retried_and_pages_stay_correct(
     monkeypatch: pytest.MonkeyPatch,
 ):
     async def refused(*_: object) -> None:
@@ -236,7 +236,7 @@ async def test_a_layer_that_cannot_be_reached_is_tried_again_and_pages_are_true_
 
 
 @pytest.mark.parametrize("seed", [0, 1, *map(nightly, range(2, 8))])
-async def test_whatever_pages_do_each_ends_up_as_one_that_is_opened_anew(seed: int):
+async def test_after_any_sequence_each_page_equals_a_freshly_opened_one(seed: int):
     chance, subject = random.Random(seed), Subject()
     pages: list[Page] = []
     for _ in range(40):
@@ -258,7 +258,7 @@ async def test_whatever_pages_do_each_ends_up_as_one_that_is_opened_anew(seed: i
     await all_left(pages)
 
 
-async def test_a_message_counts_once_while_it_waits_and_while_the_server_sends_it():
+async def test_a_message_counts_once_while_waiting_and_while_being_sent():
     text, kept, sizes = "x" * 100_000, KeptAnswer(), list[int]()
 
     async def send(message: Message) -> None:
@@ -287,7 +287,7 @@ class Kept(Numbers):
         self.text = "x" * 1_000_000
 
 
-async def test_rooms_beyond_what_all_may_keep_keep_nothing_and_their_pages_are_true(monkeypatch: pytest.MonkeyPatch):
+async def test_rooms_above_the_shared_limit_keep_nothing_and_their_pages_stay_correct(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(broadcast_hub, "MOST_BYTES", 2_500_000)
     monkeypatch.setattr(broadcast_hub, "PATIENCE", 0.02)
     pages = [(subject := Subject(), Page(subject, scene=Kept)) for _ in range(5)]

@@ -25,7 +25,7 @@ ENDLESS = {
 
 
 @pytest.mark.parametrize("form", ENDLESS)
-async def test_a_server_that_sends_no_body_without_end_is_given_up(form: str):
+async def test_a_server_that_endlessly_sends_no_body_is_given_up(form: str):
     first, more = ENDLESS[form]
 
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -42,7 +42,7 @@ async def test_a_server_that_sends_no_body_without_end_is_given_up(form: str):
     assert time.monotonic() - begun < 30, "before its own time was over"
 
 
-async def test_an_answer_in_chunks_of_one_byte_is_whole():
+async def test_an_answer_in_one_byte_chunks_is_complete():
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await reader.readuntil(b"\r\n\r\n")
         writer.write(CHUNKED)
@@ -58,7 +58,7 @@ async def test_an_answer_in_chunks_of_one_byte_is_whole():
     assert len(body) == 400_000
 
 
-async def test_bytes_that_belong_to_no_body_are_silence(settings: Any):
+async def test_bytes_outside_a_body_count_as_silence(settings: Any):
     settings.SILENCE_SECONDS = 0.5
 
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:

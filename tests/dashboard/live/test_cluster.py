@@ -148,7 +148,7 @@ async def shows_the_timeline(viewer: Viewer) -> None:
 
 
 @pytest.mark.nightly
-async def test_200_turns_at_once_all_end_and_every_page_that_watched_is_as_if_opened_anew(
+async def test_two_hundred_simultaneous_turns_end_and_every_watching_page_equals_a_fresh_one(
     agent_of: AgentOf, connection: Connection, redis: Redis, tmp_path: Path
 ):
     await database_sync_to_async(agent_of)("sim-essay", name="essay", max_tokens=250)

@@ -28,7 +28,7 @@ class Slow:
         return WokeUp(1.0)
 
 
-async def test_who_is_stopped_while_a_command_ends_is_stopped_and_the_command_ends_undisturbed():
+async def test_a_worker_stopped_while_a_command_ends_stops_and_the_command_ends_undisturbed():
     async with Transport() as transport:
         performer, slow = CommandExecutor(uuid4(), transport, Slots(), lambda: 0.0), Slow()
         performer.work = work = asyncio.create_task(slow.run())
@@ -44,7 +44,7 @@ async def test_who_is_stopped_while_a_command_ends_is_stopped_and_the_command_en
     assert (performer.work, work.done(), slow.times) == (None, True, 1)
 
 
-async def test_what_fails_as_it_is_dropped_is_nobodys_fault():
+async def test_an_error_of_a_dropped_command_is_ignored():
     async def fails() -> Event:
         try:
             await asyncio.Event().wait()

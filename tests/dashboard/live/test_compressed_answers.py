@@ -43,7 +43,7 @@ def sends(body: bytes, *, coding: str = "gzip", chunked: bool = False) -> Answer
 @pytest.mark.parametrize(
     ("coding", "chunked"), [("gzip", False), ("deflate", True), nightly("gzip", True), nightly("deflate", False)]
 )
-async def test_an_answer_that_unpacks_to_far_more_than_was_sent_is_given_up(coding: str, chunked: bool):
+async def test_a_decompression_bomb_is_given_up(coding: str, chunked: bool):
     body = bomb(200, coding=coding)
     assert len(body) < MIB / 2
     async with serving(sends(body, coding=coding, chunked=chunked)) as server, Transport() as transport:
@@ -54,7 +54,7 @@ async def test_an_answer_that_unpacks_to_far_more_than_was_sent_is_given_up(codi
     assert given.value.too_large
 
 
-async def test_no_more_than_the_bound_is_handed_on():
+async def test_no_more_than_the_limit_is_passed_on():
     received = 0
     async with serving(sends(bomb(200, coding="gzip"))) as server, Transport() as transport:
         with contextlib.suppress(TransportError):

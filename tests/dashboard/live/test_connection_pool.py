@@ -57,7 +57,7 @@ async def posted(transport: Transport, url: str) -> bytes:
     return b"".join(part for part in parts[1:] if isinstance(part, bytes))
 
 
-async def test_of_three_hundred_calls_to_a_server_that_closes_kept_connections_none_fails():
+async def test_three_hundred_calls_to_a_server_that_closes_kept_connections_all_succeed():
     server = Moody()
     async with serving(server) as url, Transport() as transport:
         for number in range(300):
@@ -66,7 +66,7 @@ async def test_of_three_hundred_calls_to_a_server_that_closes_kept_connections_n
     assert server.answered == server.taken == 300, "no request was answered twice, and none was lost"
 
 
-async def test_a_fresh_connection_that_is_closed_with_the_request_is_a_failure_and_is_not_asked_again():
+async def test_a_fresh_connection_closed_with_the_request_is_a_failure_without_a_retry():
     server = Moody(fresh=True)
     async with serving(server) as url, Transport() as transport:
         with pytest.raises(TransportError, match="closed before the answer was whole"):
@@ -74,7 +74,7 @@ async def test_a_fresh_connection_that_is_closed_with_the_request_is_a_failure_a
     assert (server.taken, server.connections) == (1, 1)
 
 
-async def test_calls_side_by_side_are_each_asked_again_at_most_once():
+async def test_parallel_calls_are_each_retried_at_most_once():
     server = Moody()
     async with serving(server) as url, Transport() as transport:
         answers = await asyncio.gather(*(posted(transport, url) for _ in range(50)))
@@ -83,7 +83,7 @@ async def test_calls_side_by_side_are_each_asked_again_at_most_once():
 
 
 @pytest.mark.parametrize("part", [b"HTTP/1.1 2", b"HTTP/1.1 200 OK\r\nContent-Ty", b"HTTP/1.1 100 Continue\r\n\r\n"])
-async def test_a_request_of_which_a_byte_was_answered_is_never_sent_again(part: bytes):
+async def test_a_request_with_a_partial_answer_is_never_sent_again(part: bytes):
     taken = 0
 
     async def handle(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:

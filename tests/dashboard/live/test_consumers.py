@@ -32,7 +32,7 @@ def operator(db: None) -> None:
     one_time_code_create()
 
 
-async def test_a_stranger_stays_out():
+async def test_an_unauthenticated_viewer_is_refused():
     socket = Dialled(URLRouter(websocket_urlpatterns), "/ws/timeline/")
     socket.scope["user"] = AnonymousUser()
     accepted, code = await socket.connect()
@@ -44,7 +44,7 @@ def queued(agent_of: AgentOf, slow: Connection) -> Turn:
     return turn_start(agent=agent_of("sim-essay", connection=slow, max_tokens=60), input_text="Slowly, please.")
 
 
-async def test_a_turn_watched_to_its_end_looks_as_if_opened_anew(queued: Turn):
+async def test_a_turn_watched_to_its_end_looks_like_a_freshly_opened_page(queued: Turn):
     async with dialled(f"/ws/turns/{queued.id}/?seq=0") as socket:
         driving = asyncio.create_task(driven(queued))
         pushed = await everything(socket, until="What if…")
@@ -69,7 +69,7 @@ async def test_a_page_that_missed_everything_catches_up_when_it_connects(play: P
         assert by_id([await socket.receive_from()]) == await fresh(turn.id)
 
 
-async def test_a_page_that_is_up_to_date_is_sent_nothing_and_closed(play: Play):
+async def test_an_up_to_date_page_is_sent_nothing_and_closed(play: Play):
     turn = await database_sync_to_async(play)("sim-essay")
     async with dialled(f"/ws/turns/{turn.id}/?seq={turn.last_seq}") as socket:
         assert (await socket.receive_output())["type"] == "websocket.close"
@@ -84,7 +84,7 @@ def given_up(turn: Turn) -> None:
 
 
 @pytest.mark.parametrize("end", [withdrawn, given_up])
-async def test_a_page_shows_an_end_that_no_record_tells_of(in_line: Turn, end: Callable[[Turn], None]):
+async def test_a_page_shows_an_ending_without_a_record(in_line: Turn, end: Callable[[Turn], None]):
     address = f"/ws/turns/{in_line.id}/?seq=0&status=queued"
     async with dialled(address) as early:
         assert await early.receive_nothing(timeout=0.5)
@@ -103,13 +103,13 @@ def in_line(agent_of: AgentOf) -> Turn:
     return [turn_start(agent=agent, input_text=text, conversation=talk) for text in ("One?", "Two?")][1]
 
 
-async def test_a_page_that_comes_again_is_sent_everything_for_it_may_show_more_than_its_address_says(play: Play):
+async def test_a_reconnecting_page_is_sent_everything_because_it_may_show_more_than_its_url_says(play: Play):
     turn = await database_sync_to_async(play)("sim-essay", max_tokens=60)
     async with dialled(f"/ws/turns/{turn.id}/?seq={turn.last_seq}&again=1") as socket:
         assert by_id([await socket.receive_from()]) == await fresh(turn.id)
 
 
-async def test_a_turn_is_followed_though_the_layer_drops_every_message(queued: Turn, monkeypatch: pytest.MonkeyPatch):
+async def test_a_turn_is_followed_even_if_the_layer_drops_every_message(queued: Turn, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr("dashboard.platform.notifications._say", lambda _: None)
     async with dialled(f"/ws/turns/{queued.id}/?seq=0") as socket:
         driving = asyncio.create_task(driven(queued))
@@ -118,7 +118,7 @@ async def test_a_turn_is_followed_though_the_layer_drops_every_message(queued: T
     assert by_id(pushed) == await fresh(queued.id)
 
 
-async def test_a_turn_that_is_not_there_closes_the_socket():
+async def test_a_missing_turn_closes_the_socket():
     async with dialled("/ws/turns/01890000-0000-7000-8000-000000000000/?seq=nonsense") as socket:
         assert (await socket.receive_output())["type"] == "websocket.close"
 
@@ -131,7 +131,7 @@ async def test_a_rerun_is_pushed_as_its_column(queued: Turn):
     assert all(html.startswith('<div id="rerun"') for html in pushed)
 
 
-async def test_a_rerun_is_told_of_to_its_end_also_where_its_family_stands(play: Play, browser: Client):
+async def test_a_rerun_is_followed_to_its_end_including_in_its_family(play: Play, browser: Client):
     parent = await database_sync_to_async(play)("sim-essay", max_tokens=60)
     child = await database_sync_to_async(turn_rerun)(turn=parent, overrides={"max_tokens": 400})
     address = f"/turns/{parent.id}/replay?max_tokens=400&rerun={child.id}"
@@ -150,7 +150,7 @@ def line_of(html: str, part: str) -> str:
     return html[html.index(part) :].splitlines()[0]
 
 
-async def test_what_the_machine_refused_is_pushed_though_no_record_tells_of_it(queued: Turn):
+async def test_an_action_refused_by_the_machine_is_pushed_without_a_record(queued: Turn):
     await database_sync_to_async(drive_held)(queued)
     seq = (await database_sync_to_async(turn_get)(queued.id)).last_seq
     async with dialled(f"/ws/turns/{queued.id}/?seq={seq}") as socket:

@@ -38,7 +38,7 @@ def verdict_of(turn: Turn) -> str:
     return verdict(final)
 
 
-def test_an_answer_that_is_continued_exactly_has_no_doubled_words_and_names_the_number(turn: Turn) -> None:
+def test_an_exactly_continued_answer_has_no_duplicated_words_and_names_the_number(turn: Turn) -> None:
     assert 7 < WHOLE <= 14, "two calls"
     assert (turn.status, turn.attempts, turn.output_text) == ("completed", 2, WHAT_WAS)
     assert turn.output_tokens == WHOLE, "an echo is not counted"
@@ -73,7 +73,7 @@ def test_what_ifs_at_and_around_that_number_come_true(
 
 
 @pytest.mark.parametrize("model", ["sim-prefill-ignored", "sim-prefill-refused"])
-def test_a_server_that_does_not_continue_is_asked_by_a_hint_after_its_test(
+def test_a_server_that_does_not_continue_gets_a_hint_after_its_test(
     connection: Connection, agent_of: AgentOf, model: str
 ) -> None:
     connection_probe(connection=connection, model=model)

@@ -31,12 +31,12 @@ FORMS = [
 ]
 
 
-def test_every_form_is_among_them():
+def test_every_format_is_covered():
     assert {model for _, model in FORMS} == CUT_FORMS.keys()
 
 
 @pytest.mark.parametrize(("dialect", "model"), FORMS)
-def test_only_the_whole_call_ever_runs(simulator_url: str, dialect: str, model: str):
+def test_only_the_complete_call_ever_runs(simulator_url: str, dialect: str, model: str):
     base = simulator_url.removesuffix("/v1") + BASES[dialect]
     connection = connection_create(project=project_default(), name=dialect, provider=dialect, base_url=base)
     agent = agent_create(

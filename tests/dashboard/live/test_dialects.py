@@ -40,7 +40,7 @@ def play(simulator_url: str, request: pytest.FixtureRequest) -> Play:
     return run
 
 
-def test_a_small_budget_ends_partial_after_three_continuations(play: Play):
+def test_a_small_budget_ends_as_partial_after_three_continuations(play: Play):
     turn = play("sim-essay", max_tokens=60)
     assert (turn.status, turn.stop_reason) == ("partial", "retry_limit"), turn.error_message
     assert (turn.continuations, turn.output_tokens) == (3, 240)
@@ -54,14 +54,14 @@ def test_a_larger_budget_completes_word_for_word(play: Play):
     assert turn.continuations > 0
 
 
-def test_tools_run_and_their_results_are_told_to_the_model(play: Play):
+def test_tools_run_and_their_results_are_sent_to_the_model(play: Play):
     turn = play("sim-tools", tools=("calculator",))
     assert turn.status == "completed", turn.error_message
     assert "42; 1024" in turn.output_text
 
 
 @pytest.mark.parametrize("model", ["sim-cut-tool", "sim-malformed"])
-def test_a_broken_tool_call_never_runs_and_is_asked_for_again(play: Play, model: str):
+def test_a_broken_tool_call_never_runs_and_is_requested_again(play: Play, model: str):
     turn = play(model, max_tokens=40 if model == "sim-cut-tool" else 80, tools=("calculator",))
     dialect = turn.agent.connection.provider
     if dialect == "ollama" and model == "sim-malformed":

@@ -45,7 +45,7 @@ def attempts_of(turn: Turn) -> list[Attempt]:
     return list(Attempt.objects.filter(turn_id=turn.id).order_by("index"))
 
 
-def test_a_turn_with_a_small_budget_is_continued_three_times_and_ends_partial_with_notice(play: Play):
+def test_a_turn_with_a_small_budget_is_continued_three_times_and_ends_as_partial_with_a_notice(play: Play):
     turn = play("sim-essay", overrides={"max_tokens": 60})
     assert (turn.status, turn.stop_reason, turn.terminal_reason) == ("partial", "retry_limit", "retry_limit")
     assert (turn.attempts, turn.continuations, turn.output_tokens) == (4, 3, 240)
@@ -66,7 +66,7 @@ def test_a_turn_that_fits_is_one_call(play: Play):
     assert (turn.status, turn.attempts, turn.output_text) == ("completed", 1, ESSAY)
 
 
-def test_tools_run_and_their_results_are_told_to_the_model(play: Play):
+def test_tools_run_and_their_results_are_sent_to_the_model(play: Play):
     turn = play("sim-tools", tools=["calculator"])
     assert turn.status == "completed"
     assert "42" in turn.output_text
@@ -74,7 +74,7 @@ def test_tools_run_and_their_results_are_told_to_the_model(play: Play):
     assert [a.kind for a in attempts_of(turn)] == ["initial", "after_tools"]
 
 
-def test_a_cut_tool_call_never_runs_and_is_asked_for_again_with_twice_the_budget(play: Play):
+def test_a_truncated_tool_call_never_runs_and_is_requested_again_with_twice_the_budget(play: Play):
     turn = play("sim-cut-tool", tools=["calculator"], overrides={"max_tokens": 40})
     assert turn.status == "completed"
     assert [(a.kind, a.max_tokens) for a in attempts_of(turn)] == [
@@ -98,7 +98,7 @@ def test_a_cut_tool_call_never_runs_and_is_asked_for_again_with_twice_the_budget
         ("sim-html", {}, "failed", "error", "provider_error"),
     ],
 )
-def test_each_behaviour_of_a_provider_ends_a_turn_in_its_own_way(
+def test_each_behaviour_of_a_provider_has_its_own_ending(
     play: Play, model: str, overrides: dict[str, Any], status: str, stop_reason: str, terminal_reason: str
 ):
     turn = play(model, overrides=overrides)
@@ -107,7 +107,7 @@ def test_each_behaviour_of_a_provider_ends_a_turn_in_its_own_way(
     assert verify(recording_of(turn)).verified
 
 
-def test_a_rate_limited_call_is_tried_again_after_the_time_the_provider_names(play: Play):
+def test_a_rate_limited_call_is_retried_after_the_delay_the_provider_names(play: Play):
     turn = play("sim-flaky", overrides={"error_policy": {"preset": "retry_all"}})
     assert turn.status == "completed"
     assert [a.kind for a in attempts_of(turn)] == ["initial", "error_retry"]
@@ -115,7 +115,7 @@ def test_a_rate_limited_call_is_tried_again_after_the_time_the_provider_names(pl
     assert backoff.command == {"type": "wait", "seconds": 1.0}
 
 
-def test_a_refused_connection_is_a_clear_failure(agent_of: AgentOf, connection):
+def test_a_refused_connection_is_an_explained_failure(agent_of: AgentOf, connection):
     agent = agent_of("sim-essay")
     connection.base_url = "http://127.0.0.1:9/v1"
     connection.save()
@@ -125,7 +125,7 @@ def test_a_refused_connection_is_a_clear_failure(agent_of: AgentOf, connection):
     assert "refused" in turn.error_message
 
 
-def test_a_missing_key_is_said_and_nothing_is_sent_but_no_reader_of_the_turn_learns_which_variables_exist(
+def test_a_missing_key_is_reported_without_a_call_and_without_revealing_which_variables_exist(
     agent_of: AgentOf, connection, monkeypatch
 ):
     monkeypatch.delenv("NOBODYS_API_KEY", raising=False)
@@ -138,12 +138,12 @@ def test_a_missing_key_is_said_and_nothing_is_sent_but_no_reader_of_the_turn_lea
     assert "NOBODYS_API_KEY" not in turn.error_message
 
 
-def test_an_answer_with_markup_is_stored_as_it_came(play: Play):
+def test_an_answer_with_markup_is_stored_unchanged(play: Play):
     turn = play("sim-script")
     assert "<script>alert(1)</script>" in turn.output_text
 
 
-def test_the_row_is_a_projection_that_can_be_rebuilt_from_the_records(play: Play):
+def test_the_row_can_be_rebuilt_from_the_records(play: Play):
     turn = play("sim-tools", tools=["calculator"])
     rebuilt = rebuilt_columns(turn)
     assert {name: getattr(turn, name) for name in rebuilt} == rebuilt
@@ -167,7 +167,7 @@ def test_the_bytes_the_provider_sent_are_kept_and_decode_to_the_recorded_answer(
     assert decoded.text == first.text
 
 
-def test_every_deciding_state_leaves_its_outcome(play: Play):
+def test_every_deciding_state_records_its_outcome(play: Play):
     turn = play("sim-essay", overrides={"max_tokens": 60})
     states = list(Outcome.objects.filter(turn_id=turn.id).values_list("state", flat=True))
     assert states == ["evaluate_stop", "continue_pending"] * 4
@@ -194,7 +194,7 @@ def drive_from_the_start(turn: Turn) -> None:
     asyncio.run(run())
 
 
-def test_a_cancelled_turn_keeps_what_had_been_said(agent_of: AgentOf, slow: Connection):
+def test_a_cancelled_turn_keeps_the_text_received(agent_of: AgentOf, slow: Connection):
     agent = agent_of("sim-essay", connection=slow)
     turn = turn_start(agent=agent, input_text="slowly")
     driven = asyncio.run(cancel_when_it_speaks(turn))
@@ -220,7 +220,7 @@ async def cancel_when_it_speaks(turn: Turn) -> Turn:
     return await in_database(lambda: Turn.objects.get(id=turn.id))
 
 
-def test_a_turn_held_at_a_breakpoint_goes_on_under_a_raised_limit(agent_of: AgentOf):
+def test_a_turn_held_at_a_breakpoint_continues_under_a_raised_limit(agent_of: AgentOf):
     agent = agent_of("sim-essay", max_tokens=60)
     turn = drive(
         turn_start(
@@ -237,7 +237,7 @@ def test_a_turn_held_at_a_breakpoint_goes_on_under_a_raised_limit(agent_of: Agen
     assert verify(recording_of(turn)).verified
 
 
-def test_limits_raised_while_held_are_judged_anew(agent_of: AgentOf):
+def test_limits_raised_during_a_hold_are_evaluated_again(agent_of: AgentOf):
     agent = agent_of("sim-essay", max_tokens=60)
     turn = drive(
         turn_start(
@@ -263,7 +263,7 @@ def test_limits_raised_while_held_are_judged_anew(agent_of: AgentOf):
     assert {r.event["by"] for r in acted} == {"a tester"}
 
 
-def test_a_worker_that_takes_over_keeps_the_partial_answer_and_asks_for_the_rest(agent_of: AgentOf, slow: Connection):
+def test_a_worker_that_takes_over_keeps_the_partial_answer_and_requests_the_rest(agent_of: AgentOf, slow: Connection):
     turn = turn_start(agent=agent_of("sim-essay", connection=slow), input_text="slowly")
     asyncio.run(abandon_when_it_speaks(turn))
     turn.refresh_from_db()
@@ -293,14 +293,14 @@ async def abandon_when_it_speaks(turn: Turn) -> None:
         await asyncio.gather(task, return_exceptions=True)
 
 
-def test_a_queued_turn_that_is_cancelled_calls_no_one(agent_of: AgentOf):
+def test_a_cancelled_queued_turn_makes_no_call(agent_of: AgentOf):
     turn = turn_start(agent=agent_of("sim-essay"), input_text="never mind")
     turn_cancel(turn=turn, by="a tester")
     turn = drive(turn)
     assert (turn.status, turn.output_text) == ("cancelled", "")
 
 
-def test_an_override_of_one_part_of_the_error_policy_leaves_the_rest(agent_of: AgentOf):
+def test_an_override_of_one_part_of_the_error_policy_keeps_the_rest(agent_of: AgentOf):
     policy = policy_create(
         project=project_default(), name="patient", error_policy={"preset": "retry_all", "max_retries": 5}
     ).policy
@@ -311,7 +311,7 @@ def test_an_override_of_one_part_of_the_error_policy_leaves_the_rest(agent_of: A
     assert turn.policy["error_policy"]["on_rate_limit_error"] == "retry"
 
 
-async def test_what_has_happened_comes_before_a_signal_of_the_same_instant(transactional_db: None):
+async def test_an_event_precedes_a_signal_of_the_same_instant(transactional_db: None):
     """A cancel that arrives as a call ends must not cost the answer."""
     driver = Driver(uuid4(), Transport(), SignalInbox())
     driver.standing = TurnPosition(Policy(), Snapshot(), 0, None, None, None)
@@ -326,7 +326,7 @@ async def test_what_has_happened_comes_before_a_signal_of_the_same_instant(trans
     await driver.performer.drop()
 
 
-def test_a_signal_that_a_driver_did_not_record_is_handed_to_the_next(agent_of: AgentOf):
+def test_a_signal_not_recorded_by_a_driver_is_passed_to_the_next(agent_of: AgentOf):
     turn = turn_start(agent=agent_of("sim-essay"), input_text="hello")
     turn_cancel(turn=turn, by="a tester")
 

@@ -26,12 +26,12 @@ async def _given_up_or(answer: bytes, *, without_end: bool) -> bytes:
     return b"%d " % head.status + body
 
 
-async def test_an_answer_behind_a_few_interim_ones_is_read():
+async def test_an_answer_after_a_few_interim_responses_is_read():
     answer = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\nConnection: close\r\n\r\nok"
     assert await _given_up_or(3 * INTERIM + answer, without_end=False) == b"200 ok"
 
 
-async def test_interim_answers_without_end_are_given_up():
+async def test_endless_interim_responses_are_given_up():
     begun = time.monotonic()
     with pytest.raises(TransportError, match="interim answers without end"):
         await _given_up_or(1000 * INTERIM, without_end=True)

@@ -60,7 +60,7 @@ def long_up(monkeypatch: pytest.MonkeyPatch) -> None:
     (LONG, True, False, False),
     (0.0, True, True, True),
 ])  # fmt: skip
-def test_jobs_are_taken_from_workers_that_are_gone_and_from_who_lost_them(long_up, silent, ours, lost, back):
+def test_jobs_are_taken_from_dead_workers_and_from_drivers_that_lost_them(long_up, silent, ours, lost, back):
     by = worker(silent)
     job, turn = taken(by)
     assert jobs_done_by(by) == {job}
@@ -69,18 +69,18 @@ def test_jobs_are_taken_from_workers_that_are_gone_and_from_who_lost_them(long_u
     assert job_is_ours(job) is not back
 
 
-def test_a_worker_that_was_struck_off_is_gone(long_up):
+def test_a_worker_declared_dead_is_gone(long_up):
     _, turn = taken(by := worker())
     sql("DELETE FROM procrastinate_workers WHERE id = %s", by)
     assert take_back() == [turn]
 
 
-def test_nobody_is_held_gone_by_a_server_that_has_just_come_back():
+def test_a_restarted_server_declares_nobody_dead():
     taken(worker(silent=LONG))
     assert take_back(gone=10 * 365 * 24 * LONG) == []
 
 
-def test_a_job_taken_back_is_one_its_old_worker_cannot_end(long_up):
+def test_a_reclaimed_job_cannot_be_ended_by_its_old_worker(long_up):
     job, turn = taken(worker(LONG))
     take_back()
     renewed = fetched(worker())
@@ -91,7 +91,7 @@ def test_a_job_taken_back_is_one_its_old_worker_cannot_end(long_up):
     assert job_is_ours(renewed[0])
 
 
-def test_a_turn_that_a_person_has_queued_meanwhile_is_taken_back_all_the_same(long_up):
+def test_a_turn_queued_by_a_person_in_the_meantime_is_still_reclaimed(long_up):
     _, turn = taken(worker(LONG))
     defer_drive(turn)
     _, other = taken(worker(LONG), QUEUE)
@@ -99,13 +99,13 @@ def test_a_turn_that_a_person_has_queued_meanwhile_is_taken_back_all_the_same(lo
     assert sorted(row[0] for row in waiting()) == sorted([turn, other])
 
 
-def test_a_turn_of_a_terminal_that_is_gone_goes_to_the_queue_of_all(long_up):
+def test_a_turn_of_a_closed_terminal_goes_to_the_shared_queue(long_up):
     _, turn = taken(worker(LONG), "a-terminal")
     take_back()
     assert waiting() == [(turn, QUEUE, False)]
 
 
-def test_a_failed_job_waits_with_the_number_of_its_failures_until_a_person_wants_it():
+def test_a_failed_job_waits_with_its_failure_count_until_requested():
     job, turn = taken(worker())
     assert job_renew(job, queues=QUEUES, queue=QUEUE, delay=60.0, args={"failures": 3})
     assert waiting() == [(turn, QUEUE, True)]

@@ -36,14 +36,14 @@ def turn(agent_of: AgentOf) -> Turn:
     return turn_start(agent=agent_of("sim-json", envelope_schema=OF_ANYTHING), input_text="Give me JSON.")
 
 
-def test_judges_that_are_busy_for_a_moment_are_waited_for(turn: Turn, busy: BusyJudges):
+def test_briefly_busy_judges_are_awaited(turn: Turn, busy: BusyJudges):
     busy.left = 2
     drive(turn)
     assert turn.status == "completed"
     assert verify(recording_of(turn)).verified
 
 
-def test_where_they_stay_busy_the_turn_is_interrupted_and_keeps_its_answer(turn: Turn, busy: BusyJudges):
+def test_with_judges_that_stay_busy_the_turn_is_interrupted_and_keeps_its_answer(turn: Turn, busy: BusyJudges):
     drive(turn)
     assert (turn.status, turn.error_code) == ("interrupted", "interrupted")
     assert "The answer could not be checked" in turn.error_message

@@ -17,7 +17,7 @@ CASES = [
 
 
 @pytest.mark.parametrize(("value", "sample", "told"), CASES)
-def test_the_names_come_in_the_order_of_the_sample_and_others_after_their_neighbour(value, sample, told):
+def test_names_follow_the_order_of_the_sample_and_others_follow_their_neighbour(value, sample, told):
     ordered = in_order_of(value, sample)
     assert json.dumps(ordered) == told
     assert ordered == value

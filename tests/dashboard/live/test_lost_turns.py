@@ -61,7 +61,7 @@ def server_is_old(monkeypatch):
     monkeypatch.setattr("dashboard.live.lost_turns.GONE_SECONDS", 0.2)
 
 
-def test_a_turn_whose_process_is_gone_ends_with_what_had_arrived_and_verifies():
+def test_a_turn_of_a_dead_process_ends_with_its_partial_output_and_verifies():
     story = Story([ended("never")])
     long_ago(left_open(story))
     assert lost_turns_end() == 1
@@ -79,7 +79,7 @@ def test_a_turn_whose_process_is_gone_ends_with_what_had_arrived_and_verifies():
     assert lost_turns_end() == 0
 
 
-def test_what_was_said_before_the_call_in_flight_is_kept_too():
+def test_text_received_before_the_call_in_flight_is_kept_too():
     story = Story([cut("The beginning, "), ended("never")])
     long_ago(left_open(story, steps=2))
     lost_turns_end()
@@ -87,14 +87,14 @@ def test_what_was_said_before_the_call_in_flight_is_kept_too():
     assert verify(recording_of(story.turn())).verified
 
 
-def test_bytes_that_are_no_answer_keep_nothing_from_ending():
+def test_undecodable_bytes_do_not_prevent_the_end():
     story = Story([ended("never")])
     long_ago(left_open(story, piece=b"<html>"))
     assert lost_turns_end() == 1
     assert story.turn().status == "interrupted"
 
 
-def test_what_had_arrived_is_read_while_nobody_waits_for_the_turn(monkeypatch):
+def test_partial_output_is_read_while_the_turn_is_not_locked(monkeypatch):
     story = Story([ended("never")])
     long_ago(left_open(story))
     held = []
@@ -108,7 +108,7 @@ def test_what_had_arrived_is_read_while_nobody_waits_for_the_turn(monkeypatch):
     assert held == [False]
 
 
-def test_a_process_that_comes_back_while_its_turn_is_read_keeps_it(monkeypatch):
+def test_a_process_that_returns_while_its_turn_is_read_keeps_it(monkeypatch):
     story = Story([ended("never")])
     process = left_open(story)
     long_ago(process)
@@ -122,7 +122,7 @@ def test_a_process_that_comes_back_while_its_turn_is_read_keeps_it(monkeypatch):
     assert OwnedTurn.objects.filter(turn_id=story.id).exists()
 
 
-def test_a_process_that_is_heard_of_keeps_its_turns(monkeypatch):
+def test_a_live_process_keeps_its_turns(monkeypatch):
     monkeypatch.setattr("dashboard.live.lost_turns.GONE_SECONDS", 60)
     story = Story([ended("later")])
     left_open(story)
@@ -130,7 +130,7 @@ def test_a_process_that_is_heard_of_keeps_its_turns(monkeypatch):
     assert story.turn().status == "running"
 
 
-def test_a_turn_that_nobody_owns_any_more_is_lost_at_once():
+def test_a_turn_without_an_owner_is_lost_at_once():
     story = Story([ended("never")])
     left_open(story)
     OwnedTurn.objects.update(process_id=new_id())
@@ -147,7 +147,7 @@ def test_an_owned_turn_gets_no_job(monkeypatch):
     assert Turn.objects.count() == 1
 
 
-def test_what_was_still_asked_of_a_lost_turn_is_settled():
+def test_pending_requests_of_a_lost_turn_are_settled():
     story = Story([ended("never")])
     long_ago(left_open(story))
     asked = Signal.objects.create(turn_id=story.id, action="cancel", by="ada")
@@ -156,7 +156,7 @@ def test_what_was_still_asked_of_a_lost_turn_is_settled():
     assert (asked.handled_at is None, asked.refused) == (False, "The turn had ended before: it is interrupted.")
 
 
-def test_nobody_takes_a_turn_from_the_process_that_answers_its_caller():
+def test_a_turn_is_not_taken_from_the_process_that_answers_its_caller():
     story = Story([ended("never")])
     left_open(story)
     turn, before = Turn.objects.get(id=story.id), Record.objects.filter(turn_id=story.id).count()
@@ -168,7 +168,7 @@ def test_nobody_takes_a_turn_from_the_process_that_answers_its_caller():
     assert Record.objects.filter(turn_id=story.id).count() == before
 
 
-def test_its_page_says_so_and_has_nothing_to_press(browser: Client):
+def test_the_page_of_a_lost_turn_says_so_and_has_no_controls(browser: Client):
     story = Story([ended("never")])
     left_open(story)
     html = page(browser, f"/turns/{story.id}")

@@ -45,7 +45,7 @@ class Answering:
         yield b"data: what nobody foresaw\n\n"
 
 
-async def test_bytes_that_a_decoder_stumbles_over_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_bytes_that_break_a_decoder_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     def stumble(part: bytes) -> list[Delta]:
         raise ZeroDivisionError
 
@@ -63,7 +63,7 @@ async def test_bytes_that_a_decoder_stumbles_over_are_kept(monkeypatch: pytest.M
 
 
 @pytest.mark.parametrize("provider", PROVIDERS)
-def test_what_is_stored_once_of_a_continuation_is_what_its_body_begins_with(provider: str) -> None:
+def test_the_shared_part_of_a_continuation_is_the_start_of_its_body(provider: str) -> None:
     asked = (Message(Role.USER, "Why?"),)
     going = Continuation("Because", "Go on.")
     request = ChatRequest(model="m", messages=asked, max_tokens=10, system_prompt="Be brief.", continuation=going)
@@ -88,7 +88,7 @@ class Flooding:
 
 
 @pytest.mark.parametrize("unit", [b"data:\n", b"data: {}\n\n", b": x\n", b"{}\n", b"[],", b"\r", b"data: 1\n\n"])
-async def test_an_answer_of_very_many_small_parts_is_refused_and_holds_up_nobody(
+async def test_an_answer_of_too_many_small_parts_is_refused_and_delays_nobody(
     unit: bytes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(response_reader, "MOST_LINES", 100_000)
@@ -110,7 +110,7 @@ async def test_an_answer_of_very_many_small_parts_is_refused_and_holds_up_nobody
     assert max(holds) < 0.2
 
 
-async def test_a_provider_that_sends_faster_than_is_read_leaves_the_loop_to_others(
+async def test_a_provider_faster_than_its_reader_leaves_the_loop_to_others(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     reading, flood = ResponseReader(CALL, get_provider("openai"), "c"), Flooding(b"data: {}\n\n", 1 << 20)
@@ -166,7 +166,7 @@ async def broken_off_by_client(reading: ResponseReader) -> object:
 
 @pytest.mark.parametrize("broken_off", [broken_off_by_operator, broken_off_by_client])
 @pytest.mark.parametrize("again", [False, True], ids=["once", "cancelled again"])
-async def test_what_had_arrived_of_a_long_answer_is_read_beside_the_others(
+async def test_partial_output_of_a_long_answer_is_read_without_blocking_others(
     broken_off: Callable[[ResponseReader], Coroutine[Any, Any, object]], monkeypatch: pytest.MonkeyPatch, *, again: bool
 ) -> None:
     reading, answer = ResponseReader(CALL, get_provider("openai"), "c"), ChatResponse("All of it.")

@@ -151,7 +151,7 @@ def odd(odd_url: str) -> Connection:
         ("cut after the reason", "completed", "completed", "whole", ""),
     ],
 )
-def test_an_odd_answer_ends_in_a_clear_word(
+def test_an_unusual_answer_ends_with_a_clear_reason(
     agent_of: AgentOf, odd: Connection, model: str, status: str, terminal_reason: str, said: str, words: str
 ):
     agent = agent_of(model, name="odd", connection=odd, max_tokens=60, tools=["calculator"])
@@ -164,7 +164,7 @@ def test_an_odd_answer_ends_in_a_clear_word(
 @pytest.mark.parametrize(
     ("window", "status", "attempts"), [(None, "partial", 4), (100, "aborted", 1), (101, "partial", 4)]
 )
-def test_what_a_full_context_window_cut_is_not_asked_for_more(
+def test_an_answer_truncated_by_a_full_context_window_is_not_continued(
     agent_of: AgentOf, odd_url: str, window: int | None, status: str, attempts: int
 ):
     connection = connection_create(
@@ -178,7 +178,7 @@ def test_what_a_full_context_window_cut_is_not_asked_for_more(
     assert verify(recording_of(turn)).verified
 
 
-def test_a_connection_that_stays_open_behind_the_end_of_an_answer_is_not_waited_for(
+def test_a_connection_that_stays_open_after_the_end_is_not_waited_for(
     agent_of: AgentOf, odd: Connection, monkeypatch: pytest.MonkeyPatch
 ):
     monkeypatch.setattr(body_reader, "AFTER_ITS_END", 0.05)
@@ -196,7 +196,7 @@ def test_a_connection_that_stays_open_behind_the_end_of_an_answer_is_not_waited_
         ("nearly json, cut", ["jsonrepair"], "failed", None, []),
     ],
 )
-def test_what_is_nearly_json_is_mended_where_a_policy_says_so_and_nothing_was_cut(
+def test_almost_valid_json_is_repaired_where_the_policy_allows_it_and_nothing_was_truncated(
     agent_of: AgentOf, odd: Connection, model: str, recovery: list[str], status: str, envelope: Any, paths: list[str]
 ):
     rules = {"limits": {"schema_rounds": 0}, "envelope": {"recovery": recovery}}

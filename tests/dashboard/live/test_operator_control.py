@@ -54,7 +54,7 @@ def acted(turn: Turn) -> list[dict[str, Any]]:
     return [row.event for row in rows if row.event["type"] == "operator_acted"]
 
 
-def test_an_answer_in_the_models_place_asks_no_provider_costs_nothing_and_verifies(held: Turn):
+def test_an_answer_in_place_of_the_model_makes_no_call_costs_nothing_and_verifies(held: Turn):
     answer = {"text": " And that is all."}
     turn_control(turn=held, **BY, action="release", answer=answer, limits={"max_continuations": 1})
     drive(held)
@@ -115,7 +115,7 @@ def test_a_call_runs_with_the_arguments_an_operator_gave_it(calling: Turn):
     assert verify(recording_of(calling)).verified
 
 
-def test_several_calls_are_changed_in_one_go_each_by_an_event_of_its_own(calling: Turn):
+def test_several_calls_are_changed_together_with_one_event_each(calling: Turn):
     calls = pending_calls(position_of(calling).snapshot)
     changes = [{"call_id": c.id, "arguments": {"expression": f"{n}+0"}} for n, c in enumerate(calls)]
     turn_control(turn=calling, **BY, action="release", tool_calls=changes)
@@ -124,7 +124,7 @@ def test_several_calls_are_changed_in_one_go_each_by_an_event_of_its_own(calling
     assert [event.get("action") for event in acted(calling)] == ["change", "release"]
 
 
-def test_a_message_is_rewritten_in_its_place(calling: Turn):
+def test_a_message_is_edited_in_place(calling: Turn):
     turn_control(turn=calling, **BY, action="release", rewritten={1: "Count otherwise."})
     drive(calling)
     snapshot = position_of(calling).snapshot
@@ -132,7 +132,7 @@ def test_a_message_is_rewritten_in_its_place(calling: Turn):
     assert snapshot.messages[1].tool_calls
 
 
-def test_a_system_prompt_is_taken_away(agent_of: AgentOf):
+def test_a_system_prompt_is_removed(agent_of: AgentOf):
     agent = agent_of("sim-essay", system_prompt="Be brief.")
     turn = drive(turn_start(agent=agent, input_text="Go.", breakpoints=[{"state": "evaluate_stop"}]))
     turn_control(turn=turn, **BY, action="change", request={"system_prompt": None})
@@ -144,7 +144,7 @@ def test_a_system_prompt_is_taken_away(agent_of: AgentOf):
     assert verify(recording_of(turn)).verified
 
 
-def test_max_tokens_are_judged_by_the_connection_that_the_turn_asks(agent_of: AgentOf, simulator_url: str):
+def test_max_tokens_is_checked_against_the_connection_the_turn_uses(agent_of: AgentOf, simulator_url: str):
     there = {"project": project_default(), "provider": "openai", "base_url": simulator_url}
     agent = agent_of("sim-essay", max_tokens=60)
     parent = drive(turn_start(agent=agent, input_text="Go."))
@@ -187,7 +187,7 @@ def test_a_turn_runs_to_a_state(held: Turn):
         ({"max_tokens": 0}, "at least 1 token"),
     ],
 )
-def test_what_cannot_be_done_is_refused_in_words_and_asks_nothing(held: Turn, asked: dict[str, Any], words: str):
+def test_an_impossible_action_is_refused_and_makes_no_call(held: Turn, asked: dict[str, Any], words: str):
     with pytest.raises(ValidationError) as refused:
         turn_control(turn=held, **BY, action="release", **asked)
     assert words in " ".join(refused.value.messages)
@@ -203,12 +203,12 @@ def test_what_cannot_be_done_is_refused_in_words_and_asks_nothing(held: Turn, as
         ("release", {"tool_call": {"call_id": "a", "arguments": {}}}, "No tool call “a” waits"),
     ],
 )
-def test_what_makes_no_sense_here_is_a_conflict(held: Turn, action: str, asked: dict[str, Any], words: str):
+def test_an_inapplicable_action_is_a_conflict(held: Turn, action: str, asked: dict[str, Any], words: str):
     with pytest.raises(TurnConflict, match=words):
         turn_control(turn=held, **BY, action=action, **asked)
 
 
-def test_whoever_saw_an_older_record_is_told_who_did_what_since(held: Turn):
+def test_an_operator_with_an_older_record_is_told_who_did_what_since(held: Turn):
     seen = held.last_seq
     turn_control(turn=held, by="ben", action="step", expected_seq=seen)
     with pytest.raises(TurnConflict, match=r"ben requested step at \d\d:\d\d:\d\d UTC, which is in progress"):
@@ -220,13 +220,13 @@ def test_whoever_saw_an_older_record_is_told_who_did_what_since(held: Turn):
             act(turn=held, **BY, expected_seq=seen, **more)
 
 
-def test_whoever_acts_on_a_turn_that_moved_on_by_itself_is_told_so(agent_of: AgentOf):
+def test_an_operator_is_told_if_the_turn_moved_on_by_itself(agent_of: AgentOf):
     turn = drive(turn_start(agent=agent_of("sim-essay"), input_text="hi", breakpoints=[{"state": "evaluate_stop"}]))
     with pytest.raises(TurnConflict, match="moved on from record 1, which you saw, to record 2"):
         turn_control(turn=turn, **BY, action="release", expected_seq=1)
 
 
-def test_of_two_operators_at_the_same_instant_one_wins_and_one_is_told(browser: Client, held: Turn):
+def test_one_of_two_simultaneous_operators_wins_and_the_other_is_told(browser: Client, held: Turn):
     """Two real requests, each in a thread and on a database connection of its own, let go together."""
     start, answers = threading.Barrier(2), list[Any]()
     asked = {"action": "release", "expected_seq": held.last_seq}
@@ -255,7 +255,7 @@ def test_of_two_operators_at_the_same_instant_one_wins_and_one_is_told(browser: 
 
 
 @pytest.mark.parametrize("second", ["release", "step"])
-def test_whoever_lets_a_turn_go_second_is_told_so_and_passes_no_hold_that_nobody_has_seen(held: Turn, second: str):
+def test_a_second_release_is_reported_and_passes_no_hold_that_nobody_has_seen(held: Turn, second: str):
     """Without saying what was seen, too."""
     stops = [{"state": "continue_pending"}]
     turn_control(turn=held, by="ben", action="release", limits={"max_continuations": 9}, breakpoints=stops)
@@ -267,12 +267,12 @@ def test_whoever_lets_a_turn_go_second_is_told_so_and_passes_no_hold_that_nobody
     assert len(acted(held)) == 2
 
 
-def test_a_record_that_nobody_can_have_seen_is_named(held: Turn):
+def test_a_record_that_does_not_exist_yet_is_reported(held: Turn):
     with pytest.raises(TurnConflict, match=rf"no record {held.last_seq + 1} yet; its last is {held.last_seq}\."):
         turn_control(turn=held, **BY, action="release", expected_seq=held.last_seq + 1)
 
 
-def test_an_action_that_comes_too_late_is_kept_with_the_reason(held: Turn):
+def test_an_action_that_arrives_too_late_is_kept_with_the_reason(held: Turn):
     turn_control(turn=held, **BY, action="release", limits={"max_continuations": 9})
     Signal.objects.create(turn_id=held.id, action="release", by="ben")
     drive(held)

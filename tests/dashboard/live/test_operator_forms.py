@@ -57,7 +57,7 @@ def changes(turn: Turn, **typed: str) -> dict:
     return {name: value for name, value in form.changes().items() if name != "expected_seq"}
 
 
-def test_each_limit_says_its_key_its_unit_and_what_holds_where_it_is_empty(held: Turn):
+def test_each_limit_shows_its_key_its_unit_and_the_meaning_of_an_empty_field(held: Turn):
     form = OperateForm(held, position_of(held).snapshot)
     told = {name: str(form[f"limit_{name}"].help_text) for name in LIMIT_FIELDS}
     assert told["max_seconds"] == '<span class="mono">max_<wbr>seconds</span>, in seconds'
@@ -68,11 +68,11 @@ def test_each_limit_says_its_key_its_unit_and_what_holds_where_it_is_empty(held:
     assert otherwise["max_steps"] == ""
 
 
-def test_what_is_sent_back_as_it_was_changes_nothing(held: Turn):
+def test_unchanged_values_change_nothing(held: Turn):
     assert changes(held) == NOTHING
 
 
-def test_what_differs_is_what_changes(held: Turn):
+def test_only_different_values_are_changed(held: Turn):
     first, second = pending_calls(position_of(held).snapshot)
     said = changes(
         held,
@@ -126,19 +126,19 @@ def test_what_differs_is_what_changes(held: Turn):
         ("preset", "wild", "not one of the available choices"),
     ],
 )
-def test_what_is_wrong_is_said_at_its_field(held: Turn, name: str, text: str, words: str):
+def test_a_fault_is_reported_at_its_field(held: Turn, name: str, text: str, words: str):
     form = filled(held, **{name: text})
     assert not form.is_valid()
     assert words in " ".join(form.errors[name])
 
 
-def test_a_limit_that_may_be_absent_can_be_taken_away(held: Turn):
+def test_an_optional_limit_can_be_removed(held: Turn):
     turn_control(turn=held, by="ada", action="change", limits={"max_seconds": 60})
     drive(held)
     assert changes(held, limit_max_seconds="")["limits"] == {"max_seconds": None}
 
 
-def test_a_cap_can_be_taken_away_where_the_dialect_does_without(held: Turn):
+def test_a_cap_can_be_removed_where_the_dialect_does_not_require_one(held: Turn):
     assert changes(held, max_tokens="")["no_max_tokens"] is True
     turn_control(turn=held, by="ada", action="change", no_max_tokens=True)
     drive(held)
@@ -151,7 +151,7 @@ def test_a_cap_can_be_taken_away_where_the_dialect_does_without(held: Turn):
     assert turn_verify(turn=ended).verified
 
 
-def test_an_operator_who_sets_just_the_number_that_the_dialect_demanded_has_set_it(held: Turn):
+def test_an_operator_who_enters_the_number_the_dialect_required_has_set_it(held: Turn):
     held.setup["setup"]["extra"] = {"uncapped": DEMANDED}
     held.save(update_fields=["setup"])
     assert cap_demanded(held)
@@ -161,7 +161,7 @@ def test_an_operator_who_sets_just_the_number_that_the_dialect_demanded_has_set_
     assert (held.max_tokens, cap_demanded(held)) == (400, False)
 
 
-def test_a_cap_that_the_dialect_requires_stays_and_it_says_why(held: Turn):
+def test_a_required_cap_cannot_be_removed_and_the_form_says_why(held: Turn):
     Turn.objects.filter(id=held.id).update(provider="anthropic")
     held.refresh_from_db()
     form = filled(held, max_tokens="")
@@ -185,7 +185,7 @@ def test_a_turn_without_a_cap_shows_none_and_an_empty_field_keeps_none(held: Tur
         assert form.changes()["max_tokens"] == changed
 
 
-def test_what_another_changed_meanwhile_is_not_undone_unseen(held: Turn):
+def test_another_operators_change_is_not_undone_unseen(held: Turn):
     form = filled(held, model="mine")
     turn_control(turn=held, by="ben", action="change", limits={"max_continuations": 7})
     drive(held)
@@ -194,7 +194,7 @@ def test_what_another_changed_meanwhile_is_not_undone_unseen(held: Turn):
     assert again.changes() == {**NOTHING, "expected_seq": held.last_seq, "request": {"model": "mine"}}
 
 
-def test_the_page_judges_what_was_sent_by_the_record_it_showed(browser: Client, held: Turn):
+def test_the_page_compares_the_input_with_the_record_it_showed(browser: Client, held: Turn):
     seen = held.last_seq
     turn_control(turn=held, by="ben", action="change", limits={"max_continuations": 7})
     drive(held)
@@ -208,14 +208,14 @@ def test_the_page_judges_what_was_sent_by_the_record_it_showed(browser: Client, 
     assert not Signal.objects.filter(turn_id=held.id, action="release").exists()
 
 
-def test_a_change_by_the_page_goes_to_the_turn(browser: Client, held: Turn):
+def test_a_change_on_the_page_is_sent_to_the_turn(browser: Client, held: Turn):
     sent = {**filled(held, result_0="1", result_1="2").data, "panel": "1", "action": "release"}
     assert browser.post(f"/turns/{held.id}/control", sent, headers=HTMX).status_code == 204
     drive(held)
     assert [m.text for m in position_of(held).snapshot.messages if m.tool_call_id] == ["1", "2"]
 
 
-def test_an_empty_message_is_refused_at_its_field_and_an_empty_prompt_is_none(browser: Client, held: Turn):
+def test_an_empty_message_is_refused_at_its_field_and_an_empty_prompt_means_none(browser: Client, held: Turn):
     address = f"/turns/{held.id}/control"
     nameless = {"expected_seq": str(held.last_seq), "panel": "1", "action": "change", "model": ""}
     assert "The model must be a name of 1 to 200" in browser.post(address, nameless, headers=HTMX).content.decode()
@@ -227,7 +227,7 @@ def test_an_empty_message_is_refused_at_its_field_and_an_empty_prompt_is_none(br
     assert position_of(held).snapshot.asked.system_prompt == ""
 
 
-def test_without_htmx_the_form_is_a_page_and_a_refused_one_is_shown_again(browser: Client, held: Turn):
+def test_without_htmx_the_form_is_a_page_and_shown_again_after_a_fault(browser: Client, held: Turn):
     address = f"/turns/{held.id}/operate"
     assert "Change the turn" in page(browser, address)
     sent = {**filled(held, max_tokens="0").data, "panel": "1", "action": "release"}
@@ -235,17 +235,17 @@ def test_without_htmx_the_form_is_a_page_and_a_refused_one_is_shown_again(browse
     assert (refused.status_code, "at least 1 token" in refused.content.decode()) == (422, True)
 
 
-def test_a_turn_that_has_not_begun_has_nothing_to_change(browser: Client, agent_of: AgentOf):
+def test_a_turn_that_has_not_started_has_nothing_to_change(browser: Client, agent_of: AgentOf):
     queued = turn_start(agent=agent_of("sim-essay"), input_text="Go.")
     assert "has not started yet" in page(browser, f"/turns/{queued.id}/operate")
 
 
-def test_a_stranger_sees_no_form(held: Turn):
+def test_an_unauthenticated_visitor_sees_no_form(held: Turn):
     answer = Client().get(f"/turns/{held.id}/operate")
     assert b"Change the turn" not in answer.content
 
 
-def test_what_is_not_sent_is_as_it_is(held: Turn):
+def test_omitted_values_stay_unchanged(held: Turn):
     seen = {"expected_seq": str(held.last_seq)}
     assert OperateForm(held, position_of(held).snapshot, seen).is_valid()
     form = OperateForm(held, position_of(held).snapshot, {**seen, "message_1": "Once.", "limit_max_steps": "9"})
@@ -255,14 +255,14 @@ def test_what_is_not_sent_is_as_it_is(held: Turn):
     assert not OperateForm(held, position_of(held).snapshot, {"message_1": "Once."}).is_valid()
 
 
-def test_what_was_typed_before_a_refusal_is_marked_so_that_it_is_sent_again(browser: Client, held: Turn):
+def test_input_typed_before_a_refusal_is_marked_so_that_it_is_submitted_again(browser: Client, held: Turn):
     sent = {"expected_seq": str(held.last_seq), "panel": "1", "action": "change", "model": "other", "max_tokens": "0"}
     html = browser.post(f"/turns/{held.id}/control", sent, headers=HTMX).content.decode()
     typed = re.findall(r'name="(\w+)"[^>]*data-typed', html)
     assert sorted({*typed} - {"expected_seq"}) == ["max_tokens", "model"]
 
 
-def test_one_message_of_a_conversation_beyond_what_a_form_may_have_is_changed(browser: Client, held: Turn, settings):
+def test_one_message_of_a_conversation_too_long_for_a_form_is_changed(browser: Client, held: Turn, settings):
     settings.DATA_UPLOAD_MAX_MEMORY_SIZE = 2_000
     told = [{"role": "user", "text": "x" * 5_000}, {"role": "user", "text": "And?"}]
     turn_control(turn=held, by="ben", action="change", request={"messages": told})
@@ -273,7 +273,7 @@ def test_one_message_of_a_conversation_beyond_what_a_form_may_have_is_changed(br
     assert [m.text for m in position_of(held).snapshot.messages][:2] == ["x" * 5_000, "And then?"]
 
 
-def test_a_drawer_of_a_turn_that_has_ended_asks_for_nothing_to_be_sent_again(browser: Client, held: Turn):
+def test_the_drawer_of_an_ended_turn_does_not_ask_to_submit_again(browser: Client, held: Turn):
     sent = {"expected_seq": str(held.last_seq), "panel": "1", "action": "change", "model": "other"}
     turn_cancel(turn=held, by="ben")
     drive(held)

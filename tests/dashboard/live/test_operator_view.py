@@ -50,7 +50,7 @@ async def _held_while_it_speaks(turn: Turn, browser: Client) -> str:
         return shown
 
 
-def test_a_hold_that_waits_for_the_model_to_end_is_said_at_once(browser: Client, agent_of: AgentOf):
+def test_a_hold_that_waits_for_the_model_to_finish_is_shown_at_once(browser: Client, agent_of: AgentOf):
     turn = turn_start(agent=agent_of("sim-slow", max_tokens=4000), input_text="Speak.")
     shown = asyncio.run(_held_while_it_speaks(turn, browser))
     assert "in <b>request</b>, will hold before <b>the next decision</b>" in shown
@@ -60,7 +60,7 @@ def test_a_hold_that_waits_for_the_model_to_end_is_said_at_once(browser: Client,
     ("asked", "words"),
     [({}, ""), ({"hold_requested": True}, "the next decision"), ({"run_to": State.ABORT_PARTIAL}, "abort partial")],
 )
-def test_where_somebody_wants_it_held_next_is_named(agent_of: AgentOf, asked: dict[str, Any], words: str):
+def test_the_requested_next_hold_is_named(agent_of: AgentOf, asked: dict[str, Any], words: str):
     turn = drive(turn_start(agent=agent_of("sim-essay"), input_text="Go.", breakpoints=[{"state": "evaluate_stop"}]))
     snapshot = replace(position_of(turn).snapshot, state=State.REQUEST, held_state=None, **asked)
     assert operator_view(turn, snapshot).will_hold == words

@@ -52,7 +52,7 @@ def dialed(simulator_url: str, monkeypatch: pytest.MonkeyPatch) -> Dialed:
 
 @pytest.mark.parametrize("provider", PREFILLING)
 @pytest.mark.parametrize(("model", "finding"), FINDINGS.items())
-def test_what_a_server_does_is_found_in_each_dialect(
+def test_the_behaviour_of_a_server_is_detected_in_each_dialect(
     dialed: Dialed, provider: str, model: str, finding: Finding
 ) -> None:
     connection = dialed(provider)
@@ -68,12 +68,12 @@ def test_what_a_server_does_is_found_in_each_dialect(
 
 
 @pytest.mark.parametrize("provider", ["cohere", "openai_responses"])
-def test_an_api_without_prefill_is_not_asked(dialed: Dialed, provider: str) -> None:
+def test_an_api_without_prefill_is_not_tested(dialed: Dialed, provider: str) -> None:
     probe = connection_probe(connection=dialed(provider), model="sim-prefill")
     assert (probe.finding, "was not tested" in probe.why) == (Finding.REFUSES, True)
 
 
-def test_a_test_that_cannot_tell_leaves_the_settings_and_a_clear_one_sets_them(dialed: Dialed) -> None:
+def test_an_inconclusive_test_keeps_the_settings_and_a_clear_one_sets_them(dialed: Dialed) -> None:
     connection = connection_update(connection=dialed("openai"), changes={"prefill": True})
     connection_probe(connection=connection, model="sim-500")
     assert (connection.prefill, "Could not tell" in connection.found_in_words()) == (True, True)
@@ -83,7 +83,7 @@ def test_a_test_that_cannot_tell_leaves_the_settings_and_a_clear_one_sets_them(d
     assert "An operator has changed the setting" in connection.found_in_words()
 
 
-def test_what_was_found_at_another_address_counts_no_more(dialed: Dialed) -> None:
+def test_results_for_another_url_no_longer_count(dialed: Dialed) -> None:
     connection = dialed("openai")
     connection_probe(connection=connection, model="sim-prefill")
     assert (model_to_test(connection=connection), connection.found is None) == ("sim-prefill", False)
@@ -104,7 +104,7 @@ def test_what_was_found_at_another_address_counts_no_more(dialed: Dialed) -> Non
     ],
 )
 @pytest.mark.parametrize("provider", ["openai", "ollama"])
-def test_the_admins_page_tests_and_says_what_was_found(
+def test_the_admin_page_runs_the_test_and_shows_its_result(
     admin_client: Client, dialed: Dialed, provider: str, model: str, told: str
 ) -> None:
     connection = dialed(provider)
@@ -127,7 +127,7 @@ def test_the_admins_page_tests_and_says_what_was_found(
         (TinyServer.ALWAYS_400, Finding.UNKNOWN, ""),
     ],
 )
-def test_the_way_in_which_a_server_wants_to_be_told_is_found(server: TinyServer, finding: Finding, way: str) -> None:
+def test_the_way_a_server_must_be_asked_is_detected(server: TinyServer, finding: Finding, way: str) -> None:
     with serving_chat(server) as (address, asked):
         connection = connection_create(project=project_default(), name="near", provider="openai", base_url=address)
         probe = connection_probe(connection=connection, model="any")

@@ -52,7 +52,7 @@ async def test_a_turn_is_followed_through_redis(queued: Turn):
         await driving
 
 
-async def test_a_redis_that_is_restarted_in_mid_turn_costs_a_page_nothing(queued: Turn, redis: Redis):
+async def test_a_redis_restart_during_a_turn_costs_a_page_nothing(queued: Turn, redis: Redis):
     async with dialled(f"/ws/turns/{queued.id}/?seq=0") as socket:
         driving = asyncio.create_task(driven(queued))
         pushed = await everything(socket, until='<span id="draft"')
@@ -64,7 +64,7 @@ async def test_a_redis_that_is_restarted_in_mid_turn_costs_a_page_nothing(queued
 
 
 @pytest.mark.nightly
-async def test_a_page_that_is_opened_while_redis_is_away_is_followed_too(queued: Turn, redis: Redis):
+async def test_a_page_opened_while_redis_is_unavailable_is_also_followed(queued: Turn, redis: Redis):
     redis.stop()
     async with dialled(f"/ws/turns/{queued.id}/?seq=0") as socket:
         driving = asyncio.create_task(driven(queued))
@@ -80,7 +80,7 @@ def ended(play: Play) -> Turn:
 
 
 @pytest.mark.parametrize("address", ["/ws/turns/{turn}/?format=json", "/ws/nowhere/"])
-async def test_a_socket_that_is_opened_while_redis_is_away_is_answered_as_ever(ended: Turn, redis: Redis, address: str):
+async def test_a_socket_opened_while_redis_is_unavailable_is_answered_as_usual(ended: Turn, redis: Redis, address: str):
     redis.stop()
     await database_sync_to_async(bootstrap_token_ensure)(TOKEN)
     headers = [(b"host", b"testserver"), (b"authorization", f"Bearer {TOKEN}".encode())]
@@ -113,14 +113,14 @@ async def hearing() -> AsyncIterator[Callable[[], Awaitable[object]]]:
     await layer.flush()
 
 
-async def test_who_hears_nothing_for_longer_than_the_timeout_hears_what_comes_then():
+async def test_a_listener_silent_for_longer_than_the_timeout_receives_later_messages():
     get_channel_layer()._kwargs["hosts"][0]["socket_timeout"] = 0.2
     async with hearing() as heard_again:
         await asyncio.sleep(0.7)
         await heard_again()
 
 
-async def test_a_redis_that_was_restarted_is_heard_again(redis: Redis):
+async def test_a_restarted_redis_is_heard_again(redis: Redis):
     async with hearing() as heard_again:
         redis.stop()
         notifications._say({"quiet": {"type": "turn.changed"}})
@@ -129,7 +129,7 @@ async def test_a_redis_that_was_restarted_is_heard_again(redis: Redis):
 
 
 @pytest.mark.nightly
-async def test_a_redis_that_hangs_does_not_slow_a_turn(queued: Turn, redis: Redis):
+async def test_a_hanging_redis_does_not_slow_down_a_turn(queued: Turn, redis: Redis):
     redis.pause()
     loop = asyncio.get_running_loop()
     driving = asyncio.create_task(driven(queued))

@@ -39,24 +39,24 @@ def counting(turn: Turn) -> list[str | None]:
     return [stop.state for stop in position_of(drive(turn)).snapshot.breakpoints]
 
 
-def test_two_are_added_before_the_driver_looks(held: Turn):
+def test_two_breakpoints_are_added_before_the_driver_reads_them(held: Turn):
     for state in STATES:
         add(held, state)
     assert counting(held) == ["evaluate_stop", *STATES]
 
 
-def test_two_people_add_one_each_at_the_same_time(held: Turn):
+def test_two_people_add_one_breakpoint_each_at_the_same_time(held: Turn):
     at_once(lambda: add(held, STATES[0], by="ada"), lambda: add(held, STATES[1], by="ben"))
     assert counting(held) == ["evaluate_stop", *STATES]
 
 
-def test_one_is_added_to_what_somebody_elses_change_brings(held: Turn):
+def test_one_breakpoint_is_added_to_those_of_another_pending_change(held: Turn):
     turn_control(turn=held, by="ada", action="change", breakpoints=[{"state": STATES[0]}])
     add(held, STATES[1], by="ben")
     assert counting(held) == list(STATES)
 
 
-def test_what_was_cleared_does_not_come_back_with_the_next(held: Turn):
+def test_cleared_breakpoints_do_not_return_with_the_next(held: Turn):
     breakpoints_clear(turn=held, by="ada")
     add(held, STATES[0])
     assert counting(held) == [STATES[0]]
@@ -66,14 +66,14 @@ def test_what_was_cleared_does_not_come_back_with_the_next(held: Turn):
     assert counting(held) == [STATES[1]]
 
 
-def test_a_turn_that_has_not_begun_has_those_it_begins_with(agent_of: AgentOf):
+def test_a_turn_that_has_not_started_has_its_initial_breakpoints(agent_of: AgentOf):
     turn = turn_start(agent=agent_of("sim-essay"), input_text="Go.", breakpoints=[{"state": "evaluate_stop"}])
     for state in STATES:
         add(turn, state)
     assert counting(turn) == ["evaluate_stop", *STATES]
 
 
-def test_the_one_that_is_taken_away_is_the_one_that_was_seen(held: Turn):
+def test_the_removed_breakpoint_is_the_one_that_was_shown(held: Turn):
     seen = held.last_seq
     add(held, STATES[0])
     drive(held)
@@ -88,7 +88,7 @@ def test_the_one_that_is_taken_away_is_the_one_that_was_seen(held: Turn):
             breakpoint_drop(turn=held, by="ada", number=number, seen=None)
 
 
-def test_a_turn_has_no_more_of_them_than_are_looked_at(held: Turn):
+def test_the_number_of_breakpoints_of_a_turn_is_limited(held: Turn):
     most = [{"state": "evaluate_stop"}] * (MOST - 1)
     turn_control(turn=held, by="ada", action="change", breakpoints=most)
     add(held, STATES[0])

@@ -78,7 +78,7 @@ ENDS = [
 
 
 @pytest.mark.parametrize(("began", "end", "status"), ENDS)
-def test_what_was_asked_of_a_turn_that_ended_first_is_settled_and_says_why(
+def test_requests_to_a_turn_that_ended_first_are_settled_with_the_reason(
     request: pytest.FixtureRequest, browser: Client, began: str, end: Callable[[Turn], str], status: str
 ):
     turn: Turn = request.getfixturevalue(began)
@@ -101,7 +101,7 @@ def asked_having_seen(*, turn: Turn, by: str, expected_seq: int) -> None:
     turn_control(turn=turn, by=by, action="change", expected_seq=expected_seq, max_tokens=70)
 
 
-def test_who_ended_it_is_named_to_whoever_saw_less(held: Turn):
+def test_an_operator_with_an_older_page_is_told_who_ended_the_turn(held: Turn):
     seen = held.last_seq
     cancelled(held)
     with pytest.raises(TurnConflict, match=r"it is cancelled\. ben was first: cancel at .* \(record \d+\)\."):
@@ -110,7 +110,7 @@ def test_who_ended_it_is_named_to_whoever_saw_less(held: Turn):
         turn_control(turn=held, by="ada", action="release", expected_seq=held.last_seq)
 
 
-def test_who_cancelled_as_well_is_told_of_no_failure(held: Turn):
+def test_a_second_cancel_is_not_reported_as_a_failure(held: Turn):
     for by in ("ada", "ben"):
         turn_cancel(turn=held, by=by)
     drive(held)

@@ -72,7 +72,7 @@ def long_up(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(slot_queue, name, query)
 
 
-def test_slots_are_granted_in_the_order_they_were_asked_for(narrow):
+def test_slots_are_granted_in_order_of_request(narrow):
     asked = [ask(narrow) for _ in range(5)]
     assert [granted for _, granted in asked] == [True, True, False, False, False]
     places = [place for place, _ in asked]
@@ -82,7 +82,7 @@ def test_slots_are_granted_in_the_order_they_were_asked_for(narrow):
     assert CallSlot.objects.filter(granted_at=None).count() == 1
 
 
-def test_a_slot_whose_worker_is_gone_is_free_when_its_lease_has_run_out(narrow, long_up):
+def test_a_slot_of_a_dead_worker_is_free_when_its_lease_expires(narrow, long_up):
     (first, _), (second, _), (third, granted) = (ask(narrow) for _ in range(3))
     assert not granted
     aged(LEASE_SECONDS + 1, id=first.id)
@@ -91,7 +91,7 @@ def test_a_slot_whose_worker_is_gone_is_free_when_its_lease_has_run_out(narrow, 
     assert slots_renew([first, second]) == {second.id: True}, "who slept has lost it, and is told so"
 
 
-def test_who_waits_and_is_not_heard_of_is_passed_over_but_keeps_the_place(narrow, long_up):
+def test_a_silent_waiting_caller_is_skipped_but_keeps_its_place(narrow, long_up):
     ask(narrow), ask(narrow)
     turn = uuid4()
     (gone, _), (here, _) = ask(narrow, turn), ask(narrow)
@@ -104,7 +104,7 @@ def test_who_waits_and_is_not_heard_of_is_passed_over_but_keeps_the_place(narrow
     assert slots_renew([gone]) == {}, "the place is the successor's"
 
 
-def test_a_turn_taken_over_in_the_middle_of_a_call_gives_its_slot_back(narrow):
+def test_a_turn_taken_over_during_a_call_returns_its_slot(narrow):
     turn = uuid4()
     ask(narrow, turn)
     ask(narrow)
@@ -129,7 +129,7 @@ def test_calls_per_minute_are_counted_over_any_sixty_seconds(narrow, long_up):
     assert not ask(narrow)[1]
 
 
-def test_never_more_calls_than_allowed_are_under_way_in_all_processes_together(narrow):
+def test_calls_in_progress_never_exceed_the_limit_over_all_processes(narrow):
     under_way_at_once: list[int] = []
 
     async def main() -> None:
@@ -155,14 +155,14 @@ def test_never_more_calls_than_allowed_are_under_way_in_all_processes_together(n
     assert not CallSlot.objects.filter(released_at=None).exists()
 
 
-def test_nobody_who_changes_a_line_is_thrown_out_by_who_changes_it_as_well(narrow):
+def test_concurrent_changes_of_one_queue_do_not_deadlock(narrow):
     (held, _), _, (waiting, granted) = (ask(narrow) for _ in range(3))
     assert not granted
     at_once(lambda: slots_renew([waiting]), lambda: slot_release(held), then=lambda: slots_renew([held]))
     assert slots_renew([held, waiting]) == {waiting.id: True}, "who waited has the slot that was given back"
 
 
-def test_turns_that_change_places_in_two_lines_throw_each_other_out_of_neither(narrow, slow):
+def test_turns_that_swap_places_in_two_queues_do_not_deadlock(narrow, slow):
     near, far = sorted((narrow, slow), key=lambda one: one.id)
     goer, comer = uuid4(), uuid4()
     ask(near, goer), ask(far, comer)
@@ -172,7 +172,7 @@ def test_turns_that_change_places_in_two_lines_throw_each_other_out_of_neither(n
     assert set(kept) == {(goer, far.id), (comer, near.id)}
 
 
-def test_who_has_lost_a_slot_ends_its_call(narrow):
+def test_a_driver_that_lost_its_slot_ends_its_call(narrow):
     async def main() -> None:
         slots, began = Slots(), asyncio.Event()
 
@@ -190,7 +190,7 @@ def test_who_has_lost_a_slot_ends_its_call(narrow):
     asyncio.run(main())
 
 
-def test_a_connection_without_limits_asks_the_database_nothing(connection, django_assert_num_queries):
+def test_a_connection_without_limits_makes_no_queries(connection, django_assert_num_queries):
     async def work() -> str:
         return "done"
 
@@ -225,7 +225,7 @@ async def driving(turn: Turn, meanwhile) -> None:
         await asyncio.gather(polling, return_exceptions=True)
 
 
-def test_a_turn_says_where_it_stands_and_what_it_waited_is_not_time_in_the_model(agent_of, narrow, full_line, browser):
+def test_a_turn_shows_its_position_and_waiting_is_not_time_in_the_model(agent_of, narrow, full_line, browser):
     agent = agent_of("sim-tools", connection=narrow, tools=["calculator"])
     turn = turn_start(agent=agent, input_text="hello", overrides={"limits": {"max_seconds": 60}})
     seen = []
@@ -252,7 +252,7 @@ def test_a_turn_says_where_it_stands_and_what_it_waited_is_not_time_in_the_model
     assert "in line" in browser.get(f"/turns/{turn.id}/").content.decode()
 
 
-def test_a_turn_that_waits_in_line_can_be_cancelled_and_leaves_it(agent_of, narrow, full_line):
+def test_a_queued_turn_can_be_cancelled_and_leaves_the_queue(agent_of, narrow, full_line):
     turn = turn_start(agent=agent_of("sim-essay", connection=narrow), input_text="hello")
 
     async def meanwhile() -> None:
@@ -266,14 +266,14 @@ def test_a_turn_that_waits_in_line_can_be_cancelled_and_leaves_it(agent_of, narr
     assert Record.objects.filter(turn_id=turn.id).last().event["waited"] > 0
 
 
-def test_places_are_said_as_people_say_them():
+def test_positions_are_shown_as_ordinals():
     said = [_ordinal(number) for number in (1, 2, 3, 4, 11, 112, 1023)]
     assert said == ["1st", "2nd", "3rd", "4th", "11th", "112th", "1,023rd"]
 
 
 @pytest.mark.parametrize("field", ["max_concurrent_calls", "requests_per_minute"])
 @pytest.mark.parametrize(("value", "words"), [(0, "at least 1 call"), (1_000_001, "at most 1,000,000 calls")])
-def test_a_limit_that_makes_no_sense_is_refused_in_words(field, value, words):
+def test_an_invalid_limit_is_refused_with_an_explanation(field, value, words):
     with pytest.raises(ValidationError, match=words):
         connection_create(
             project=project_default(), name="n", provider="openai", base_url="http://127.0.0.1:1", **{field: value}

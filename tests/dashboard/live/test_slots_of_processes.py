@@ -83,7 +83,7 @@ def workers() -> int:
 
 
 @pytest.mark.nightly
-def test_two_workers_keep_a_limit_together_and_a_killed_one_gives_its_slots_back(start_worker, agent_of):
+def test_two_workers_share_a_limit_and_a_killed_one_returns_its_slots(start_worker, agent_of):
     provider = Counting()
     with provider_of(provider.answer) as address:
         near = connection_create(

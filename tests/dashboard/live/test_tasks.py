@@ -26,7 +26,7 @@ def turn(agent_of) -> Turn:
     return turn_start(agent=agent_of("sim-essay"), input_text="hello")
 
 
-def test_a_failed_driver_is_tried_again_later_each_time(turn):
+def test_a_failed_driver_is_retried_with_growing_delays(turn):
     job, *_ = fetched(worker())
     _failed(job, turn.id, 3, "It broke.")
     ((args, seconds),) = sql("SELECT args, extract(epoch FROM scheduled_at - now()) FROM procrastinate_jobs")
@@ -36,7 +36,7 @@ def test_a_failed_driver_is_tried_again_later_each_time(turn):
     assert turn.status == "queued"
 
 
-def test_a_driver_that_keeps_failing_is_given_up_in_words(turn):
+def test_a_driver_that_keeps_failing_is_given_up_with_an_explanation(turn):
     job, *_ = fetched(worker())
     _failed(job, turn.id, MAX_FAILURES, "OperationalError: the disk is full")
     turn.refresh_from_db()
@@ -44,7 +44,7 @@ def test_a_driver_that_keeps_failing_is_given_up_in_words(turn):
 
 
 @pytest.mark.parametrize("failures", [1, MAX_FAILURES])
-def test_a_driver_that_fails_after_it_lost_its_job_changes_nothing(turn, failures):
+def test_a_driver_that_fails_after_losing_its_job_changes_nothing(turn, failures):
     job, *_ = fetched(worker())
     assert job_renew(job, queues=QUEUES, queue=QUEUE)
     before = sql("SELECT id, args, scheduled_at FROM procrastinate_jobs")
@@ -54,7 +54,7 @@ def test_a_driver_that_fails_after_it_lost_its_job_changes_nothing(turn, failure
     assert sql("SELECT id, args, scheduled_at FROM procrastinate_jobs") == before
 
 
-def test_a_worker_that_stops_lets_its_tools_finish_and_the_next_one_finds_their_results(agent_of, monkeypatch):
+def test_a_stopping_worker_lets_its_tools_finish_and_the_next_one_finds_their_results(agent_of, monkeypatch):
     tools, runs = Registry(), []
 
     @tools.tool()
@@ -82,7 +82,7 @@ def test_a_worker_that_stops_lets_its_tools_finish_and_the_next_one_finds_their_
     assert "stamped" in turn.output_text
 
 
-async def test_what_the_database_could_not_do_is_done_when_it_is_back(transactional_db: None, monkeypatch):
+async def test_work_interrupted_by_a_database_failure_is_done_when_it_is_back(transactional_db: None, monkeypatch):
     from django.db import OperationalError
 
     from dashboard.platform import db_threads

@@ -54,7 +54,7 @@ def run(turn: Turn, *names: str) -> tuple[ToolResult, ...]:
     return asyncio.run(tool_claims.Runs().results(turn.id, RunTools(calls), attempt=1))
 
 
-def test_what_has_run_is_not_run_again_and_gives_the_same_result(turn, runs):
+def test_a_completed_tool_is_not_run_again_and_gives_the_same_result(turn, runs):
     first = run(turn, "once", "again")
     assert run(turn, "once", "again") == first
     assert sorted(runs) == ["again", "once"]
@@ -71,14 +71,14 @@ def test_a_claim_without_a_result_is_interrupted_unless_the_tool_may_run_again(t
     assert runs == ["again"]
 
 
-def test_a_tool_that_is_gone_is_claimed_and_answered(turn, runs):
+def test_a_missing_tool_is_claimed_and_answered(turn, runs):
     (result,) = run(turn, "gone")
     assert result.error is ErrorType.TOOL
     assert ToolClaim.objects.filter(turn_id=turn.id, finished_at__lte=datetime.now(UTC)).count() == 1
 
 
 @pytest.mark.parametrize("gone_on", [("request", 2), ("execute_tools", 2), ("abort", 1)])
-def test_no_tool_starts_for_a_turn_that_has_gone_on(turn, runs, gone_on):
+def test_no_tool_starts_for_a_turn_that_has_moved_on(turn, runs, gone_on):
     state, attempts = gone_on
     Turn.objects.filter(id=turn.id).update(state=state)
     for index in range(2, attempts + 1):
@@ -91,7 +91,7 @@ def test_no_tool_starts_for_a_turn_that_has_gone_on(turn, runs, gone_on):
     assert not ToolClaim.objects.exists()
 
 
-def test_what_was_told_of_a_call_stands_whatever_its_tool_still_says(turn, runs):
+def test_the_reported_result_of_a_call_is_kept_whatever_its_tool_returns_later(turn, runs):
     ToolClaim.objects.create(turn_id=turn.id, call_id="c-once", name="once", idempotent=False)
     (interrupted,) = run(turn, "once")
     assert tool_claims._finish(turn.id, ToolResult("c-once", "once", "late")) == interrupted
@@ -115,14 +115,14 @@ def test_a_turn_searches_the_documents_it_was_started_with(agent_of):
     assert '"name":"handbook.md","characters":18' in result["content"]
 
 
-def test_what_a_turns_tools_returned_can_be_searched_too(agent_of):
+def test_earlier_tool_results_of_a_turn_can_also_be_searched(agent_of):
     turn = drive(turn_start(agent=agent_of("sim-tools", tools=["calculator"]), input_text="Count."))
     *_, first, second = turn_context(turn.id).documents
     assert first.name.startswith("result of calculator (")
     assert {first.text, second.text} == {"42", "1024"}
 
 
-def test_a_turn_that_is_run_again_has_the_same_documents(agent_of):
+def test_a_re_run_turn_has_the_same_documents(agent_of):
     agent = agent_of("sim-tools", tools=["calculator"])
     turn = drive(turn_start(agent=agent, input_text="Count.", documents=[{"name": "a", "text": "A"}]))
     child = turn_rerun(turn=turn, overrides={})

@@ -98,7 +98,7 @@ def until_asked_again() -> Answer:
     return answer
 
 
-async def test_a_kept_connection_that_was_closed_meanwhile_is_not_used():
+async def test_a_kept_connection_closed_in_the_meantime_is_not_used():
     closed = asyncio.Queue[None]()
 
     async def closes(writer: asyncio.StreamWriter) -> None:
@@ -115,14 +115,14 @@ async def test_a_kept_connection_that_was_closed_meanwhile_is_not_used():
         assert (server.connections, len(server.lines)) == (5, 5)
 
 
-async def test_a_kept_connection_that_ends_before_a_byte_came_is_asked_again_on_a_fresh_one():
+async def test_a_kept_connection_that_ends_before_the_first_byte_is_retried_on_a_fresh_one():
     async with serving(until_asked_again()) as server, Transport() as transport:
         for _ in range(2):
             assert await posted(transport, f"http://127.0.0.1:{server.port}/x") == (200, b"ok")
         assert (server.connections, len(server.lines)) == (2, 3)
 
 
-async def test_the_first_of_a_long_answer_is_not_kept_back_by_the_rest():
+async def test_the_start_of_a_long_answer_is_not_delayed_by_the_rest():
     body = bytes(range(256)) * 400
 
     async def says_much(writer: asyncio.StreamWriter) -> None:
@@ -136,13 +136,13 @@ async def test_the_first_of_a_long_answer_is_not_kept_back_by_the_rest():
     assert len(came[0]) <= FIRST_BYTES
 
 
-async def test_a_path_that_is_encoded_already_goes_out_as_it_is():
+async def test_an_already_encoded_path_is_sent_unchanged():
     async with serving() as server, Transport() as transport:
         await posted(transport, f"http://127.0.0.1:{server.port}/model/arn%3Aaws%3Ax%2Fy%20z/converse?alt=sse")
         assert server.lines == ["POST /model/arn%3Aaws%3Ax%2Fy%20z/converse?alt=sse HTTP/1.1"]
 
 
-async def test_a_proxy_of_the_environment_is_used(monkeypatch: pytest.MonkeyPatch):
+async def test_a_proxy_from_the_environment_is_used(monkeypatch: pytest.MonkeyPatch):
     async with serving() as proxy, Transport() as transport:
         monkeypatch.setenv("HTTP_PROXY", f"http://127.0.0.1:{proxy.port}")
         assert await posted(transport, "http://provider.example/v1/chat") == (200, b"ok")
@@ -150,14 +150,14 @@ async def test_a_proxy_of_the_environment_is_used(monkeypatch: pytest.MonkeyPatc
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "localhost"])
-async def test_what_listens_on_this_machine_is_asked_without_a_proxy(monkeypatch: pytest.MonkeyPatch, host: str):
+async def test_services_on_this_machine_are_called_without_a_proxy(monkeypatch: pytest.MonkeyPatch, host: str):
     async with serving() as proxy, serving() as direct, Transport() as transport:
         monkeypatch.setenv("HTTP_PROXY", f"http://127.0.0.1:{proxy.port}")
         await posted(transport, f"http://{host}:{direct.port}/x")
         assert (proxy.lines, direct.lines) == ([], ["POST /x HTTP/1.1"])
 
 
-async def test_a_proxy_that_is_not_there_is_named(monkeypatch: pytest.MonkeyPatch):
+async def test_an_unreachable_proxy_is_named(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setenv("HTTP_PROXY", "http://127.0.0.1:1")
     async with Transport() as transport:
         with pytest.raises(TransportError, match=r"provider\.example failed: the proxy at 127\.0\.0\.1:1"):
@@ -190,7 +190,7 @@ def certificate(folder: Path) -> ssl.SSLContext:
     return context
 
 
-async def test_a_certificate_nobody_vouches_for_is_refused_in_a_sentence(tmp_path: Path):
+async def test_an_untrusted_certificate_is_refused_in_a_sentence(tmp_path: Path):
     async with serving(tls=certificate(tmp_path)) as server, Transport() as transport:
         with pytest.raises(TransportError) as caught:
             await posted(transport, f"https://127.0.0.1:{server.port}/x?key=secret")
@@ -200,7 +200,7 @@ async def test_a_certificate_nobody_vouches_for_is_refused_in_a_sentence(tmp_pat
         assert server.lines == [], "nothing was sent before the certificate was checked"
 
 
-async def test_a_server_that_speaks_no_tls_is_told_apart():
+async def test_a_server_without_tls_is_recognized():
     async def plain(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         writer.write(b"HTTP/1.1 400 Bad Request\r\n\r\n")
 
@@ -224,7 +224,7 @@ async def breaks_off(writer: asyncio.StreamWriter) -> None:
 
 
 @pytest.mark.parametrize("answer", [silent, begins])
-async def test_the_time_for_a_call_ends_it_wherever_it_is(answer: Answer):
+async def test_the_time_limit_of_a_call_ends_it_at_any_stage(answer: Answer):
     async with serving(answer) as server, Transport() as transport:
         with pytest.raises(TransportError, match="did not answer in time") as caught:
             await posted(transport, f"http://127.0.0.1:{server.port}/x", seconds=0.2)
@@ -240,7 +240,7 @@ async def test_silence_ends_a_call_and_names_its_setting(answer: Answer, setting
         assert caught.value.timed_out
 
 
-async def test_a_connection_that_is_closed_or_refused_is_no_timeout():
+async def test_a_closed_or_refused_connection_is_not_a_timeout():
     async with serving(breaks_off) as server, Transport() as transport:
         with pytest.raises(TransportError, match="closed before the answer was whole") as caught:
             await posted(transport, f"http://127.0.0.1:{server.port}/x")
@@ -262,7 +262,7 @@ async def puts_too_much_above_it(writer: asyncio.StreamWriter) -> None:
 
 
 @pytest.mark.parametrize("answer", [packs_unasked, puts_too_much_above_it])
-async def test_an_answer_that_cannot_be_read_is_told_without_the_address_it_came_from(answer: Answer):
+async def test_an_unreadable_answer_is_reported_without_its_url(answer: Answer):
     async with serving(answer) as server, Transport() as transport:
         with pytest.raises(TransportError, match="its response is not valid HTTP") as caught:
             await posted(transport, f"http://127.0.0.1:{server.port}/x?key=secret")
@@ -291,7 +291,7 @@ async def is_slow(writer: asyncio.StreamWriter) -> None:
 @pytest.mark.parametrize(
     "url", ["http://127.1:81/h?key=sekret", "http://127.0.0.1:1?key=sekret", "http://a..b/?key=sekret"]
 )
-async def test_a_failure_is_told_without_the_path_and_query_of_the_address(url: str):
+async def test_a_failure_is_reported_without_the_path_and_query_of_the_url(url: str):
     async with Transport() as transport:
         with pytest.raises(TransportError) as failed:
             await posted(transport, url)
@@ -307,6 +307,6 @@ async def test_a_chunk_without_a_length_ends_the_call():
             await posted(transport, f"http://127.0.0.1:{server.port}/x", seconds=20)
 
 
-async def test_a_slow_answer_is_waited_for():
+async def test_a_slow_answer_is_awaited():
     async with serving(is_slow) as server, Transport() as transport:
         assert await posted(transport, f"http://127.0.0.1:{server.port}/x") == (200, b"hello")

@@ -56,7 +56,7 @@ def queued(agent_of: AgentOf, slow: Connection) -> Turn:
     return turn_start(agent=agent_of("sim-essay", connection=slow, max_tokens=60), input_text="Slowly, please.")
 
 
-def test_from_every_record_on_the_rest_is_told_and_nothing_twice(play: Play):
+def test_a_subscription_from_any_record_gets_the_rest_without_repeats(play: Play):
     turn = play("sim-essay", max_tokens=60)
     for seq in range(turn.last_seq + 3):
         told = everything(Follower(turn.id, seq))
@@ -65,7 +65,7 @@ def test_from_every_record_on_the_rest_is_told_and_nothing_twice(play: Play):
         assert [message.kind for message in told].count("end") == 1
 
 
-def test_a_long_history_comes_in_parts_and_whole(play: Play, monkeypatch: pytest.MonkeyPatch):
+def test_a_long_history_is_read_in_parts_and_completely(play: Play, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(turn_events, "MOST_RECORDS", 2)
     turn = play("sim-essay", max_tokens=60)
     follower = Follower(turn.id)
@@ -87,7 +87,7 @@ def said(told: list[Message]) -> dict[int, str]:
     return texts
 
 
-async def test_a_turn_watched_while_it_runs_is_told_in_order_with_what_streams(queued: Turn):
+async def test_a_running_turn_is_reported_in_order_with_its_streamed_text(queued: Turn):
     told, _ = await asyncio.gather(watched(queued), driven(queued))
     history = await database_sync_to_async(lambda: list(records_of(queued.id)))()
     assert seqs(told) == [record.seq for record in history]
@@ -104,7 +104,7 @@ async def test_a_turn_watched_while_it_runs_is_told_in_order_with_what_streams(q
         assert message.kind != "draft" or json.loads(message.data)["attempt"] == asked
 
 
-async def test_two_watchers_are_told_the_same(queued: Turn):
+async def test_two_watchers_receive_the_same(queued: Turn):
     one, other, _ = await asyncio.gather(watched(queued), watched(queued), driven(queued))
     assert [m for m in one if m.kind != "draft"] == [m for m in other if m.kind != "draft"]
 
@@ -129,7 +129,7 @@ async def test_a_hundred_watchers_cost_the_database_little_more_than_one(queued:
     assert looks[100] < 10 * looks[1]
 
 
-async def test_a_watcher_needs_no_word_of_the_layer(queued: Turn, monkeypatch: pytest.MonkeyPatch):
+async def test_a_watcher_does_not_depend_on_the_channel_layer(queued: Turn, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr("dashboard.platform.notifications._say", lambda _words: None)
     told, _ = await asyncio.gather(watched(queued), driven(queued))
     assert seqs(told) == [1, 2, 3, 4, 5]
@@ -149,7 +149,7 @@ def layer_of(request: pytest.FixtureRequest) -> Layer:
     return lambda: RedisPubSubChannelLayer(hosts=[host])
 
 
-async def test_the_layers_word_wakes_a_watcher(queued: Turn, layer_of: Layer, monkeypatch: pytest.MonkeyPatch):
+async def test_the_channel_layer_wakes_a_watcher(queued: Turn, layer_of: Layer, monkeypatch: pytest.MonkeyPatch):
     here, there = layer_of(), layer_of()
     monkeypatch.setattr(turn_events, "get_channel_layer", lambda: here)
     monkeypatch.setattr("dashboard.platform.notifications.get_channel_layer", lambda: there)
@@ -183,13 +183,13 @@ class Broken:
         raise ConnectionError("the layer is away")
 
 
-async def test_a_broken_layer_costs_a_watcher_nothing_but_time(queued: Turn, monkeypatch: pytest.MonkeyPatch):
+async def test_a_broken_channel_layer_costs_a_watcher_only_time(queued: Turn, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(turn_events, "get_channel_layer", Broken)
     told, _ = await asyncio.gather(watched(queued), driven(queued))
     assert seqs(told) == [1, 2, 3, 4, 5]
 
 
-def test_a_turn_that_is_given_up_without_a_record_has_an_end(queued: Turn):
+def test_a_turn_abandoned_without_a_record_has_an_end(queued: Turn):
     follower = Follower(queued.id)
     assert follower.look() == []
     turn_give_up(turn_id=queued.id, why="nobody comes")
@@ -199,7 +199,7 @@ def test_a_turn_that_is_given_up_without_a_record_has_an_end(queued: Turn):
 
 
 @pytest.mark.parametrize("seq", [0, 7, MAX_SEQ])
-def test_a_turn_that_is_not_there_is_over(seq: int):
+def test_a_missing_turn_is_over(seq: int):
     follower = Follower(UUID("01890000-0000-7000-8000-000000000000"), seq)
     assert (follower.look(), follower.over) == ([], True)
 
@@ -219,9 +219,7 @@ def writing(queued: Turn) -> Turn:
     texts=st.lists(st.text(st.characters(codec="utf-8", exclude_characters="\x00"), max_size=5), max_size=12),
     chance=st.randoms(use_true_random=False),
 )
-def test_however_the_pieces_come_their_text_is_told_once_and_in_order(
-    writing: Turn, texts: list[str], chance: random.Random
-):
+def test_text_is_sent_once_and_in_order_for_any_chunking(writing: Turn, texts: list[str], chance: random.Random):
     attempt = Attempt.objects.filter(turn_id=writing.id).latest("index").index + 1
     Attempt.objects.create(turn_id=writing.id, index=attempt, iteration=1, max_tokens=9, started_at=writing.created_at)
     follower, told = Follower(writing.id, 1), []
@@ -234,14 +232,14 @@ def test_however_the_pieces_come_their_text_is_told_once_and_in_order(
     assert follower.look() == []
 
 
-def test_a_draft_of_a_call_whose_record_was_not_told_yet_waits_for_it(writing: Turn):
+def test_streamed_text_of_a_call_waits_for_its_record(writing: Turn):
     AttemptChunk.objects.create(turn_id=writing.id, attempt=1, n=1, raw=b"", text="hello", at=writing.created_at)
     follower = Follower(writing.id)
     assert [message.kind for message in follower.look()] == ["record"]
     assert [message.kind for message in follower.look()] == ["draft"]
 
 
-def test_text_no_wire_takes_is_told_all_the_same(writing: Turn):
+def test_text_that_no_wire_format_can_carry_is_sent_with_replacements(writing: Turn):
     odd = {"at": 1, "type": "odd", "text": "line\u2028two\r\n\ud800\x00 𝄞"}
     Record.objects.create(turn_id=writing.id, seq=2, at=writing.created_at, event=odd, command={})
     Turn.objects.filter(pk=writing.pk).update(last_seq=2)
@@ -261,14 +259,12 @@ async def test_a_stream_ends_when_the_server_stops(queued: Turn, monkeypatch: py
     assert len(own) == 0
 
 
-async def test_a_stream_that_is_old_ends_so_that_its_token_is_asked_for_again(
-    queued: Turn, monkeypatch: pytest.MonkeyPatch
-):
+async def test_an_old_stream_ends_so_that_its_token_is_checked_again(queued: Turn, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(turn_events, "LIFETIME", 0.0)
     assert await asyncio.wait_for(watched(queued), 60) == []
 
 
-async def test_a_stream_ends_where_the_database_is_away(queued: Turn, monkeypatch: pytest.MonkeyPatch):
+async def test_a_stream_ends_where_the_database_is_unavailable(queued: Turn, monkeypatch: pytest.MonkeyPatch):
     def away(_: Follower) -> list[Message]:
         raise OperationalError("the database is away")
 
@@ -278,7 +274,7 @@ async def test_a_stream_ends_where_the_database_is_away(queued: Turn, monkeypatc
     assert not follower.over
 
 
-def test_one_caller_has_so_many_streams_and_leaves_room_to_others(monkeypatch: pytest.MonkeyPatch):
+def test_streams_per_caller_are_limited_to_leave_room_for_others(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(stream_limits, "MOST", 2)
     own = StreamLimits()
     one = Caller(1)
@@ -292,7 +288,7 @@ def test_one_caller_has_so_many_streams_and_leaves_room_to_others(monkeypatch: p
     assert len(own) == 0
 
 
-def test_a_user_with_many_tokens_has_no_more_streams_for_each(monkeypatch: pytest.MonkeyPatch):
+def test_many_tokens_do_not_give_a_user_more_streams(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(stream_limits, "MOST_OF_USER", 2)
     own = StreamLimits()
     with own.opened(Caller(1, 5)), own.opened(Caller(1, 6)):
@@ -303,14 +299,14 @@ def test_a_user_with_many_tokens_has_no_more_streams_for_each(monkeypatch: pytes
             assert len(own) == 3
 
 
-def test_the_whole_text_of_a_turn_is_in_what_is_told(play: Play):
+def test_the_complete_text_of_a_turn_is_in_its_events(play: Play):
     turn = play("sim-essay")
     told = everything(Follower(turn.id))
     assert json.loads(told[-1].data)["output_text"] == ESSAY
     assert [kind for kind, _ in groupby(message.kind for message in told)] == ["record", "end"]
 
 
-def test_no_more_of_long_records_is_read_at_once_than_a_little(play: Play, monkeypatch: pytest.MonkeyPatch):
+def test_long_records_are_read_in_small_parts(play: Play, monkeypatch: pytest.MonkeyPatch):
     turn = play("sim-essay", max_tokens=60)
     whole = everything(Follower(turn.id))
     monkeypatch.setattr(turn_events, "MOST_CHARS", 10)
@@ -320,7 +316,7 @@ def test_no_more_of_long_records_is_read_at_once_than_a_little(play: Play, monke
     assert first + everything(follower) == whole
 
 
-async def test_who_is_told_may_clear_what_it_was_told_though_others_look_with_it(play: Play):
+async def test_a_receiver_may_mutate_its_events_although_others_share_them(play: Play):
     turn = await database_sync_to_async(play)("sim-essay", max_tokens=60)
 
     async def cleared() -> int:

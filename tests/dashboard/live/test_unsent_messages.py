@@ -29,7 +29,7 @@ def message(seq: int) -> Message:
     return Message("record", str(seq % 10) * SIZE, seq)
 
 
-def test_streams_of_different_large_turns_are_bounded_together():
+def test_streams_of_different_large_turns_share_one_limit():
     budget = ByteBudget[Stream](3 * SIZE, given_up)
     tracemalloc.start()
     try:
@@ -51,7 +51,7 @@ def test_streams_of_different_large_turns_are_bounded_together():
         assert (len(said) < 100) is slow, n
 
 
-def test_what_is_taken_away_lets_others_be_and_takes_nothing_more():
+def test_a_removed_stream_leaves_others_alone_and_reads_nothing_more():
     budget = ByteBudget[Stream](SIZE, given_up)
     first, second = Stream(budget), Stream(budget)
     first.untold.add([message(1)])
@@ -61,7 +61,7 @@ def test_what_is_taken_away_lets_others_be_and_takes_nothing_more():
     assert (first.kept.size, second.kept.size) == (0, SIZE)
 
 
-def test_a_message_of_many_streams_counts_for_the_one_that_has_had_it_longest_and_then_for_the_next():
+def test_a_message_shared_by_streams_counts_for_its_oldest_holder_and_then_the_next():
     budget = ByteBudget[Stream](2 * SIZE, given_up)
     shared, streams = message(1), [Stream(budget) for _ in range(40)]
     for stream in streams:
@@ -75,7 +75,7 @@ def test_a_message_of_many_streams_counts_for_the_one_that_has_had_it_longest_an
     assert [stream.kept.size for stream in streams] == [0] * 40
 
 
-def test_without_a_server_of_ours_nothing_is_counted_and_all_is_told():
+def test_under_another_server_nothing_is_counted_and_everything_is_sent():
     untold = UnsentMessages(kept_of({}))
     untold.add([message(1)])
     assert len(b"".join(pieces(untold))) > SIZE

@@ -19,7 +19,7 @@ def test_cancel_asks_the_driver_to_end_the_turn(browser: Client, agent_of: Agent
     )
 
 
-def test_cancelling_what_has_ended_reloads_the_page(browser: Client, play: Play):
+def test_cancelling_an_ended_turn_reloads_the_page(browser: Client, play: Play):
     turn = play("sim-essay")
     assert browser.post(f"/turns/{turn.id}/cancel", headers=HTMX)["HX-Refresh"] == "true"
     told = browser.get(f"/turns/{turn.id}").content.decode()

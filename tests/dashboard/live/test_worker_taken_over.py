@@ -43,7 +43,7 @@ def abandoned(agent_of, slow) -> Turn:
     return turn
 
 
-def test_nothing_is_added_to_a_call_that_another_worker_has_ended(abandoned):
+def test_nothing_is_added_to_a_call_ended_by_another_worker(abandoned):
     drive(abandoned)
     kept = raw_response_of(attempt_of(abandoned, 1))
     with pytest.raises(LostTurnError):
@@ -51,7 +51,7 @@ def test_nothing_is_added_to_a_call_that_another_worker_has_ended(abandoned):
     assert raw_response_of(attempt_of(abandoned, 1)) == kept
 
 
-def test_a_piece_whose_keeping_was_not_heard_of_is_kept_once(abandoned):
+def test_a_chunk_whose_storing_was_not_confirmed_is_stored_once(abandoned):
     before = pieces_kept(abandoned.id, 1)
     for _ in range(2):
         late_piece(abandoned, n=before + 1, raw=b"once")
@@ -59,7 +59,7 @@ def test_a_piece_whose_keeping_was_not_heard_of_is_kept_once(abandoned):
     assert raw_response_of(attempt_of(abandoned, 1)).endswith(b"once")
 
 
-def test_what_comes_while_a_turn_is_taken_over_is_read_as_well(abandoned, monkeypatch):
+def test_text_that_arrives_during_a_takeover_is_also_read(abandoned, monkeypatch):
     """The old worker keeps a last piece after the new one has read what there was."""
     looked = []
 
@@ -77,7 +77,7 @@ def test_what_comes_while_a_turn_is_taken_over_is_read_as_well(abandoned, monkey
     assert verify(recording_of(turn)).verified
 
 
-def test_a_driver_whose_turn_was_taken_over_stops_in_the_middle_of_its_stream(agent_of, slow):
+def test_a_driver_whose_turn_was_taken_over_stops_mid_stream(agent_of, slow):
     turn = turn_start(agent=agent_of("sim-essay", connection=slow), input_text="slowly")
 
     async def overtaken() -> Driver:
@@ -100,7 +100,7 @@ def test_a_driver_whose_turn_was_taken_over_stops_in_the_middle_of_its_stream(ag
     assert verify(recording_of(turn)).verified
 
 
-def test_a_signal_is_not_put_away_by_who_has_lost_the_turn(agent_of):
+def test_a_driver_that_lost_the_turn_does_not_settle_its_signals(agent_of):
     turn = turn_start(agent=agent_of("sim-essay"), input_text="hello")
     turn_cancel(turn=turn, by="a tester")
     signal = Signal.objects.get(turn_id=turn.id)
@@ -125,7 +125,7 @@ async def test_two_drivers_of_one_process_do_not_share_their_signals():
 
 
 @pytest.mark.parametrize(("waited", "left"), [(0.0, 60.0), (59.9, 0.1), (600.0, 0.0)])
-async def test_what_was_waited_of_a_backoff_is_not_waited_again(waited, left):
+async def test_elapsed_backoff_is_not_waited_again(waited, left):
     driver = Driver(Turn().id, Transport(), SignalInbox())
     driver.performer.waiting_since = datetime.now(UTC) - timedelta(seconds=waited)
     waiting = asyncio.create_task(driver.performer.wait(60.0))
@@ -136,7 +136,7 @@ async def test_what_was_waited_of_a_backoff_is_not_waited_again(waited, left):
         await waiting
 
 
-def test_a_backoff_begins_with_its_error_however_often_it_is_taken_over(agent_of, monkeypatch):
+def test_a_backoff_starts_with_its_error_despite_takeovers(agent_of, monkeypatch):
     monkeypatch.setattr(random, "random", lambda: 0.9)  # the jitter: a wait of no length would be over already
     turn = turn_start(
         agent=agent_of("sim-500"), input_text="hello", overrides={"error_policy": {"preset": "retry_all"}}

@@ -47,7 +47,7 @@ def took(name: str, **labels: str) -> float:
     return REGISTRY.get_sample_value(f"whystop_gateway_overhead_seconds_{name}", labels) or 0.0
 
 
-def test_a_call_is_counted_by_what_was_told_and_what_decided_it():
+def test_a_call_is_counted_by_its_returned_reason_and_its_cause():
     before = counted(finish_reason="stop")
     spent = took("sum", mode="continue", form="stream")
     count_call(CALL)
@@ -55,7 +55,7 @@ def test_a_call_is_counted_by_what_was_told_and_what_decided_it():
     assert took("sum", mode="continue", form="stream") == pytest.approx(spent + 0.0015)
 
 
-def test_a_call_that_told_nothing_counts_as_none_and_a_word_nobody_knows_as_other():
+def test_a_call_without_a_reason_counts_as_none_and_an_unknown_reason_as_other():
     before = counted(finish_reason="none", source="none"), counted(finish_reason="other")
     count_call(replace(CALL, finish_reason=None, source="", status=502))
     count_call(replace(CALL, finish_reason="because"))

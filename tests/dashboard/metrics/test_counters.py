@@ -18,7 +18,7 @@ def counted(name: str, **labels: str) -> float:
     return REGISTRY.get_sample_value(name, {"provider": "openai", **labels}) or 0.0
 
 
-def test_a_turn_cut_to_the_limit_counts_its_continuations_and_its_exit(play: Play):
+def test_a_truncated_turn_counts_its_continuations_and_its_ending(play: Play):
     who = {"model": "sim-essay"}
     names = {
         "whystop_continuations_total": 3,
@@ -35,7 +35,7 @@ def test_a_turn_cut_to_the_limit_counts_its_continuations_and_its_exit(play: Pla
     assert counted("whystop_stop_reasons_total", reason="max_tokens", **who) == reasons + 4
 
 
-def test_a_turn_that_was_never_cut_is_in_no_histogram_of_continued_ones(play: Play):
+def test_a_turn_without_truncation_is_in_no_continuation_histogram(play: Play):
     before = counted("whystop_continuation_attempts_per_turn_count", model="sim-odd")
     unknown = counted("whystop_unknown_stop_reasons_total", model="sim-odd")
     play("sim-odd")
@@ -43,7 +43,7 @@ def test_a_turn_that_was_never_cut_is_in_no_histogram_of_continued_ones(play: Pl
     assert counted("whystop_unknown_stop_reasons_total", model="sim-odd") == unknown + 1
 
 
-def test_each_turn_that_ended_is_counted_by_how_and_by_the_limit_that_ran_out(play: Play):
+def test_each_ended_turn_is_counted_by_ending_and_exhausted_limit(play: Play):
     cut = {"model": "sim-essay", "terminal_reason": "retry_limit", "resource": "max_continuations"}
     whole = {"model": "sim-essay", "terminal_reason": "completed", "resource": ""}
     before = [counted("whystop_turns_ended_total", **labels) for labels in (cut, whole)]
@@ -52,7 +52,7 @@ def test_each_turn_that_ended_is_counted_by_how_and_by_the_limit_that_ran_out(pl
     assert after == [before[0] + 1, before[1]]
 
 
-def test_the_metrics_are_served_to_who_may_see_them(client: Client):
+def test_the_metrics_are_served_to_permitted_users(client: Client):
     assert client.get("/metrics").status_code == 401
     bootstrap_token_ensure(token=TOKEN)
     answer = client.get("/metrics", HTTP_AUTHORIZATION=f"Bearer {TOKEN}")
@@ -60,7 +60,7 @@ def test_the_metrics_are_served_to_who_may_see_them(client: Client):
     assert b"# TYPE whystop_continuations_total counter" in answer.content
 
 
-def test_of_a_long_unknown_word_the_beginning_is_kept_and_logged():
+def test_the_start_of_a_long_unknown_reason_is_kept_and_logged():
     with capture_logs() as logs:
         for end in "ab":
             counters._log_once(("p", "m" * 1_000_000), "w" * 1_000_000 + end)

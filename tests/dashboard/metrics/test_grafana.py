@@ -39,13 +39,13 @@ def expressions(value: Any = DASHBOARD) -> Iterator[str]:
             yield from expressions(one)
 
 
-def test_every_metric_it_names_exists():
+def test_every_metric_of_the_dashboard_exists():
     named = {name for text in expressions() for name in METRIC.findall(text)}
     assert len(named) > 10
     assert named <= samples().keys()
 
 
-def test_every_label_it_names_is_one_of_its_metric():
+def test_every_label_of_the_dashboard_belongs_to_its_metric():
     known = samples()
     for text in expressions():
         for name, selector in SELECTOR.findall(text):
@@ -54,7 +54,7 @@ def test_every_label_it_names_is_one_of_its_metric():
             assert {label.strip() for label in labels.split(",")} <= known[name], text
 
 
-def test_every_panel_has_a_place_of_its_own_and_says_what_it_shows():
+def test_every_panel_has_its_own_position_and_a_description():
     panels = DASHBOARD["panels"]
     places = {(panel["gridPos"]["x"], panel["gridPos"]["y"]) for panel in panels}
     assert len(places) == len(panels)

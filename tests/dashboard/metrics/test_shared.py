@@ -7,7 +7,7 @@ from dashboard.metrics.shared import agreed
 Known = set[tuple[str, ...]]
 
 
-def test_two_processes_have_so_many_values_together_and_the_same_ones(tmp_path: Path):
+def test_two_processes_share_the_limit_and_the_values(tmp_path: Path):
     here: Known = set()
     there: Known = set()
     for number in range(4):
@@ -18,7 +18,7 @@ def test_two_processes_have_so_many_values_together_and_the_same_ones(tmp_path: 
     assert not agreed(tmp_path, "model", ("openai", "new"), most=3, known=set())
 
 
-def test_labels_are_settled_each_for_itself_and_may_hold_any_text(tmp_path: Path):
+def test_labels_are_checked_independently_and_may_hold_any_text(tmp_path: Path):
     odd = 'a line\nand "quotes" \u2028'
     assert agreed(tmp_path, "model", ("openai", odd), most=1, known=set())
     assert agreed(tmp_path, "reason", ("stop",), most=1, known=set())

@@ -17,20 +17,20 @@ class Texts:
         return b"x" * size
 
 
-def test_the_same_is_made_once():
+def test_the_same_value_is_built_once():
     texts = Texts()
     assert [len(texts.cache(3)), len(texts.cache(3))] == [3, 3]
     assert texts.made == [3]
 
 
-def test_what_was_asked_for_longest_ago_goes_first():
+def test_the_least_recently_used_entry_is_dropped_first():
     texts = Texts(entries=2)
     for size in (1, 2, 1, 3, 1, 2):
         texts.cache(size)
     assert texts.made == [1, 2, 3, 2]
 
 
-def test_all_that_is_kept_is_bounded_in_bytes():
+def test_the_cache_is_limited_in_bytes():
     texts = Texts(entries=100)
     for size in range(1_000, 1_100):
         texts.cache(size)
@@ -38,14 +38,14 @@ def test_all_that_is_kept_is_bounded_in_bytes():
     assert texts.cache.size > 8_000
 
 
-def test_what_is_too_large_alone_is_not_kept_and_drives_out_nothing():
+def test_an_oversized_value_is_not_cached_and_evicts_nothing():
     texts = Texts()
     for size in (5, 20_000, 20_000, 5):
         assert len(texts.cache(size)) == size
     assert texts.made == [5, 20_000, 20_000]
 
 
-def test_nothing_is_kept_of_what_cannot_be_made():
+def test_a_failed_build_caches_nothing():
     attempts: list[int] = []
 
     def make(key: int) -> bytes:
@@ -62,7 +62,7 @@ def test_nothing_is_kept_of_what_cannot_be_made():
     assert attempts == [1, 1]
 
 
-def test_two_threads_that_make_the_same_at_once_keep_it_once():
+def test_two_threads_that_build_the_same_value_cache_it_once():
     both = threading.Barrier(2)
 
     def make(_: int) -> bytes:

@@ -30,7 +30,7 @@ def asked(site: str, method: str, path: str, **headers: str) -> http.client.HTTP
     return answer
 
 
-def test_every_door_answers_the_question_of_a_browser_without_a_key(site: str):
+def test_every_endpoint_answers_a_preflight_request_without_a_key(site: str):
     for door in DOORS:
         answer = asked(
             site, "OPTIONS", door, origin=APP, access_control_request_method="POST",
@@ -43,7 +43,7 @@ def test_every_door_answers_the_question_of_a_browser_without_a_key(site: str):
         assert answer.getheader("access-control-allow-credentials") is None
 
 
-def test_answers_and_errors_may_be_read_by_that_origin_alone(site: str):
+def test_answers_and_errors_may_be_read_only_by_that_origin(site: str):
     answer = asked(site, "POST", "/v1/chat/completions", origin=APP, content_length="0")
     assert (answer.status, answer.getheader("access-control-allow-origin")) == (401, APP)
     assert answer.getheader("access-control-expose-headers") == "*"
@@ -53,7 +53,7 @@ def test_answers_and_errors_may_be_read_by_that_origin_alone(site: str):
 
 
 @pytest.mark.parametrize("origin", ["https://evil.example", "https://app.example.evil", "http://app.example", "null"])
-def test_another_origin_gets_no_leave(site: str, origin: str):
+def test_another_origin_is_not_allowed(site: str, origin: str):
     answer = asked(site, "OPTIONS", "/v1/chat/completions", origin=origin, access_control_request_method="POST")
     assert answer.status != 204
     assert answer.getheader("access-control-allow-origin") is None
@@ -65,7 +65,7 @@ def test_pages_and_the_api_are_open_to_no_origin(site: str):
         assert answer.getheader("access-control-allow-origin") is None
 
 
-def test_names_of_headers_that_are_none_are_not_said_back(site: str):
+def test_invalid_header_names_are_not_echoed(site: str):
     answer = asked(
         site, "OPTIONS", "/v1/models", origin=APP, access_control_request_method="GET",
         access_control_request_headers="a b; c",
@@ -73,13 +73,13 @@ def test_names_of_headers_that_are_none_are_not_said_back(site: str):
     assert answer.getheader("access-control-allow-headers") is None
 
 
-def test_without_the_setting_nothing_is_said_of_origins():
+def test_without_the_setting_no_origin_headers_are_sent():
     with website() as address:
         answer = asked(address.removeprefix("http://"), "POST", "/v1/models", origin=APP, content_length="0")
     assert answer.getheader("access-control-allow-origin") is None
 
 
-def test_origins_are_read_and_what_is_none_is_said():
+def test_origins_are_parsed_and_invalid_ones_reported():
     assert origins_read(" https://App.example/, http://localhost:3000,* ") == {APP, "http://localhost:3000", "*"}
     for wrong in ("app.example", "https://app.example/path", "https://me@app.example"):
         with pytest.raises(ValueError, match="is no origin"):

@@ -11,7 +11,7 @@ from dashboard.platform.db_threads import COMMANDS, LOOKS, in_turn
 from dashboard.platform.fair_queue import FullError
 
 
-async def test_a_user_with_many_pages_works_in_one_thread_and_another_is_next():
+async def test_a_user_with_many_pages_uses_one_thread_and_another_user_is_next():
     began: list[str] = []
     inside, most, lock = 0, 0, threading.Lock()
     over = threading.Event()
@@ -35,7 +35,7 @@ async def test_a_user_with_many_pages_works_in_one_thread_and_another_is_next():
     assert (most, len(began)) == (1, 51)
 
 
-async def test_a_user_who_waits_too_often_is_refused():
+async def test_a_user_with_too_many_waiting_requests_is_refused():
     size, over = replace(COMMANDS, waiting_of_one=1), threading.Event()
     tasks = [asyncio.create_task(in_turn(size, 1, over.wait, 20)) for _ in range(2)]
     await asyncio.sleep(0)
@@ -45,7 +45,7 @@ async def test_a_user_who_waits_too_often_is_refused():
     assert await asyncio.gather(*tasks) == [True, True]
 
 
-async def test_a_place_is_kept_until_the_thread_has_ended_whoever_waits_for_it():
+async def test_a_slot_is_kept_until_the_thread_has_ended():
     size, over = replace(COMMANDS, places=1, seconds=0.05), threading.Event()
     gone = asyncio.create_task(in_turn(size, 1, over.wait, 20))
     await asyncio.sleep(0.01)
@@ -57,7 +57,7 @@ async def test_a_place_is_kept_until_the_thread_has_ended_whoever_waits_for_it()
     assert await in_turn(size, 2, over.is_set)
 
 
-async def test_while_a_user_rests_the_place_is_the_next_ones():
+async def test_the_slot_of_an_idle_user_goes_to_the_next():
     size = replace(COMMANDS, places=1, seconds=5.0)
     await in_turn(size, 1, time.sleep, 0.5)
     begun = time.monotonic()

@@ -130,7 +130,7 @@ def test_no_connection_is_left_once_a_message_has_been_given_up(
     assert all(timer.finished.is_set() for timer in timers)
 
 
-def test_the_installation_sends_by_it():
+def test_the_installation_uses_this_backend():
     from dashboard import settings as own
 
     assert own.EMAIL_BACKEND.endswith("email_backend.TimedEmailBackend")

@@ -15,17 +15,17 @@ def test_without_any_variable_everything_has_its_default():
     assert (environment.database_url, environment.https, environment.debug) == ("", False, False)
 
 
-def test_an_empty_variable_is_the_same_as_none():
+def test_an_empty_variable_counts_as_unset():
     empty = dict.fromkeys(("WHYSTOP_PORT", "WHYSTOP_DATA_DIR", "DATABASE_URL", "WHYSTOP_HTTPS"), "")
     assert read_environment(empty) == read_environment({})
 
 
-def test_programs_may_not_script_the_simulator_unless_somebody_says_so():
+def test_programs_may_not_script_the_simulator_by_default():
     assert read_environment({}).test_seam is False
     assert read_environment({"WHYSTOP_TEST_SEAM": "1"}).test_seam is True
 
 
-def test_what_is_set_is_read():
+def test_set_variables_are_read():
     environment = read_environment(
         {
             "WHYSTOP_DATA_DIR": "~/x",
@@ -44,7 +44,7 @@ def test_what_is_set_is_read():
     assert environment.gateway_unstored == "pass"
 
 
-def test_no_proxy_is_trusted_and_nothing_is_remembered_of_https_unless_somebody_says_so():
+def test_no_proxy_is_trusted_and_hsts_is_off_by_default():
     silent = read_environment({})
     assert not silent.trusted_proxies
     assert silent.hsts == ""
@@ -57,25 +57,25 @@ def test_no_proxy_is_trusted_and_nothing_is_remembered_of_https_unless_somebody_
         read_environment({"WHYSTOP_HSTS": "yes"})
 
 
-def test_calls_that_cannot_be_stored_are_refused_unless_somebody_says_otherwise():
+def test_calls_that_cannot_be_stored_are_refused_by_default():
     assert read_environment({}).gateway_unstored == "refuse"
     with pytest.raises(StartError, match="must be one of refuse, pass, not “maybe”"):
         read_environment({"WHYSTOP_GATEWAY_UNSTORED": "maybe"})
 
 
-def test_a_shared_folder_is_one_that_exists(tmp_path: Path):
+def test_a_shared_folder_must_exist(tmp_path: Path):
     assert read_environment({}).files_dir is None
     assert read_environment({"WHYSTOP_FILES_DIR": str(tmp_path)}).files_dir == tmp_path.resolve()
     with pytest.raises(StartError, match="WHYSTOP_FILES_DIR must be a folder that exists"):
         read_environment({"WHYSTOP_FILES_DIR": str(tmp_path / "missing")})
 
 
-def test_commands_of_mcp_servers_are_allowed_by_a_switch_alone():
+def test_commands_of_mcp_servers_must_be_enabled_explicitly():
     assert not read_environment({}).mcp_stdio
     assert read_environment({"WHYSTOP_MCP_STDIO": "1"}).mcp_stdio
 
 
-def test_keys_and_addresses_are_those_of_the_defaults_unless_somebody_says_otherwise():
+def test_keys_and_addresses_are_the_defaults_unless_set():
     plain = read_environment({})
     assert (plain.key_names, plain.egress) == (KeyNames.read("*_API_KEY"), None)
     said = read_environment({"WHYSTOP_KEY_NAMES": "HF_TOKEN@hf.example", "WHYSTOP_EGRESS": "public, 10.0.0.0/8"})
@@ -86,7 +86,7 @@ def test_keys_and_addresses_are_those_of_the_defaults_unless_somebody_says_other
         read_environment({"WHYSTOP_EGRESS": "all of it"})
 
 
-def test_links_lead_to_the_server_itself_where_no_public_address_is_set():
+def test_links_lead_to_the_server_where_no_public_url_is_set():
     assert read_environment({}).own_address == "http://127.0.0.1:8321"
     assert read_environment({"WHYSTOP_HOST": "::1", "WHYSTOP_PORT": "80"}).own_address == "http://[::1]:80"
     assert read_environment({"WHYSTOP_HOST": "0.0.0.0"}).own_address == ""
@@ -96,17 +96,17 @@ def test_links_lead_to_the_server_itself_where_no_public_address_is_set():
 @pytest.mark.parametrize(
     "proxied", [{"WHYSTOP_HTTPS": "1"}, {"WHYSTOP_ALLOWED_HOSTS": "a.example"}, {"WHYSTOP_TRUSTED_PROXIES": "::1"}]
 )
-def test_links_do_not_lead_past_a_proxy(proxied: dict[str, str]):
+def test_links_use_the_public_url_of_a_proxy(proxied: dict[str, str]):
     assert read_environment(proxied).own_address == ""
 
 
 @pytest.mark.parametrize("value", ["x", "1.5", "-1", "65536", "8321 8322"])
-def test_a_port_that_is_none_is_refused(value: str):
+def test_an_invalid_port_is_refused(value: str):
     with pytest.raises(StartError, match=f"not “{value}”"):
         read_environment({"WHYSTOP_PORT": value})
 
 
-def test_connections_are_bounded_unless_somebody_says_otherwise():
+def test_connections_are_limited_by_default():
     environment = read_environment({})
     assert (environment.connections, environment.connections_per_address) == (4096, 256)
     unbounded = read_environment({"WHYSTOP_CONNECTIONS": "0", "WHYSTOP_CONNECTIONS_PER_ADDRESS": " 0 "})
@@ -114,19 +114,19 @@ def test_connections_are_bounded_unless_somebody_says_otherwise():
 
 
 @pytest.mark.parametrize("value", ["x", "-1", "1.5", "1e3", "٣", "9" * 10])
-def test_a_number_of_connections_that_is_none_is_refused(value: str):
+def test_an_invalid_number_of_connections_is_refused(value: str):
     with pytest.raises(StartError, match="WHYSTOP_CONNECTIONS must be a whole number from 0, not"):
         read_environment({"WHYSTOP_CONNECTIONS": value})
 
 
-def test_a_replica_that_is_no_address_of_postgresql_is_refused_without_quoting_it():
+def test_a_replica_url_that_is_not_postgresql_is_refused_without_quoting_it():
     with pytest.raises(StartError, match="WHYSTOP_REPLICA_URL is not a PostgreSQL address") as refused:
         read_environment({"WHYSTOP_REPLICA_URL": "mysql://me:secret@host/x"})
     assert "secret" not in str(refused.value)
 
 
 @pytest.mark.parametrize("value", ["localhost:6379", "http://localhost", "redis://host:secret", "redis://[::1", "x"])
-def test_an_address_of_redis_that_is_none_is_refused_without_its_password(value: str):
+def test_an_invalid_redis_url_is_refused_without_its_password(value: str):
     with pytest.raises(StartError, match="REDIS_URL is not a Redis address") as refused:
         read_environment({"REDIS_URL": value})
     assert "secret" not in str(refused.value)
@@ -135,5 +135,5 @@ def test_an_address_of_redis_that_is_none_is_refused_without_its_password(value:
 @pytest.mark.parametrize(
     "value", ["redis://", "redis://:p@host:6380/1", "rediss://host", "unix:///run/redis.sock?db=2"]
 )
-def test_an_address_of_redis_is_read_as_it_is(value: str):
+def test_a_redis_url_is_read_unchanged(value: str):
     assert read_environment({"REDIS_URL": value}).redis_url == value

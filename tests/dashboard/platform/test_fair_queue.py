@@ -35,7 +35,7 @@ class Hall:
         self.entered.append(who)
 
 
-async def test_one_caller_has_no_more_places_than_one_may_have():
+async def test_the_slots_of_one_caller_are_limited():
     hall = Hall()
     await hall.comes("a", "a", "a", "b")
     assert hall.entered == ["a", "a", "b"]
@@ -43,7 +43,7 @@ async def test_one_caller_has_no_more_places_than_one_may_have():
     assert hall.entered == ["a", "a", "b", "a"]
 
 
-async def test_a_caller_with_one_request_waits_for_one_turn_of_a_caller_with_many():
+async def test_a_caller_with_one_request_waits_for_at_most_one_of_a_caller_with_many():
     hall = Hall()
     await hall.comes("a", "a", "b", "a", "a", "c", "a")
     assert hall.entered == ["a", "a", "b"]
@@ -53,7 +53,7 @@ async def test_a_caller_with_one_request_waits_for_one_turn_of_a_caller_with_man
     assert hall.entered == ["a", "a", "b", "a", "c", "a"]
 
 
-async def test_a_caller_with_too_many_requests_in_line_is_refused_and_no_other():
+async def test_only_a_caller_with_too_many_queued_requests_is_refused():
     hall = Hall()
     await hall.comes("a", "a", "a", "a", "a", "a")
     with pytest.raises(FullError) as refused:
@@ -63,7 +63,7 @@ async def test_a_caller_with_too_many_requests_in_line_is_refused_and_no_other()
     assert hall.entered[-1] == "b"
 
 
-async def test_a_full_line_takes_nobody():
+async def test_a_full_queue_accepts_nobody():
     hall = Hall(replace(WIDTH, places=1, of_one=1, waiting=2))
     await hall.comes("a", "b", "c")
     with pytest.raises(FullError) as refused:
@@ -71,7 +71,7 @@ async def test_a_full_line_takes_nobody():
     assert not refused.value.own
 
 
-async def test_who_waited_too_long_is_told_and_keeps_no_place():
+async def test_a_caller_that_waited_too_long_is_told_and_keeps_no_slot():
     hall = Hall(replace(WIDTH, places=1, of_one=1, seconds=0.01))
     await hall.comes("a")
     with pytest.raises(FullError):
@@ -82,7 +82,7 @@ async def test_who_waited_too_long_is_told_and_keeps_no_place():
 
 
 @pytest.mark.parametrize("granted", [False, True])
-async def test_who_goes_away_leaves_the_place_to_the_next(granted: bool):
+async def test_a_leaving_caller_passes_its_slot_to_the_next(granted: bool):
     hall = Hall(replace(WIDTH, places=1, of_one=1))
     await hall.comes("a", "b", "c")
     if granted:
@@ -94,7 +94,7 @@ async def test_who_goes_away_leaves_the_place_to_the_next(granted: bool):
     assert hall.entered == ["a", "c"]
 
 
-async def test_who_goes_away_just_as_its_turn_comes_takes_no_place_from_those_behind():
+async def test_a_caller_that_leaves_when_its_slot_is_granted_takes_none_from_others():
     hall = Hall(replace(WIDTH, places=1, of_one=1))
     await hall.comes("a", "b", "b", "c")
     hall.tasks[1].cancel()
@@ -108,7 +108,7 @@ async def test_who_goes_away_just_as_its_turn_comes_takes_no_place_from_those_be
     assert hall.line.enter_now("d")
 
 
-async def test_a_block_gives_its_place_back_whatever_happens_in_it():
+async def test_a_context_manager_returns_its_slot_after_any_error():
     hall = Hall(replace(WIDTH, places=1, of_one=1))
     with pytest.raises(ValueError, match="broken"):
         async with hall.line.place("a"):

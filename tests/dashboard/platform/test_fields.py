@@ -21,7 +21,7 @@ def unpaired(text: str) -> str:
 
 
 @given(ODD)
-def test_any_text_survives_json_that_postgres_takes(text):
+def test_any_text_survives_in_json_that_postgres_accepts(text):
     text = unpaired(text)
     stored = storable_json({text: [text]})
     assert exact_json(stored) == {text: [text]}
@@ -29,7 +29,7 @@ def test_any_text_survives_json_that_postgres_takes(text):
 
 
 @given(VALUES)
-def test_any_value_survives(value):
+def test_any_value_survives_a_round_trip(value):
     once = exact_json(storable_json(value))
     assert exact_json(storable_json(once)) == once
 
@@ -38,7 +38,7 @@ def test_any_value_survives(value):
 @pytest.mark.parametrize(
     "text", ["\x00", "\ud800", "\udc00\ud800", "\ue0000000", "\\u0000", "\\\x00", "😀", '"\\\ud83d\\ude00', "\ue000"]
 )
-def test_what_postgres_takes_in_no_text_comes_back_from_it_unharmed(text):
+def test_characters_that_postgres_rejects_survive_a_round_trip(text):
     turn_id = new_id()
     Checkpoint.objects.create(turn_id=turn_id, seq=1, snapshot={text: [text]}, core_version="1")
     assert Checkpoint.objects.get(turn_id=turn_id).snapshot == {text: [text]}
@@ -48,7 +48,7 @@ NUMBERS = [1e308, -1.5e300, 1e22, 1e23, 1e16, 123456789012345680000.0, 1.0, 0.1,
 
 
 @pytest.mark.django_db
-def test_numbers_come_back_from_postgres_as_the_same_and_of_the_same_kind():
+def test_numbers_survive_postgres_with_value_and_type():
     words = ["1e+22", '"1e+22', "\\", "-0.0", "\ue000-0.0", '"\ue000-0.0"']
     told = {"-0.0": -0.0, "words": words, "numbers": NUMBERS}  # in the order of jsonb
     turn_id = new_id()
@@ -56,7 +56,7 @@ def test_numbers_come_back_from_postgres_as_the_same_and_of_the_same_kind():
     assert repr(Checkpoint.objects.get(turn_id=turn_id).snapshot) == repr(told)
 
 
-def test_text_to_be_shown_marks_what_cannot_be_stored():
+def test_displayed_text_marks_characters_that_cannot_be_stored():
     assert storable_text("a\x00b\ud800c😀") == "a\ufffdb\ufffdc😀"
 
 

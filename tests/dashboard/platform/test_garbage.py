@@ -7,7 +7,7 @@ from typing import Any
 from dashboard.platform import garbage
 
 
-async def test_most_looks_are_at_what_is_new(monkeypatch):
+async def test_most_collections_cover_new_objects_only(monkeypatch):
     monkeypatch.setattr(garbage, "_EVERY", 0.005)
     monkeypatch.setattr(garbage, "_seconds_between", lambda took: 0.005)
     monkeypatch.setattr(garbage, "_ALL_EVERY", 3)
@@ -28,7 +28,7 @@ async def test_most_looks_are_at_what_is_new(monkeypatch):
     assert frozen == [1]
 
 
-async def test_what_refers_to_itself_goes_with_the_next_look(monkeypatch):
+async def test_reference_cycles_are_freed_by_the_next_collection(monkeypatch):
     class Page:
         itself: Any = None
 
@@ -51,7 +51,7 @@ async def test_what_refers_to_itself_goes_with_the_next_look(monkeypatch):
         await looking
 
 
-def test_what_is_new_is_looked_through_before_it_is_more_than_a_pause_of_a_tenth_of_a_second_takes():
+def test_new_objects_are_collected_before_a_pause_of_a_tenth_of_a_second_is_needed():
     """Where 400,000 objects were looked through at once, every call of the gateway waited for up to 0.3 s."""
     youngest, times, _ = garbage._THRESHOLDS
     assert youngest * times <= 100_000

@@ -4,7 +4,7 @@ from uuid import UUID
 from dashboard.platform.ids import first_id_at, new_id
 
 
-def test_ids_sort_by_the_time_they_were_made():
+def test_ids_sort_by_creation_time():
     before = datetime.now(UTC)
     ids = [new_id() for _ in range(1000)]
     assert ids == sorted(ids)

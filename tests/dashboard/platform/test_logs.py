@@ -15,7 +15,7 @@ from tests.together import together
 
 
 @pytest.mark.parametrize("name", ["Authorization", "api_key", "OPENAI_API_KEY", "password", "cookie", "client_secret"])
-def test_what_has_a_telling_name_is_hidden(name: str):
+def test_values_with_a_sensitive_name_are_hidden(name: str):
     assert without_secrets(None, "info", {name: "hunter2"}) == {name: "[hidden]"}
 
 
@@ -38,13 +38,13 @@ def test_a_secret_inside_a_text_is_masked(text: str):
     assert "[hidden]" in shown
 
 
-def test_what_a_template_was_given_is_in_no_log_even_at_debug():
+def test_template_context_is_not_logged_even_at_debug():
     """Django writes the whole context for each variable that is missing: forms, new keys, recovery codes."""
     assert logging_settings("DEBUG")["loggers"]["django.template"]["level"] == "INFO"
     assert logging_settings("ERROR")["loggers"]["django.template"]["level"] == "ERROR"
 
 
-def test_everything_else_stays():
+def test_everything_else_is_kept():
     event = {"event": "turn_ended", "turn": "0190", "output_tokens": 12, "stop_reason": "completed"}
     assert without_secrets(None, "info", dict(event)) == event
 
@@ -75,7 +75,7 @@ def logged(request: pytest.FixtureRequest) -> Iterator[Callable[..., str]]:
 
 
 @pytest.mark.parametrize("text", ["a{}b", "a{}b = c", "{}", 'a"{}\\', "a{0}{0}b\\n"])
-def test_nothing_that_is_logged_begins_a_line_or_steers_a_terminal(logged: Callable[..., str], text: str):
+def test_logged_text_cannot_start_a_line_or_control_a_terminal(logged: Callable[..., str], text: str):
     for count, character in enumerate(UNSEEN, 1):
         said = text.format(character)
         lines = logged("Not found: %s", said, extra={f"of{character}it": said, "more": [said]})
@@ -85,7 +85,7 @@ def test_nothing_that_is_logged_begins_a_line_or_steers_a_terminal(logged: Calla
 
 
 @pytest.mark.parametrize("logged", ["json"], indirect=True)
-def test_a_line_about_the_job_of_a_turn_has_the_turn(logged: Callable[..., str]):
+def test_a_line_about_a_turns_job_has_the_turn_id(logged: Callable[..., str]):
     def turn_of(job: object) -> str | None:
         return json.loads(logged("Starting job", extra={"job": job}).splitlines()[-1]).get("turn")
 
@@ -94,7 +94,7 @@ def test_a_line_about_the_job_of_a_turn_has_the_turn(logged: Callable[..., str])
     assert turn_of("none") is None
 
 
-def test_a_traceback_stays_on_its_line_with_what_its_error_says(logged: Callable[..., str]):
+def test_a_traceback_is_on_one_line_with_its_error_message(logged: Callable[..., str]):
     try:
         raise ValueError("\x1b[31mred\r\ntimestamp=2026-01-01 level=info event=forged")
     except ValueError:
@@ -105,7 +105,7 @@ def test_a_traceback_stays_on_its_line_with_what_its_error_says(logged: Callable
 
 
 @pytest.mark.parametrize("logged", ["logfmt", "json"], indirect=True)
-def test_a_line_stays_short_however_long_what_it_tells_of(logged: Callable[..., str]):
+def test_a_line_stays_short_for_any_content(logged: Callable[..., str]):
     try:
         raise ValueError("y" * 1_000_000)
     except ValueError:
@@ -119,7 +119,7 @@ def test_a_line_stays_short_however_long_what_it_tells_of(logged: Callable[..., 
 @pytest.mark.parametrize("word", ["Authorization: Bearer ", "api_key=", "postgresql://me:", "sk-", "whyk_"])
 @pytest.mark.parametrize("cut", [0, 1, 5, 20])
 @pytest.mark.parametrize("name", ["exception", "event"])
-def test_a_secret_that_a_cut_divides_is_not_told_in_part(word: str, cut: int, name: str):
+def test_a_secret_split_by_a_cut_is_not_logged_in_part(word: str, cut: int, name: str):
     secret = "hunter2" * 6
     if name == "exception":
         rest = logs.MOST_OF_TRACEBACK - (len(secret) - cut)
@@ -145,16 +145,14 @@ class Odd:
 
 @pytest.mark.parametrize("logged", ["logfmt", "json"], indirect=True)
 @pytest.mark.parametrize("make", [Odd, ValueError, lambda text: [text], lambda text: {"said": text}])
-def test_what_is_no_text_hides_its_secrets_too_and_stays_short(
-    logged: Callable[..., str], make: Callable[[str], object]
-):
+def test_non_text_values_are_masked_and_shortened_too(logged: Callable[..., str], make: Callable[[str], object]):
     """Django hands over the whole request of an answer 500, whose address may be a share link."""
     line = logged("it failed", extra={"request": make("<GET '/share/hunter2hunter2'> " + "x" * 100_000)})
     assert "hunter2" not in line
     assert len(line) < 10_000
 
 
-def test_a_strange_host_is_a_short_line_for_strangers_send_as_many_as_they_like():
+def test_an_unknown_host_is_a_short_line_however_often_it_occurs():
     quietly = logging_settings("INFO")["filters"]["quiet"]["()"]()
     error, said = ValueError("no such host"), "Invalid HTTP_HOST header: %s"
     name = "django.security.DisallowedHost"
@@ -165,18 +163,18 @@ def test_a_strange_host_is_a_short_line_for_strangers_send_as_many_as_they_like(
     assert len(record.getMessage()) == 200
 
 
-def test_what_has_no_such_character_is_written_as_it_is(logged: Callable[..., str]):
+def test_text_without_control_characters_is_written_unchanged(logged: Callable[..., str]):
     assert 'event="Ende: größer – 你好"' in logged("Ende: größer – 你好")
 
 
-def test_each_line_says_which_of_several_processes_wrote_it(monkeypatch: pytest.MonkeyPatch):
+def test_each_line_names_its_process_where_there_are_several(monkeypatch: pytest.MonkeyPatch):
     assert of_process(None, "info", {"event": "x"}) == {"event": "x"}
     monkeypatch.setattr(logs, "PLACE", ProcessIdentity("2", 3, "/", link=9))
     assert of_process(None, "info", {"event": "x"}) == {"event": "x", "process": "2"}
 
 
 @pytest.mark.parametrize("logged", ["json"], indirect=True)
-def test_a_line_of_json_is_one_object_with_the_turn_and_without_secrets(logged: Callable[..., str]):
+def test_a_json_line_is_one_object_with_the_turn_id_and_without_secrets(logged: Callable[..., str]):
     said = "".join(UNSEEN)
     with bound_contextvars(turn="0199"):
         line = logged("it %s", said, extra={"api_key": "sk-12345678", "left": 3, "place": Path("/x")})

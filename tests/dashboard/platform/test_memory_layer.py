@@ -12,7 +12,7 @@ from dashboard.platform.memory_layer import MemoryChannelLayer
 ROOMS, CHANGES = 50, 10
 
 
-async def test_all_that_is_kept_is_not_looked_through_for_each_message(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_sending_a_message_does_not_scan_all_stored_ones(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(memory_layer, "_CLEAN_EVERY", 3600.0)
     looks: list[object] = []
     monkeypatch.setattr(InMemoryChannelLayer, "_clean_expired", lambda layer: looks.append(layer))
@@ -40,7 +40,7 @@ async def _room(layer: MemoryChannelLayer, heard: asyncio.Event) -> None:
         heard.set()
 
 
-async def test_a_member_who_fetches_nothing_keeps_the_others_from_nothing() -> None:
+async def test_a_member_that_reads_nothing_blocks_nobody() -> None:
     layer = MemoryChannelLayer(capacity=2)
     for channel in ("specific.idle!a", "specific.awake!b"):
         await layer.group_add("pages", channel)
@@ -49,7 +49,7 @@ async def test_a_member_who_fetches_nothing_keeps_the_others_from_nothing() -> N
         assert (await layer.receive("specific.awake!b"))["number"] == number
 
 
-async def test_messages_that_nobody_fetched_end(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_unread_messages_expire(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(memory_layer, "_CLEAN_EVERY", 0.0)
     layer = MemoryChannelLayer(expiry=-1)
     message: dict[str, Any] = {"type": "changed"}

@@ -26,22 +26,22 @@ class Slotted:
     more: object = None
 
 
-def test_texts_count_wherever_they_stand():
+def test_texts_count_at_every_position():
     for value in ([LARGE], {LARGE: 1}, {"a": (LARGE,)}, Plain(LARGE), Slotted(LARGE), [Slotted("", Plain(LARGE))]):
         assert 100_000 < weight_of(value) < 102_000
 
 
-def test_what_is_reached_in_two_ways_counts_once_also_in_a_ring():
+def test_an_object_reached_twice_counts_once_even_in_a_cycle():
     ring: list[object] = [LARGE, LARGE, Plain(LARGE)]
     ring.append(ring)
     assert weight_of(ring) < 102_000
 
 
-def test_what_is_there_anyway_counts_for_nothing():
+def test_shared_objects_count_as_nothing():
     assert weight_of([Kind.ONE, Plain, weight_of]) < 1_000
 
 
-def test_a_row_counts_with_its_columns_and_not_with_what_django_knows_of_it():
+def test_a_row_counts_with_its_columns_and_without_djangos_metadata():
     turn = Turn(output_text=LARGE)
     made = list[str]()
     lazy = SimpleLazyObject(lambda: made.append(LARGE))

@@ -8,7 +8,7 @@ from dashboard.platform import process_identity
 from dashboard.platform.process_identity import MOST, VARIABLE, ProcessIdentity, add_processes, read_place
 
 
-def test_a_process_reads_its_place_once_so_that_what_it_starts_has_none(
+def test_a_process_reads_its_index_once_so_that_its_children_have_none(
     monkeypatch: pytest.MonkeyPatch, tmp_path, capfd
 ):
     told = ProcessIdentity("2", 3, str(tmp_path), link=1)
@@ -19,7 +19,7 @@ def test_a_process_reads_its_place_once_so_that_what_it_starts_has_none(
 
 
 @pytest.mark.parametrize("word", ["0", "-1", "1.5", "two", "", str(MOST + 1)])
-def test_a_number_of_processes_that_makes_no_sense_is_refused_in_a_sentence(word: str, capsys):
+def test_an_invalid_number_of_processes_is_refused_in_a_sentence(word: str, capsys):
     parser = ArgumentParser()
     add_processes(parser)
     with pytest.raises(SystemExit):
@@ -27,7 +27,7 @@ def test_a_number_of_processes_that_makes_no_sense_is_refused_in_a_sentence(word
     assert f"must be a whole number from 1 to {MOST}" in capsys.readouterr().err
 
 
-def test_without_a_word_there_is_one_process():
+def test_one_process_is_the_default():
     parser = ArgumentParser()
     add_processes(parser)
     assert parser.parse_args([]).processes == 1

@@ -8,7 +8,7 @@ from django.core.exceptions import ImproperlyConfigured
 from dashboard.platform.provided import Provided
 
 
-def test_what_is_provided_is_given_to_who_asks_and_provided_again_replaced():
+def test_a_provided_service_is_returned_and_can_be_replaced():
     number = Provided[int]("a number")
     number.provide(1)
     assert number.value == 1
@@ -16,12 +16,12 @@ def test_what_is_provided_is_given_to_who_asks_and_provided_again_replaced():
     assert number.value == 2
 
 
-def test_what_nobody_provides_is_named():
+def test_a_missing_service_is_named():
     with pytest.raises(ImproperlyConfigured, match="No installed app provides a number"):
         _ = Provided[int]("a number").value
 
 
-def test_the_installed_apps_provide_all_that_is_declared():
+def test_the_installed_apps_provide_everything_declared():
     loaded = [module for name, module in sys.modules.items() if name.startswith("dashboard.")]
     declared = {id(one): one for module in loaded for one in vars(module).values() if isinstance(one, Provided)}
     assert len(declared) >= 6

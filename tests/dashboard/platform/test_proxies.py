@@ -14,7 +14,7 @@ def asks(peer: str, **headers: str) -> Client:
 
 
 @pytest.mark.parametrize("header", ["X_Forwarded_For", "Forwarded"])
-def test_nobody_is_believed_who_is_not_named(header: str):
+def test_only_named_proxies_are_trusted(header: str):
     said = FAR if header == "X_Forwarded_For" else f"for={FAR}"
     told = [(header.replace("_", "-").encode(), said.encode()), (b"x-forwarded-proto", b"https")]
     assert client_of("127.0.0.1", told, Proxies()) == Client("127.0.0.1")
@@ -39,11 +39,11 @@ def test_nobody_is_believed_who_is_not_named(header: str):
         ("'; drop table", "127.0.0.1"),
     ],
 )
-def test_the_rightmost_address_that_is_no_trusted_proxy_is_the_clients(chain: str, address: str):
+def test_the_clients_address_is_the_rightmost_that_is_not_a_trusted_proxy(chain: str, address: str):
     assert asks("127.0.0.1", x_forwarded_for=chain) == Client(address, proxied=True)
 
 
-def test_a_chain_in_several_headers_is_one():
+def test_a_chain_over_several_headers_is_one():
     told = [(b"x-forwarded-for", b"8.8.8.8"), (b"X-Forwarded-For", FAR.encode()), (b"x-forwarded-for", b"10.0.0.1")]
     assert client_of("127.0.0.1", told, TRUSTED).address == FAR
 
@@ -58,11 +58,11 @@ def test_a_chain_in_several_headers_is_one():
         ("", Client("127.0.0.1", proxied=True)),
     ],
 )
-def test_the_standard_header_says_the_same(said: str, client: Client):
+def test_the_standard_header_gives_the_same_result(said: str, client: Client):
     assert asks("127.0.0.1", forwarded=said) == client
 
 
-def test_two_headers_that_name_two_clients_name_none():
+def test_two_headers_that_name_different_clients_name_none():
     assert asks("10.9.9.9", x_forwarded_for=FAR, forwarded="for=8.8.8.8").address == "10.9.9.9"
     assert asks("10.9.9.9", x_forwarded_for=FAR, forwarded=f"for={FAR}").address == FAR
 
@@ -71,12 +71,12 @@ def test_two_headers_that_name_two_clients_name_none():
     ("said", "scheme"),
     [("https", "https"), ("http", "http"), ("https, http", "http"), ("HTTPS", "https"), ("javascript", None)],
 )
-def test_the_scheme_is_the_last_that_was_said(said: str, scheme: str | None):
+def test_the_scheme_is_the_last_one_given(said: str, scheme: str | None):
     assert asks("::1", x_forwarded_proto=said).scheme == scheme
     assert asks("::1", x_forwarded_proto=said, forwarded="for=8.8.8.8;proto=ftp").scheme is None
 
 
-def test_one_customer_has_all_of_a_64_and_only_that():
+def test_one_customer_has_exactly_one_64_bit_prefix():
     near = {customer_of(host) for host in ("2001:db8:1:2::1", "2001:db8:1:2:ffff::", "2001:db8:1:2::")}
     assert near == {"2001:db8:1:2::"}
     assert [customer_of(host) for host in ("2001:db8:1:3::1", "::1", "::ffff:192.0.2.1", "", None, "unix:")] == [
@@ -90,7 +90,7 @@ def test_one_customer_has_all_of_a_64_and_only_that():
 
 
 @pytest.mark.parametrize("text", ["proxy.example", "10.0.0.0/33", "127.0.0.1;10.0.0.1", "*", "10.0.0.1:80"])
-def test_what_is_neither_an_address_nor_a_network_is_named(text: str):
+def test_an_entry_that_is_neither_an_address_nor_a_network_is_named(text: str):
     with pytest.raises(ValueError, match="neither an address nor a network"):
         Proxies.read(text)
 

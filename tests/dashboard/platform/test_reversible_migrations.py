@@ -31,5 +31,5 @@ def statements_of(migration: Migration) -> Iterator[str]:
 
 
 @pytest.mark.parametrize("migration", [pytest.param(each, id=name) for name, each in in_steps()])
-def test_each_statement_may_have_been_done_before(migration: Migration):
+def test_each_statement_can_be_repeated(migration: Migration):
     assert [found for text in statements_of(migration) for found in ONCE.findall(text)] == []

@@ -47,13 +47,13 @@ def too_slow() -> None:
             cursor.execute("SET statement_timeout = 0")
 
 
-def test_each_role_has_its_time_also_on_a_connection_that_another_had():
+def test_each_role_has_its_timeout_even_on_a_reused_connection():
     roles = ("page", "job", "command", "page")
     assert [allowed_as(role) for role in roles] == ["30s", "5min", "0", "30s"]
     assert allowed() == "0"  # a command's
 
 
-def test_the_role_goes_along_into_the_threads_that_ask_the_database():
+def test_the_role_is_inherited_by_database_threads():
     async def ask() -> str:
         working_as("job")
         return await in_database(allowed)
@@ -61,7 +61,7 @@ def test_the_role_goes_along_into_the_threads_that_ask_the_database():
     assert asyncio.run(ask()) == "5min"
 
 
-def test_requests_and_sockets_are_pages():
+def test_requests_and_sockets_have_the_page_role():
     said: list[str] = []
 
     async def app(*_: object) -> None:
@@ -79,7 +79,7 @@ def test_a_search_has_a_shorter_statement_timeout():
 
 
 @pytest.mark.parametrize("path", ["/", "/api/v1/turns"])
-def test_who_asks_for_too_much_is_told_to_ask_for_less(path: str):
+def test_a_user_whose_query_timed_out_is_told_to_narrow_it(path: str):
     try:
         too_slow()
     except OperationalError as error:
@@ -90,7 +90,7 @@ def test_who_asks_for_too_much_is_told_to_ask_for_less(path: str):
         assert TOO_SLOW[:40] in each.content.decode()
 
 
-def test_what_takes_too_long_is_not_tried_again_and_again():
+def test_a_timed_out_query_is_not_retried_endlessly():
     began = time.monotonic()
     with pytest.raises(OperationalError):
         asyncio.run(retrying(too_slow))

@@ -10,7 +10,7 @@ class Thing:
     """Something large."""
 
 
-def test_what_is_kept_after_the_client_has_gone_counts_for_nobody_and_stays_for_nobody():
+def test_data_kept_after_a_disconnect_counts_for_nobody_and_is_freed():
     """An application hears of it a moment later."""
     before, gone, reader, thing = dict(unread_responses._keepers), KeptAnswer(), KeptAnswer(), Thing()
     gone.end()
@@ -21,7 +21,7 @@ def test_what_is_kept_after_the_client_has_gone_counts_for_nobody_and_stays_for_
     assert unread_responses._keepers == before
 
 
-def test_a_thing_that_is_kept_twice_counts_once_by_its_last_size():
+def test_an_object_kept_twice_counts_once_with_its_last_size():
     kept, text = KeptAnswer(), "x" * 100
     kept.keep(text, 100)
     kept.keep(text, 149)
@@ -30,7 +30,7 @@ def test_a_thing_that_is_kept_twice_counts_once_by_its_last_size():
     assert kept.size == 0
 
 
-def test_who_lets_go_may_thereby_make_another_let_go_of_the_same():
+def test_releasing_an_object_may_release_others_recursively():
     does: list[Callable[[], None]] = []
     first, second, thing = KeptAnswer(lambda: does.pop()() if does else None), KeptAnswer(), Thing()
     first.keep(thing, 5)

@@ -40,7 +40,7 @@ def panel(client: Client, policy: Policy | None, **said: object) -> str:
     return unescape(answer.content.decode())
 
 
-def test_what_is_not_saved_yet_is_tried_where_the_policy_counts(admin_client: Client, play: Play, wide: Policy):
+def test_an_unsaved_draft_is_tried_where_the_policy_applies(admin_client: Client, play: Play, wide: Policy):
     flips = play("sim-essay", name="writer", max_tokens=150, policy=wide)
     play("sim-essay", name="elsewhere", max_tokens=150)
     html = panel(admin_client, wide, **ITS_OWN)
@@ -57,7 +57,7 @@ def test_what_is_not_saved_yet_is_tried_where_the_policy_counts(admin_client: Cl
     assert PolicyVersion.objects.count() == 1
 
 
-def test_a_turns_own_override_and_other_levels_stand_beside_the_draft(admin_client: Client, play: Play, wide: Policy):
+def test_turn_overrides_and_other_levels_are_kept_beside_the_draft(admin_client: Client, play: Play, wide: Policy):
     site = policy_create(project=project_default(), name="site", limits={"max_total_output_chars": 500}).policy
     policy_attach(project=project_default(), policy=site)
     own = play("sim-essay", name="a", max_tokens=60, policy=wide, overrides={"limits": {"max_continuations": 4}})
@@ -70,7 +70,7 @@ def test_a_turns_own_override_and_other_levels_stand_beside_the_draft(admin_clie
     assert (backtest.total, backtest.same) == (2, 2), (own.terminal_reason, backtest.groups)
 
 
-def test_what_is_saved_with_the_very_same_words_carries_it(admin_client: Client, wide: Policy):
+def test_a_version_saved_with_the_same_content_keeps_the_backtest(admin_client: Client, wide: Policy):
     panel(admin_client, wide)
     backtest = Backtest.objects.get()
     runner.run(backtest.pk)
@@ -85,7 +85,7 @@ def test_what_is_saved_with_the_very_same_words_carries_it(admin_client: Client,
         assert "Saved without a backtest" in html
 
 
-def test_other_words_carry_nothing_and_it_is_said(admin_client: Client, wide: Policy):
+def test_a_version_with_other_content_has_no_backtest_and_says_so(admin_client: Client, wide: Policy):
     panel(admin_client, wide)
     other = {**SAID, **SAVED, "max_continuations": "2", "backtest": str(Backtest.objects.get().pk)}
     address = reverse("admin:agents_policy_change", args=[wide.pk])
@@ -109,7 +109,7 @@ def test_other_words_carry_nothing_and_it_is_said(admin_client: Client, wide: Po
         ({"stands_for": None}, "ran alone, not in place of “wide”"),
     ],
 )
-def test_what_does_not_speak_for_the_words_is_not_attached_and_it_is_said(
+def test_a_backtest_of_other_content_is_not_attached_and_this_is_reported(
     admin_client: Client, wide: Policy, changes: dict[str, object], words: str
 ):
     panel(admin_client, wide)
@@ -127,7 +127,7 @@ def test_what_does_not_speak_for_the_words_is_not_attached_and_it_is_said(
     assert wide.versions.count() == 2
 
 
-def test_a_policy_that_is_new_carries_no_backtest_of_another(wide: Policy):
+def test_a_new_policy_has_no_backtest_of_another(wide: Policy):
     backtest = backtest_create(project=project_default(), policy=LIMITS, filter={}, stands_for=wide)
     with pytest.raises(ValidationError, match="in place of another policy, “wide”"):
         policy_create(project=project_default(), name="new", backtest=backtest, **LIMITS)
@@ -148,7 +148,7 @@ def test_a_policy_that_is_new_carries_no_backtest_of_another(wide: Policy):
         ({"status": "running", "done": 7, "total": 700}, "is still running, after 7 of 700 turns"),
     ],
 )
-def test_a_version_waits_for_the_backtest_of_its_words(
+def test_a_version_waits_for_the_backtest_of_its_content(
     admin_client: Client, wide: Policy, far: dict[str, object], words: str
 ):
     panel(admin_client, wide)
@@ -167,7 +167,7 @@ def test_a_version_waits_for_the_backtest_of_its_words(
     )
 
 
-def test_a_form_that_comes_back_to_be_corrected_keeps_what_ran(admin_client: Client, wide: Policy):
+def test_a_form_returned_for_correction_keeps_the_running_backtest(admin_client: Client, wide: Policy):
     panel(admin_client, wide)
     backtest = Backtest.objects.get()
     address = reverse("admin:agents_policy_change", args=[wide.pk])
@@ -185,13 +185,13 @@ def test_a_form_that_comes_back_to_be_corrected_keeps_what_ran(admin_client: Cli
         ({"over-agent": "nobody"}, "this agent no longer exists"),
     ],
 )
-def test_what_is_wrong_is_said_and_nothing_runs(admin_client: Client, wide: Policy, said: dict[str, str], words: str):
+def test_a_fault_is_reported_and_nothing_runs(admin_client: Client, wide: Policy, said: dict[str, str], words: str):
     html = panel(admin_client, wide, **said)
     assert words in re.sub(r"\s+", " ", html)
     assert not Backtest.objects.exists()
 
 
-def test_a_policy_that_is_new_is_tried_on_any_turn(admin_client: Client, play: Play):
+def test_a_new_policy_is_tried_on_any_turn(admin_client: Client, play: Play):
     play("sim-essay", max_tokens=60)
     assert "any agent" in unescape(admin_client.get(reverse("admin:agents_policy_add")).content.decode())
     panel(admin_client, None)
@@ -199,7 +199,7 @@ def test_a_policy_that_is_new_is_tried_on_any_turn(admin_client: Client, play: P
     assert (backtest.stands_for, list(backtest.filter)) == (None, ["since"])
 
 
-def test_who_may_only_watch_is_refused_in_words(client: Client, wide: Policy):
+def test_a_watcher_is_refused_with_an_explanation(client: Client, wide: Policy):
     client.force_login(User.objects.create_user("vera", is_staff=True))
     refused = client.post(reverse("backtests:draft"), SAID)
     assert refused.status_code == 403
@@ -207,7 +207,7 @@ def test_who_may_only_watch_is_refused_in_words(client: Client, wide: Policy):
     assert not Backtest.objects.exists()
 
 
-def test_what_runs_is_cancelled_in_place(admin_client: Client, wide: Policy):
+def test_a_running_backtest_is_cancelled_in_place(admin_client: Client, wide: Policy):
     panel(admin_client, wide)
     address = reverse("backtests:cancel", args=[Backtest.objects.get().pk])
     part = admin_client.post(address, headers={"HX-Request": "true"}).content.decode()
@@ -216,6 +216,6 @@ def test_what_runs_is_cancelled_in_place(admin_client: Client, wide: Policy):
     assert "hx-trigger" not in part
 
 
-def test_a_policy_that_is_not_there_is_a_404(admin_client: Client):
+def test_a_missing_policy_is_404(admin_client: Client):
     for asked in ("x", "01890000-0000-7000-8000-000000000000"):
         assert admin_client.post(f"/backtests/draft?policy={asked}", SAID).status_code == 404

@@ -40,7 +40,7 @@ def queries_of(act: Callable[[], object]) -> int:
     return len(queries)
 
 
-def test_what_an_agent_was_given_is_told_by_its_name(project: Project, essay: Agent):
+def test_objects_assigned_to_an_agent_are_shown_by_name(project: Project, essay: Agent):
     for name in ("wide", "tight"):
         essay.policy = policy_create(project=project, name=name).policy
         essay.save()
@@ -53,7 +53,7 @@ def test_what_an_agent_was_given_is_told_by_its_name(project: Project, essay: Ag
     ]
 
 
-def test_what_is_gone_is_said_to_be(project: Project, near: Connection, essay: Agent):
+def test_a_deleted_object_is_marked_as_deleted(project: Project, near: Connection, essay: Agent):
     essay.connection = connection_create(
         project=project, name="far", provider="openai", base_url="http://127.0.0.1:8/v1"
     )
@@ -62,7 +62,7 @@ def test_what_is_gone_is_said_to_be(project: Project, near: Connection, essay: A
     assert "changed the agent essay: connection a connection that is gone → far" in told(project)
 
 
-def test_a_hundred_changes_are_asked_for_as_few_are(project: Project, near: Connection, essay: Agent):
+def test_a_hundred_changes_need_as_many_queries_as_few(project: Project, near: Connection, essay: Agent):
     def change(times: int) -> None:
         for n in range(times):
             near.max_output_tokens, essay.max_tokens = essay.max_tokens + n + 1, essay.max_tokens + 1
@@ -76,7 +76,7 @@ def test_a_hundred_changes_are_asked_for_as_few_are(project: Project, near: Conn
     assert len(told(project)) == LENGTH
 
 
-def test_the_oldest_that_is_shown_is_compared_with_what_is_not(project: Project, near: Connection):
+def test_the_oldest_change_shown_is_compared_with_the_one_before(project: Project, near: Connection):
     other = connection_create(project=project, name="far", provider="openai", base_url="http://127.0.0.1:8/v1")
     for n in range(LENGTH):
         of = (near, other)[n % 2]
@@ -94,7 +94,7 @@ def test_large_numbers_are_grouped(project: Project, near: Connection):
 
 
 @pytest.mark.django_db(transaction=True)
-def test_who_made_what_is_there_from_the_start_and_what_came_from_elsewhere(
+def test_the_creator_is_shown_from_the_start_and_imported_objects_are_marked(
     browser: Client, project: Project, ann: User
 ):
     seed(simulator_url="http://127.0.0.1:1/v1")

@@ -36,9 +36,7 @@ def page(client: Client, address: str, status: int = 200, **data: object) -> str
     return unescape(answer.content.decode())
 
 
-def test_a_limit_is_changed_to_a_draft_whatever_is_sent_and_activated_in_a_step_of_its_own(
-    admins: Client, project: Project
-):
+def test_a_limit_is_always_changed_in_a_draft_and_activated_in_a_separate_step(admins: Client, project: Project):
     wide = policy_create(project=project, name="wide", limits={"max_continuations": 5})
     address = f"/policies/{wide.policy_id}/change"
     html = page(admins, address)
@@ -54,7 +52,7 @@ def test_a_limit_is_changed_to_a_draft_whatever_is_sent_and_activated_in_a_step_
     assert "wide v2 is now active." in page(admins, f"/policies/versions/{draft.pk}/activate", why="As tried.")
 
 
-def test_of_two_windows_the_second_is_told_that_another_draft_was_saved_meanwhile(admins: Client, project: Project):
+def test_the_second_of_two_windows_is_told_that_another_draft_was_saved(admins: Client, project: Project):
     wide = policy_create(project=project, name="wide", limits={"max_continuations": 5})
     address = f"/policies/{wide.policy_id}/change"
     assert 'name="newest" value="1"' in page(admins, address)
@@ -65,9 +63,7 @@ def test_of_two_windows_the_second_is_told_that_another_draft_was_saved_meanwhil
     assert "While the form was open, v2 was saved. What you saved starts from v1." in told
 
 
-def test_an_agent_without_a_policy_is_given_the_one_that_is_written_for_it(
-    admins: Client, project: Project, agent: Agent
-):
+def test_an_agent_without_a_policy_gets_the_one_created_for_it(admins: Client, project: Project, agent: Agent):
     page_of_agent = page(admins, "/agents/writer")
     assert 'href="/policies/new?agent=writer#id_max_continuations"' in page_of_agent
     html = page(admins, "/policies/new?agent=writer")
@@ -84,7 +80,7 @@ def test_an_agent_without_a_policy_is_given_the_one_that_is_written_for_it(
     assert agent.policy.name == "writer", "an agent with a policy keeps it"
 
 
-def test_what_is_wrong_is_said_at_the_field_and_what_was_typed_stays(admins: Client):
+def test_a_fault_is_reported_at_the_field_and_the_input_is_kept(admins: Client):
     html = page(admins, "/policies/new", 422, name="wide", max_continuations="many", recovery=SAID["recovery"])
     assert 'id="id_max_continuations_error">' in html
     assert 'value="many"' in html
@@ -92,7 +88,7 @@ def test_what_is_wrong_is_said_at_the_field_and_what_was_typed_stays(admins: Cli
     assert not PolicyVersion.objects.exists()
 
 
-def test_who_may_not_change_policies_is_told_so(project: Project):
+def test_a_user_who_may_not_change_policies_is_told_so(project: Project):
     wide = policy_create(project=project, name="wide")
     client, user = Client(), User.objects.create_user("olga")
     user.groups.add(Group.objects.get(name="operator"))

@@ -27,7 +27,7 @@ def the_ledger(project: Project) -> Ledger:
     return ledger_of(project, since=now - timedelta(days=1), now=now)
 
 
-def test_who_lowered_a_limit_is_found_with_what_it_cost(play: Play, project: Project, ann: User, browser: Client):
+def test_the_user_who_lowered_a_limit_is_shown_with_its_cost(play: Play, project: Project, ann: User, browser: Client):
     wide = policy_create(project=project, name="wide", limits={"max_continuations": 5}, created_by=ann).policy
     before = play("sim-essay", name="first", max_tokens=60, policy=wide, overrides={"limits": {"max_continuations": 0}})
     policy_create(project=project, name="wide", limits={"max_continuations": 1}, created_by=ann, why="Too dear.")
@@ -63,7 +63,7 @@ def test_who_lowered_a_limit_is_found_with_what_it_cost(play: Play, project: Pro
     assert "Lowered from 5 continuations by ann" in told
 
 
-def test_a_stop_is_charged_to_what_was_said_then_also_when_it_is_said_no_more(
+def test_a_stop_is_attributed_to_the_policy_of_that_time_even_if_changed_since(
     play: Play, project: Project, ann: User, browser: Client
 ):
     said = {"project": project, "name": "wide", "created_by": ann}
@@ -84,7 +84,7 @@ def test_a_stop_is_charged_to_what_was_said_then_also_when_it_is_said_no_more(
     assert page(browser, f"/policies/ledger/turns?{now.query}&days=1").count("/replay?max_continuations=1") == 2
 
 
-def test_a_turn_run_again_is_charged_to_the_version_it_ran_under(
+def test_a_re_run_turn_is_attributed_to_the_version_it_ran_under(
     play: Play, project: Project, ann: User, browser: Client
 ):
     bob = User.objects.create_user("bob", is_staff=True)
@@ -100,7 +100,7 @@ def test_a_turn_run_again_is_charged_to_the_version_it_ran_under(
     assert "bob" not in page(browser, f"/policies/ledger/turns?{line.query}&days=1")
 
 
-def test_where_the_turn_ran_under_another_number_than_its_version_says_the_turns_own_is_shown(
+def test_where_the_turns_number_differs_from_its_version_the_turns_own_is_shown(
     play: Play, project: Project, ann: User
 ):
     narrow = policy_create(project=project, name="wide", limits={"max_continuations": 1}, created_by=ann).policy
@@ -111,7 +111,7 @@ def test_where_the_turn_ran_under_another_number_than_its_version_says_the_turns
     assert (line.setting, line.shown) == (None, "0 continuations")
 
 
-def test_what_an_operator_set_while_the_turn_ran_is_the_operators(
+def test_a_value_set_by_an_operator_during_the_turn_is_attributed_to_them(
     play: Play, project: Project, agent_of: AgentOf, browser: Client
 ):
     wide = policy_create(project=project, name="wide", limits={"max_continuations": 5}).policy
@@ -131,12 +131,12 @@ def test_what_an_operator_set_while_the_turn_ran_is_the_operators(
     assert "<b>an operator, while the turn ran</b> (ada)" in page(browser, f"/turns/{turn.id}")
 
 
-def test_a_line_that_is_none_is_not_there(browser: Client):
+def test_a_missing_line_is_404(browser: Client):
     for query in ("", "field=limits.max_steps&level=site&policy=&since=", "field=%00&since=x"):
         assert browser.get(f"/policies/ledger/turns?{query}").status_code == 404
 
 
-def test_a_default_a_site_and_an_error_policy_are_told_apart(play: Play, project: Project):
+def test_a_default_a_site_setting_and_an_error_policy_are_distinguished(play: Play, project: Project):
     everywhere = policy_create(project=project, name="all", limits={"max_steps": 1})
     policy_attach(project=project, policy=everywhere.policy)
     cut = play("sim-essay", name="cut", max_tokens=20)
@@ -154,13 +154,13 @@ def test_a_default_a_site_and_an_error_policy_are_told_apart(play: Play, project
     assert ("limits.max_steps", "site", "all") in found
 
 
-def test_a_turn_that_completed_was_stopped_by_nothing(play: Play, project: Project):
+def test_a_completed_turn_was_stopped_by_nothing(play: Play, project: Project):
     turn = play("sim-essay", max_tokens=4000)
     assert stop_setting_of(turn) is None
     assert the_ledger(project).lines == ()
 
 
-def test_a_turn_from_before_there_were_layers_is_told_by_its_version(play: Play, project: Project):
+def test_a_turn_from_before_layers_is_attributed_to_its_version(play: Play, project: Project):
     wide = policy_create(project=project, name="wide", limits={"max_continuations": 1}).policy
     turn = play("sim-essay", max_tokens=60, policy=wide)
     Turn.objects.filter(pk=turn.pk).update(policy_sources=None)
@@ -171,6 +171,6 @@ def test_a_turn_from_before_there_were_layers_is_told_by_its_version(play: Play,
     assert [(line.said.policy, line.turns) for line in the_ledger(project).lines] == [("wide", 1)]
 
 
-def test_what_is_said_and_stops_nothing_is_listed_apart(project: Project):
+def test_settings_that_stop_nothing_are_listed_separately(project: Project):
     policy_create(project=project, name="idle", limits={"max_steps": 3})
     assert [setting.field for setting in the_ledger(project).silent] == ["limits.max_steps"]

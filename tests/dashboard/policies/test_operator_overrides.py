@@ -34,7 +34,7 @@ def turns() -> Iterator[list[UUID]]:
     return ids
 
 
-def test_the_last_word_counts_of_the_turns_that_were_asked_about_and_no_others_between_them(turns: list[UUID]):
+def test_the_last_override_of_exactly_the_requested_turns_is_read(turns: list[UUID]):
     first, second, third, last = turns
     own = {
         (first, "limits.max_continuations"): OperatorChange(0, "ann"),
@@ -46,7 +46,7 @@ def test_the_last_word_counts_of_the_turns_that_were_asked_about_and_no_others_b
     assert changes_of([]) == {}
 
 
-def test_acts_are_found_by_an_index_of_their_own_in_every_piece_of_the_table(turns: list[UUID]):
+def test_overrides_are_found_by_an_index_in_every_partition(turns: list[UUID]):
     with CaptureQueriesContext(connection) as asked:
         changes_of(turns)
     with connection.cursor() as cursor:

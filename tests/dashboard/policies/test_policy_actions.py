@@ -43,7 +43,7 @@ def acted(client: Client, name: str, key: object = None, **data: str) -> str:
     return unescape(answer.content.decode())
 
 
-def test_a_version_is_rolled_back_to_with_who_and_why(anns: Client, two):
+def test_a_version_is_rolled_back_to_with_author_and_reason(anns: Client, two):
     first, second = two
     policy = first.policy
     assert "Roll back to v1" in page(anns, f"/policies/{policy.pk}")
@@ -67,7 +67,7 @@ def test_a_schedule_is_shown_and_withdrawn(anns: Client, two):
     assert "not a time such as" in acted(anns, "activate", first.pk, why="x", starts_at="soon")
 
 
-def test_a_moment_elsewhere_is_told_in_utc(anns: Client, two):
+def test_a_time_in_another_zone_is_shown_in_utc(anns: Client, two):
     moment = timezone.now().replace(microsecond=0) + timedelta(hours=9)
     there = moment.astimezone(dt.timezone(timedelta(hours=2))).isoformat()
     assert there.endswith("+02:00")
@@ -91,7 +91,7 @@ def test_any_two_versions_are_compared(browser: Client, two):
     assert "v1 and v2" in page(browser, f"/policies/{first.policy_id}/diff?a=99&b=x")
 
 
-def test_a_viewer_looks_and_changes_nothing(viewer: Client, two, project: Project):
+def test_a_viewer_can_look_and_change_nothing(viewer: Client, two, project: Project):
     first, _ = two
     attachment = policy_attach(project=project, policy=first.policy)
     shadow = Shadow.objects.create(project=project, version=first, started_at=timezone.now())
@@ -129,7 +129,7 @@ def test_the_admin_shows_a_viewer_a_policy_without_a_form(viewer: Client, two):
     assert viewer.post(address, {"max_continuations": "9"}).status_code == 403
 
 
-def test_a_total_smaller_than_one_answer_is_refused_in_the_admin(admin_client: Client, two, project: Project):
+def test_a_total_below_one_answer_is_refused_in_the_admin(admin_client: Client, two, project: Project):
     connection = connection_create(
         project=project, name="near", provider="openai", base_url="http://127.0.0.1:9/v1", max_output_tokens=500
     )
@@ -154,7 +154,7 @@ def test_a_total_smaller_than_one_answer_is_refused_in_the_admin(admin_client: C
     assert "2 times that is above the 500 that “near” gives" in told
 
 
-def test_a_draft_and_a_schedule_are_made_in_the_admin(admin_client: Client, two):
+def test_a_draft_and_a_schedule_are_created_in_the_admin(admin_client: Client, two):
     address = reverse("admin:agents_policy_change", args=[two[0].policy_id])
     said = {
         "why": "wider",
@@ -180,13 +180,13 @@ def test_a_draft_and_a_schedule_are_made_in_the_admin(admin_client: Client, two)
     assert PolicyVersion.objects.count() == 4
 
 
-def test_what_was_typed_to_attach_a_policy_stays_after_a_fault(anns: Client, two):
+def test_input_of_the_attach_form_is_kept_after_a_fault(anns: Client, two):
     html = acted(anns, "attach", policy="wide", level="provider", provider="x", model="m", why="Typed at length.")
     for kept in ('value="Typed at length."', 'value="provider" selected', 'name="provider" value="x"', 'value="m"'):
         assert kept in html
 
 
-def test_policies_are_attached_and_taken_off(anns: Client, two, project: Project):
+def test_policies_are_attached_and_detached(anns: Client, two, project: Project):
     connection_create(project=project, name="near", provider="openai", base_url="http://127.0.0.1:9/v1")
     assert "The policy applies there" in acted(anns, "attach", policy="wide", level="site")
     assert "The policy applies there" in acted(anns, "attach", policy="wide", level="provider", provider="openai")
@@ -199,7 +199,7 @@ def test_policies_are_attached_and_taken_off(anns: Client, two, project: Project
     assert "no longer applies to the whole site" in acted(anns, "detach", site.pk)
 
 
-def test_what_does_not_fit_the_agents_it_reaches_is_said_as_it_comes_to_count(anns: Client, two, project: Project):
+def test_settings_that_do_not_suit_the_affected_agents_are_reported_on_activation(anns: Client, two, project: Project):
     near = connection_create(project=project, name="near", provider="openai", base_url="http://127.0.0.1:9/v1")
     agent_create(project=project, name="essay", connection=near, model="m", max_tokens=400)
     small = policy_create(project=project, name="wide", limits={"max_total_tokens": 399})
@@ -217,7 +217,7 @@ def exported(client: Client) -> dict[str, object]:
     return told
 
 
-def test_policies_leave_as_a_file_and_come_back_the_same(anns: Client, two, project: Project, ann: User):
+def test_policies_are_exported_to_a_file_and_imported_unchanged(anns: Client, two, project: Project, ann: User):
     policy_attach(project=project, policy=two[0].policy, provider="openai")
     file = exported(anns)
     assert [(policy["name"], policy["active"], len(policy["versions"])) for policy in file["policies"]] == [
@@ -240,7 +240,7 @@ def test_policies_leave_as_a_file_and_come_back_the_same(anns: Client, two, proj
     assert again == {"wide": 2, "far": 2}
 
 
-def test_a_file_that_differs_makes_the_next_version(project: Project, two, ann: User):
+def test_a_different_file_creates_the_next_version(project: Project, two, ann: User):
     file = policies_export(project)
     file["policies"][0]["versions"][1]["limits"] = {"continuation_max_attempts": 7}
     (told,) = policies_import(json.dumps(file).encode(), project=project, by=ann)
@@ -291,14 +291,14 @@ def test_a_file_that_differs_makes_the_next_version(project: Project, two, ann: 
         ('{"whystop_policies": 1, "attachments": [{"policy": "\\u0000"}]}', "the character U+0000"),
     ],
 )
-def test_a_file_that_is_none_changes_nothing_and_is_answered_in_words(anns: Client, project: Project, body, words):
+def test_an_invalid_file_changes_nothing_and_is_explained(anns: Client, project: Project, body, words):
     upload = SimpleUploadedFile("p.json", body.encode(), "application/json")
     html = unescape(anns.post("/policies/import", {"file": upload}, follow=True).content.decode())
     assert words in html
     assert not selectors.policy_list(project=project).exists()
 
 
-def test_a_policy_of_drafts_comes_back_as_drafts(project: Project, ann: User):
+def test_a_policy_of_drafts_is_imported_as_drafts(project: Project, ann: User):
     """Also where a file, written by hand, numbers no version."""
     body = {"whystop_policies": 1, "policies": [{"name": "x", "active": None, "versions": [{"limits": {}}, {}]}]}
     policies_import(json.dumps(body).encode(), project=project, by=ann)
@@ -307,7 +307,7 @@ def test_a_policy_of_drafts_comes_back_as_drafts(project: Project, ann: User):
     assert selectors.policy_version_active(policy=policy) is None
 
 
-def test_everything_a_policy_can_say_goes_through_a_file(project: Project, ann: User):
+def test_every_policy_setting_survives_a_file(project: Project, ann: User):
     said = {
         "limits": {"max_steps": 2, "max_seconds": None},
         "error_policy": {"on_model_error": "retry", "max_retries": 4},
@@ -328,7 +328,7 @@ def test_everything_a_policy_can_say_goes_through_a_file(project: Project, ann: 
     assert policies_import(again.encode(), project=project, by=ann) == ["Everything in the file was here already."]
 
 
-def test_what_is_not_there_is_not_found(anns: Client, two):
+def test_a_missing_object_is_404(anns: Client, two):
     nobody = "00000000-0000-7000-8000-000000000000"
     for address in (f"/policies/{nobody}", f"/policies/{nobody}/diff", f"/policies/versions/{nobody}"):
         assert anns.get(address).status_code == 404
@@ -336,7 +336,7 @@ def test_what_is_not_there_is_not_found(anns: Client, two):
     assert anns.get(f"/policies/versions/{two[0].pk}").headers["Location"].endswith("#v1")
 
 
-def test_changes_to_agents_are_told_on_their_page(browser: Client, project: Project, ann: User):
+def test_changes_to_agents_are_shown_on_their_page(browser: Client, project: Project, ann: User):
     connection = connection_create(project=project, name="near", provider="openai", base_url="http://127.0.0.1:9/v1")
     agent = agent_create(project=project, name="essay", connection=connection, model="m", max_tokens=60)
     agent.max_tokens = 90
@@ -346,7 +346,7 @@ def test_changes_to_agents_are_told_on_their_page(browser: Client, project: Proj
     assert "created the connection near" in html
 
 
-def test_what_no_text_may_hold_breaks_nothing(anns: Client, two):
+def test_characters_forbidden_in_text_break_nothing(anns: Client, two):
     assert "is now active" in acted(anns, "activate", two[0].pk, why="a\x00b")
     assert "no longer exists" not in acted(anns, "attach", policy="wide", level="site", why="\x00")
     there = {"policy": "wide", "level": "model", "connection": "near\x00", "model": "\x00"}
@@ -354,7 +354,7 @@ def test_what_no_text_may_hold_breaks_nothing(anns: Client, two):
     assert anns.post(reverse("policies:attach"), {"policy": "\x00", "level": "site"}).status_code == 404
 
 
-def test_who_activates_from_an_old_page_is_told_what_became_active_meanwhile(anns: Client, two):
+def test_an_activation_from_an_outdated_page_reports_the_newly_active_version(anns: Client, two):
     first, _ = two
     old = re.findall(r'name="standing" value="(\d*)"', page(anns, f"/policies/{first.policy_id}"))
     assert set(old) == {"2"}

@@ -61,7 +61,7 @@ def active(policy: Policy) -> int:
     return version.version
 
 
-def test_a_draft_that_is_saved_as_it_is_begins_to_count(admin_client: Client, wide: Policy, draft: PolicyVersion):
+def test_a_draft_saved_as_active_becomes_active(admin_client: Client, wide: Policy, draft: PolicyVersion):
     html, sent = opened(admin_client, wide)
     assert "The fields start from v2, a draft (inactive); v1 is active." in html
     assert (sent["max_continuations"], sent["counts"]) == (5, "draft")
@@ -77,7 +77,7 @@ def test_a_draft_that_is_saved_as_it_is_begins_to_count(admin_client: Client, wi
     assert saved(admin_client, wide, sent) == ["Nothing has changed: version 2 of “wide” is already active."]
 
 
-def test_a_draft_that_is_saved_as_it_is_is_scheduled(admin_client: Client, wide: Policy, draft: PolicyVersion):
+def test_a_draft_saved_with_a_time_is_scheduled(admin_client: Client, wide: Policy, draft: PolicyVersion):
     _, sent = opened(admin_client, wide)
     moment = timezone.now() + timedelta(hours=2)
     soon = f"{moment:%Y-%m-%dT%H:%M}"
@@ -91,7 +91,7 @@ def test_a_draft_that_is_saved_as_it_is_is_scheduled(admin_client: Client, wide:
 
 
 @pytest.mark.parametrize("change", [{}, {"max_seconds": "9"}], ids=["unchanged", "changed"])
-def test_what_began_to_count_while_a_form_was_open_is_not_undone_unawares(
+def test_a_version_activated_while_a_form_was_open_is_not_undone_unnoticed(
     admin_client: Client, wide: Policy, change: dict[str, str]
 ):
     _, sent = opened(admin_client, wide)
@@ -110,7 +110,7 @@ def test_what_began_to_count_while_a_form_was_open_is_not_undone_unawares(
 
 
 @pytest.mark.django_db(transaction=True)
-def test_of_two_who_save_at_the_same_moment_the_second_is_told_of_the_first(admin_client: Client, wide: Policy):
+def test_the_second_of_two_simultaneous_saves_is_told_of_the_first(admin_client: Client, wide: Policy):
     _, sent = opened(admin_client, wide)
     address = reverse("admin:agents_policy_change", args=[wide.pk])
 
@@ -124,7 +124,7 @@ def test_of_two_who_save_at_the_same_moment_the_second_is_told_of_the_first(admi
     assert active(wide) == 2
 
 
-def test_a_moment_that_has_passed_is_answered_at_its_field(admin_client: Client, wide: Policy):
+def test_a_time_in_the_past_is_reported_at_its_field(admin_client: Client, wide: Policy):
     _, sent = opened(admin_client, wide)
     late = {**sent, "max_continuations": "2", "counts": "later", "starts_at": "2020-01-01T12:00"}
     answer = admin_client.post(reverse("admin:agents_policy_change", args=[wide.pk]), late)
@@ -132,7 +132,7 @@ def test_a_moment_that_has_passed_is_answered_at_its_field(admin_client: Client,
     assert PolicyVersion.objects.count() == 1
 
 
-def test_a_draft_that_was_tried_counts_as_a_version_that_carries_it(
+def test_a_backtested_draft_becomes_a_version_that_keeps_the_backtest(
     admin_client: Client, wide: Policy, draft: PolicyVersion
 ):
     backtest = backtest_create(
@@ -146,9 +146,7 @@ def test_a_draft_that_was_tried_counts_as_a_version_that_carries_it(
     assert (active(wide), PolicyVersion.objects.get(version=3).backtest) == (3, backtest)
 
 
-def test_a_backtest_that_does_not_speak_for_a_draft_is_said_to_be_left_out(
-    admin_client: Client, wide: Policy, draft: PolicyVersion
-):
+def test_a_backtest_of_other_content_is_reported_as_omitted(admin_client: Client, wide: Policy, draft: PolicyVersion):
     other = backtest_create(project=wide.project, policy={"limits": {"max_continuations": 4}}, filter={})
     _, sent = opened(admin_client, wide)
     assert saved(admin_client, wide, {**sent, "counts": "now", "backtest": str(other.pk)}) == [
@@ -156,7 +154,7 @@ def test_a_backtest_that_does_not_speak_for_a_draft_is_said_to_be_left_out(
     ]
 
 
-def test_what_was_rolled_back_is_not_filled_in_again(admin_client: Client, wide: Policy, draft: PolicyVersion):
+def test_a_rolled_back_version_is_not_prefilled(admin_client: Client, wide: Policy, draft: PolicyVersion):
     version_activate(version=draft, why="wider")
     version_activate(version=wide.versions.get(version=1), why="too dear")
     html, sent = opened(admin_client, wide)
@@ -172,7 +170,7 @@ def test_what_was_rolled_back_is_not_filled_in_again(admin_client: Client, wide:
     assert (sent["max_continuations"], sent["counts"]) == (5, "draft")
 
 
-def test_a_draft_that_was_overtaken_is_offered_and_not_filled_in(admin_client: Client, wide: Policy):
+def test_an_outdated_draft_is_offered_and_not_prefilled(admin_client: Client, wide: Policy):
     second = policy_create(project=wide.project, name="wide", limits={"max_continuations": 3})
     policy_create(project=wide.project, name="wide", limits={"max_continuations": 9}, activate=False)
     version_activate(version=wide.versions.get(version=1), why="back")
@@ -185,7 +183,7 @@ def test_a_draft_that_was_overtaken_is_offered_and_not_filled_in(admin_client: C
     assert '<a href="?start=1">Start from v1, which is active</a>' in asked
 
 
-def test_a_form_starts_where_it_did_though_another_version_came_in_between(
+def test_a_form_keeps_its_base_although_another_version_was_saved(
     admin_client: Client, wide: Policy, draft: PolicyVersion
 ):
     _, sent = opened(admin_client, wide)
@@ -195,7 +193,7 @@ def test_a_form_starts_where_it_did_though_another_version_came_in_between(
     ]
 
 
-def test_of_a_policy_of_drafts_the_newest_is_filled_in(project):
+def test_the_newest_draft_of_a_policy_of_drafts_is_prefilled(project):
     for continuations in (1, 2):
         policy = policy_create(
             project=project, name="new", limits={"max_continuations": continuations}, activate=False
@@ -210,7 +208,7 @@ def test_of_a_policy_of_drafts_the_newest_is_filled_in(project):
 @pytest.mark.parametrize(
     ("text", "number"), [("2", 2), ("", None), (None, None), ("-2", None), ("²", None), ("9" * 9, None), ("x", None)]
 )
-def test_only_a_number_names_a_version(text: str | None, number: int | None, wide: Policy):
+def test_a_version_is_named_only_by_a_number(text: str | None, number: int | None, wide: Policy):
     assert asked_version(text) == number
     found = start_of(wide, asked=number)
     assert found is not None

@@ -44,9 +44,7 @@ def place(level: str, agent: Agent) -> dict[str, object]:
 
 
 @pytest.mark.parametrize("level", ["agent", "model", "provider", "site"])
-def test_a_total_smaller_than_one_answer_is_found_wherever_the_policy_counts(
-    agent: Agent, small: PolicyVersion, level: str
-):
+def test_a_total_below_one_answer_is_found_wherever_the_policy_applies(agent: Agent, small: PolicyVersion, level: str):
     assert version_warnings(small) == place_warnings(small.policy) == []
     if level == "agent":
         agent.policy = small.policy
@@ -63,14 +61,12 @@ def test_a_total_smaller_than_one_answer_is_found_wherever_the_policy_counts(
 
 
 @pytest.mark.parametrize("level", ["another model", "another provider"])
-def test_an_agent_elsewhere_is_not_reached(agent: Agent, small: PolicyVersion, level: str):
+def test_an_agent_outside_the_scope_is_not_affected(agent: Agent, small: PolicyVersion, level: str):
     policy_versions.policy_attach(project=agent.project, policy=small.policy, **place(level, agent))
     assert version_warnings(small) == []
 
 
-def test_where_a_nearer_policy_speaks_of_it_the_number_does_not_matter(
-    agent: Agent, small: PolicyVersion, project: Project
-):
+def test_a_number_overridden_by_a_more_specific_policy_is_ignored(agent: Agent, small: PolicyVersion, project: Project):
     policy_versions.policy_attach(project=project, policy=small.policy)
     near = policy_create(project=project, name="near", limits={"max_total_completion_tokens": 900})
     policy_versions.policy_attach(project=project, policy=near.policy, provider="openai")
@@ -78,7 +74,7 @@ def test_where_a_nearer_policy_speaks_of_it_the_number_does_not_matter(
     assert version_warnings(near) == []
 
 
-def test_a_draft_is_asked_about_as_if_it_counted_and_the_greediest_agent_is_named(
+def test_a_draft_is_checked_as_if_active_and_the_most_demanding_agent_is_named(
     agent: Agent, project: Project, connection: Connection
 ):
     wide = policy_create(project=project, name="wide", limits={"max_total_completion_tokens": 900})
@@ -92,7 +88,7 @@ def test_a_draft_is_asked_about_as_if_it_counted_and_the_greediest_agent_is_name
     assert "max_total_tokens is 200, less than one answer of the agent “novel”" in second
 
 
-def test_a_budget_above_the_ceiling_is_the_word_of_who_speaks_of_it(project: Project, connection: Connection):
+def test_a_budget_above_the_ceiling_is_attributed_to_the_policy_that_sets_it(project: Project, connection: Connection):
     own = policy_create(project=project, name="own", limits={"max_steps": 3})
     agent_create(
         project=project,
@@ -110,7 +106,7 @@ def test_a_budget_above_the_ceiling_is_the_word_of_who_speaks_of_it(project: Pro
     assert "1.5 times that is above the 4,096" in version_warnings(site)[0]
 
 
-def test_the_ground_is_read_by_as_many_queries_for_one_agent_as_for_many(
+def test_the_data_is_read_with_a_constant_number_of_queries(
     agent: Agent, small: PolicyVersion, project: Project, connection: Connection, django_assert_num_queries
 ):
     policy_versions.policy_attach(project=project, policy=small.policy)
@@ -121,7 +117,7 @@ def test_the_ground_is_read_by_as_many_queries_for_one_agent_as_for_many(
         assert len(list(PolicyGraph.of(project).reached(small))) == 6
 
 
-def test_a_policy_of_drafts_says_nothing_anywhere(agent: Agent, project: Project):
+def test_a_policy_of_drafts_applies_nowhere(agent: Agent, project: Project):
     policy: Policy = policy_create(project=project, name="new", limits=SMALL, activate=False).policy
     policy_versions.policy_attach(project=project, policy=policy)
     assert place_warnings(policy) == []

@@ -55,14 +55,14 @@ def latest(policy: Policy) -> PolicyVersion:
     return policy.versions.order_by("-version")[0]
 
 
-def test_a_file_says_what_counts_what_counted_and_what_will(project: Project, lived: Policy):
+def test_a_file_lists_active_past_and_scheduled_versions(project: Project, lived: Policy):
     told = the_file(project)
     assert (told["active"], told["past"]) == (1, [2])
     assert told["schedule"] == [{"version": 3, "starts_at": SOON.isoformat(), "why": "tonight"}]
     assert taken(told) == ALL_HERE
 
 
-def test_a_draft_more_is_a_draft_more_here_and_once(project: Project, lived: Policy, ann: User):
+def test_an_additional_draft_is_imported_once(project: Project, lived: Policy, ann: User):
     told = more(the_file(project), 11, 9)
     assert taken(told, ann) == ["“wide” has a new draft: version 5."]
     assert taken(told, ann) == ALL_HERE
@@ -72,13 +72,13 @@ def test_a_draft_more_is_a_draft_more_here_and_once(project: Project, lived: Pol
     assert active.version == 1
 
 
-def test_what_only_counted_once_is_left_out_and_named(project: Project, lived: Policy):
+def test_a_version_that_was_only_active_in_the_past_is_omitted_and_named(project: Project, lived: Policy):
     told = more(the_file(project, past=[2, 11]), 11, 9)
     assert taken(told) == ["“wide”: not imported, because it was active before: version 11 of the file."]
     assert lived.versions.count() == 4
 
 
-def test_a_file_that_does_not_say_what_is_past_means_what_is_before_the_active(project: Project, lived: Policy):
+def test_in_a_file_without_past_markers_versions_before_the_active_one_are_past(project: Project, lived: Policy):
     told = more(more(the_file(project, active=8), 7, 70), 9, 90)
     told = {name: value for name, value in more(told, 8, 1).items() if name != "past"}
     assert taken(told) == [
@@ -88,7 +88,7 @@ def test_a_file_that_does_not_say_what_is_past_means_what_is_before_the_active(p
     assert latest(lived).limits == {"max_continuations": 90}
 
 
-def test_a_schedule_comes_too_once(project: Project, lived: Policy):
+def test_a_schedule_is_imported_once(project: Project, lived: Policy):
     told = the_file(project)
     activation_withdraw(activation=PolicyActivation.objects.get(why="tonight"))
     assert taken(told) == [f"wide v3 becomes active at {TOLD}."]
@@ -98,7 +98,7 @@ def test_a_schedule_comes_too_once(project: Project, lived: Policy):
     assert active.version == 3
 
 
-def test_where_it_is_new_it_stands_as_it_stood_and_its_form_starts_from_what_counts(project: Project, lived: Policy):
+def test_a_new_policy_keeps_its_state_and_its_form_starts_from_the_active_version(project: Project, lived: Policy):
     told = the_file(project, name="far")
     assert taken(told) == ["“far” is new here, with 4 versions.", f"far v3 becomes active at {TOLD}."]
     far = Policy.objects.get(name="far")
@@ -107,14 +107,14 @@ def test_where_it_is_new_it_stands_as_it_stood_and_its_form_starts_from_what_cou
     assert (start.version.version, start.counts, len(start.planned)) == (1, True, 1)
 
 
-def test_a_schedule_that_has_passed_is_named(project: Project, lived: Policy):
+def test_a_schedule_in_the_past_is_named(project: Project, lived: Policy):
     told = the_file(project, schedule=[{"version": 4, "starts_at": "2020-01-31T12:00+02:00"}])
     assert taken(told) == [
         "wide v4 was scheduled for 2020-01-31 10:00 UTC, which has passed; it was not scheduled again."
     ]
 
 
-def test_what_does_not_fit_the_agents_it_reaches_is_said(project: Project, lived: Policy):
+def test_settings_that_do_not_suit_the_affected_agents_are_reported(project: Project, lived: Policy):
     near = connection_create(project=project, name="near", provider="openai", base_url="http://127.0.0.1:9/v1")
     agent_create(project=project, name="essay", connection=near, model="m", max_tokens=100, policy=lived)
     told = the_file(project)
@@ -124,14 +124,14 @@ def test_what_does_not_fit_the_agents_it_reaches_is_said(project: Project, lived
     assert "“wide”: max_total_tokens is 99, less than one answer of the agent “essay”" in warned
 
 
-def test_a_policy_that_has_no_version_yet_takes_what_there_is(project: Project):
+def test_a_policy_without_a_version_imports_all_of_them(project: Project):
     Policy.objects.create(project=project, name="wide")
     told = {"name": "wide", "past": [1], "versions": [{"version": 1}]}
     assert taken(told) == ["“wide”: not imported, because it was active before: version 1 of the file."]
     assert taken({**told, "past": []}) == ["“wide” has a new draft: version 1."]
 
 
-def test_a_past_version_that_no_longer_loads_holds_up_nothing(project: Project, lived: Policy):
+def test_a_past_version_that_no_longer_loads_blocks_nothing(project: Project, lived: Policy):
     told = the_file(project)
     told["versions"][1]["criteria"] = [{"path": "gone.Criterion"}]
     assert taken(told) == ["“wide”: not imported, because it was active before: version 2 of the file."]
@@ -155,7 +155,7 @@ def test_a_past_version_that_no_longer_loads_holds_up_nothing(project: Project, 
         ({"schedule": [{"version": 4, "starts_at": "9000-01-01"}]}, "at most 366 days"),
     ],
 )
-def test_what_cannot_be_is_answered_in_words_and_nothing_changes(
+def test_an_invalid_file_is_explained_and_changes_nothing(
     project: Project, lived: Policy, changes: dict[str, Any], words: str
 ):
     told = the_file(project, **changes)

@@ -38,7 +38,7 @@ def counts(version: PolicyVersion) -> PolicyVersion | None:
     return selectors.policy_version_active(policy=version.policy)
 
 
-def test_a_draft_counts_once_it_is_activated_and_an_earlier_version_by_rolling_back(two, ann):
+def test_a_draft_applies_once_activated_and_an_earlier_version_after_a_rollback(two, ann):
     first, second = two
     assert counts(first) == first
     policy_versions.version_activate(version=second, by=ann, why="Answers were cut.")
@@ -49,13 +49,13 @@ def test_a_draft_counts_once_it_is_activated_and_an_earlier_version_by_rolling_b
     assert told == [(1, "It cost too much."), (2, "Answers were cut."), (1, "")]
 
 
-def test_what_counts_already_is_not_activated_again(two):
+def test_an_active_version_is_not_activated_again(two):
     with pytest.raises(ValidationError, match="wide v1 is already active"):
         policy_versions.version_activate(version=two[0])
 
 
 @pytest.mark.django_db(transaction=True)
-def test_who_waited_for_another_activation_comes_after_it(two: tuple[PolicyVersion, PolicyVersion]):
+def test_an_activation_that_waited_for_another_comes_after_it(two: tuple[PolicyVersion, PolicyVersion]):
     """Two people at once: the one who is told last that his version counts is the one whose version does."""
     first, second = two
     third = policy_create(project=first.policy.project, name="wide", limits={"max_steps": 3}, activate=False)
@@ -69,7 +69,7 @@ def test_who_waited_for_another_activation_comes_after_it(two: tuple[PolicyVersi
     assert [number for number, _ in starts] == [2, 3, 1]
 
 
-def test_what_starts_now_starts_after_all_that_has_started(two: tuple[PolicyVersion, PolicyVersion]):
+def test_an_immediate_activation_comes_after_all_started_ones(two: tuple[PolicyVersion, PolicyVersion]):
     first, second = two
     moment = selectors.activations_of(first.policy)[0].starts_at
     assert selectors.start_now(policy_id=first.policy_id) > moment
@@ -77,7 +77,7 @@ def test_what_starts_now_starts_after_all_that_has_started(two: tuple[PolicyVers
     assert selectors.start_now(policy_id=first.policy_id) < moment + timedelta(days=1)
 
 
-def test_a_schedule_counts_from_its_moment_and_can_be_withdrawn_before(two, ann):
+def test_a_schedule_applies_from_its_time_and_can_be_withdrawn_before(two, ann):
     first, second = two
     tomorrow = timezone.now() + timedelta(days=1)
     planned = policy_versions.version_activate(version=second, starts_at=tomorrow)
@@ -92,12 +92,12 @@ def test_a_schedule_counts_from_its_moment_and_can_be_withdrawn_before(two, ann)
 
 
 @pytest.mark.parametrize(("ahead", "words"), [(-1, "moment in the future"), (400 * 86400, "at most 366 days")])
-def test_a_schedule_lies_ahead_and_within_a_year(two, ahead, words):
+def test_a_schedule_must_be_in_the_future_and_within_a_year(two, ahead, words):
     with pytest.raises(ValidationError, match=words):
         policy_versions.version_activate(version=two[1], starts_at=timezone.now() + timedelta(seconds=ahead))
 
 
-def test_an_activation_that_has_started_is_not_withdrawn(two):
+def test_a_started_activation_cannot_be_withdrawn(two):
     with pytest.raises(ValidationError, match="has started"):
         policy_versions.activation_withdraw(activation=PolicyActivation.objects.get())
 
@@ -107,7 +107,7 @@ def refused(statement: str) -> None:
         cursor.execute(statement)
 
 
-def test_nobody_rewrites_who_activated_what(two, ann):
+def test_the_record_of_activations_cannot_be_changed(two, ann):
     policy_versions.version_activate(version=two[1], by=ann)
     refused("UPDATE agents_policyactivation SET why = 'it was not me'")
     refused("UPDATE agents_policyactivation SET withdrawn_at = now()")
@@ -116,7 +116,7 @@ def test_nobody_rewrites_who_activated_what(two, ann):
     assert set(PolicyActivation.objects.values_list("created_by", flat=True)) == {None}
 
 
-def test_every_change_of_an_agent_is_kept_with_who_when_and_why(project, connection, ann):
+def test_every_change_of_an_agent_is_recorded_with_who_when_and_why(project, connection, ann):
     with on_behalf(ann, "a trial"):
         agent = agent_create(project=project, name="essay", connection=connection, model="m", max_tokens=60)
     with on_behalf(ann, "too short"), transaction.atomic():
@@ -130,7 +130,7 @@ def test_every_change_of_an_agent_is_kept_with_who_when_and_why(project, connect
 
 
 @pytest.mark.parametrize("table", ["agents_agentchange", "agents_connectionchange", "agents_policyattachmentchange"])
-def test_the_account_of_changes_cannot_be_edited(project, connection, two, table):
+def test_the_log_of_changes_cannot_be_edited(project, connection, two, table):
     agent_create(project=project, name="essay", connection=connection, model="m", max_tokens=60)
     policy_versions.policy_attach(project=project, policy=two[0].policy)
     refused(f"UPDATE {table} SET pgh_label = 'nothing'")
@@ -141,7 +141,7 @@ def limits_at(project: Project, name: str, **limits: int) -> PolicyVersion:
     return policy_create(project=project, name=name, limits=limits)
 
 
-def test_an_agents_turn_takes_each_number_from_the_nearest_policy(project: Project, connection: Connection):
+def test_an_agents_turn_takes_each_number_from_the_most_specific_policy(project: Project, connection: Connection):
     own = limits_at(project, "own", max_steps=1)
     model = limits_at(project, "model", max_steps=2, max_continuations=2)
     provider = limits_at(project, "provider", max_steps=3, max_continuations=3, schema_rounds=3)
@@ -169,7 +169,7 @@ def test_an_agents_turn_takes_each_number_from_the_nearest_policy(project: Proje
     assert effective_policy_for(agent, {"model": "n"}).policy.limits.max_total_output_chars == 7
 
 
-def test_one_word_about_errors_leaves_what_the_site_says_of_all_others(project: Project, connection: Connection):
+def test_one_error_setting_keeps_the_sites_settings_for_all_other_errors(project: Project, connection: Connection):
     """Each type of error is a field: who names one does not speak of the rest."""
     site = policy_create(project=project, name="site", error_policy={"preset": "retry_all", "max_retries": 5})
     own = policy_create(project=project, name="own", error_policy={"on_tool_error": "ignore"})
@@ -191,7 +191,7 @@ def test_one_word_about_errors_leaves_what_the_site_says_of_all_others(project: 
     }
 
 
-def test_one_policy_counts_in_a_place_and_places_are_whole(project, connection, two, ann):
+def test_one_policy_applies_per_target_and_targets_are_complete(project, connection, two, ann):
     policy = two[0].policy
     other = limits_at(project, "other", max_steps=4).policy
     first = policy_versions.policy_attach(project=project, policy=policy, by=ann)
@@ -209,7 +209,7 @@ def test_one_policy_counts_in_a_place_and_places_are_whole(project, connection, 
 
 
 @pytest.mark.django_db(transaction=True)
-def test_of_two_who_attach_at_once_the_later_stands(project: Project, two, ann: User):
+def test_the_later_of_two_simultaneous_attachments_wins(project: Project, two, ann: User):
     wide, other = two[0].policy, limits_at(project, "other", max_steps=4).policy
     made = at_once(
         lambda: policy_versions.policy_attach(project=project, policy=wide),
@@ -220,7 +220,7 @@ def test_of_two_who_attach_at_once_the_later_stands(project: Project, two, ann: 
 
 
 @pytest.mark.django_db(transaction=True)
-def test_of_two_who_make_a_policy_of_one_name_at_the_same_moment_the_second_makes_its_next_version(project: Project):
+def test_the_second_of_two_simultaneous_policies_of_one_name_becomes_the_next_version(project: Project):
     def make(steps: int) -> PolicyVersion:
         return policy_create(project=project, name="new", limits={"max_steps": steps})
 

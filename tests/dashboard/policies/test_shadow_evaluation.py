@@ -51,7 +51,7 @@ def verdicts(shadow: Shadow) -> dict[str, str]:
     return {str(verdict.turn_id): verdict.word for verdict in shadow.verdicts.all()}
 
 
-def test_turns_whose_rows_hold_their_policy_whole_are_judged_alike(play: Play, shadow: Shadow):
+def test_turns_with_a_complete_stored_policy_are_judged_the_same(play: Play, shadow: Shadow):
     flips = play("sim-essay", name="a", max_tokens=150, policy=shadow.version.policy)
     watched = play("sim-essay", name="b", max_tokens=150, policy=shadow.version.policy)
     assert watched.policy_sources is not None
@@ -62,7 +62,7 @@ def test_turns_whose_rows_hold_their_policy_whole_are_judged_alike(play: Play, s
         assert [turn.id for turn in turns_under(shadow)] == [flips.id]
 
 
-def test_each_turn_is_judged_once_it_has_ended_and_keeps_its_own_end(play: Play, shadow: Shadow):
+def test_each_turn_is_judged_once_after_its_end_and_keeps_its_own_ending(play: Play, shadow: Shadow):
     policy = shadow.version.policy
     flips = play("sim-essay", name="a", max_tokens=150, policy=policy)
     same = play("sim-essay", name="b", max_tokens=4000, policy=policy)
@@ -90,7 +90,7 @@ def test_each_turn_is_judged_once_it_has_ended_and_keeps_its_own_end(play: Play,
     assert (tally.recorded, tally.certain, tally.estimated) == (2, 0, 0)
 
 
-def test_where_verdicts_from_before_did_not_say_how_certain_they_are_nothing_is_claimed(play: Play, shadow: Shadow):
+def test_nothing_is_claimed_where_older_results_did_not_store_their_certainty(play: Play, shadow: Shadow):
     play("sim-essay", max_tokens=150, policy=shadow.version.policy)
     shadow_evaluation.sweep()
     ShadowVerdict.objects.update(certainty="")
@@ -99,7 +99,7 @@ def test_where_verdicts_from_before_did_not_say_how_certain_they_are_nothing_is_
     assert tally.words.endswith("; how certain is not known")
 
 
-def test_tokens_that_nobody_counted_are_told_as_an_estimate(play: Play, shadow: Shadow, browser: Client):
+def test_uncounted_tokens_are_marked_as_estimates(play: Play, shadow: Shadow, browser: Client):
     policy = shadow.version.policy
     play("sim-no-usage", name="a", max_tokens=150, policy=policy)
     shadow_evaluation.sweep()
@@ -113,7 +113,7 @@ def test_tokens_that_nobody_counted_are_told_as_an_estimate(play: Play, shadow: 
     assert verdict.difference in html
 
 
-def test_other_numbers_that_decide_nothing_otherwise_part_no_turn(play: Play, project: Project):
+def test_numbers_that_change_no_decision_separate_no_turn(play: Play, project: Project):
     policy_create(project=project, name="wide", limits={"max_continuations": 5})
     other = {"max_continuations": 8, "max_seconds": 3600, "max_steps": 9}
     draft = policy_create(project=project, name="wide", limits=other, activate=False)
@@ -124,7 +124,7 @@ def test_other_numbers_that_decide_nothing_otherwise_part_no_turn(play: Play, pr
     assert (verdict.word, verdict.parted_at, verdict.difference) == ("same", None, "")
 
 
-def test_a_turn_that_ends_the_same_by_other_decisions_is_told_apart(play: Play, project: Project):
+def test_a_turn_with_the_same_ending_by_other_decisions_is_distinguished(play: Play, project: Project):
     wide = policy_create(project=project, name="wide", limits={"max_total_completion_tokens": 4_000}).policy
     whole = play("sim-essay", name="first", max_tokens=150, policy=wide)
     # The last call is clamped to what is left of the smaller total, and ends within it all the same.
@@ -138,7 +138,7 @@ def test_a_turn_that_ends_the_same_by_other_decisions_is_told_apart(play: Play, 
     assert (verdict.word, verdict.parted_at is not None, tally.another_way) == ("same", True, 1)
 
 
-def test_where_the_recording_has_no_answer_nothing_is_guessed(play: Play, project: Project, browser: Client):
+def test_nothing_is_guessed_where_the_recording_has_no_answer(play: Play, project: Project, browser: Client):
     policy_create(project=project, name="wide", limits={"max_continuations": 0})
     draft = policy_create(project=project, name="wide", limits={"max_continuations": 9}, activate=False)
     shadow = services.shadow_start(version=draft)
@@ -154,7 +154,7 @@ def test_where_the_recording_has_no_answer_nothing_is_guessed(play: Play, projec
     assert (tally.recorded, tally.certain, tally.estimated) == (0, 0, 0)
 
 
-def test_an_override_of_the_turn_stands_before_the_draft_too(play: Play, shadow: Shadow):
+def test_an_override_of_the_turn_takes_precedence_over_the_draft(play: Play, shadow: Shadow):
     turn = play(
         "sim-essay",
         max_tokens=150,
@@ -165,7 +165,7 @@ def test_an_override_of_the_turn_stands_before_the_draft_too(play: Play, shadow:
     assert verdicts(shadow) == {str(turn.id): "same"}
 
 
-def test_turns_that_were_made_from_another_one_are_not_judged(play: Play, shadow: Shadow):
+def test_derived_turns_are_not_judged(play: Play, shadow: Shadow):
     """Four turns tried live under the draft were counted as four more that it leaves the same."""
     asked = {"max_tokens": 150, "policy": shadow.version.policy}
     turn = play("sim-essay", name="a", **asked)
@@ -184,7 +184,7 @@ def test_turns_from_before_the_shadow_and_after_its_end_are_not_judged(play: Pla
     assert verdicts(shadow) == {}
 
 
-def test_what_is_judged_is_not_read_again_and_what_runs_is_waited_for(play: Play, shadow: Shadow, monkeypatch):
+def test_judged_turns_are_not_read_again_and_running_ones_are_waited_for(play: Play, shadow: Shadow, monkeypatch):
     turn = play("sim-essay", max_tokens=150, policy=shadow.version.policy)
     monkeypatch.setattr(shadow_evaluation, "SKEW", timedelta(0))
     type(turn).objects.filter(pk=turn.pk).update(status="running")
@@ -201,7 +201,7 @@ def test_what_is_judged_is_not_read_again_and_what_runs_is_waited_for(play: Play
     assert turn.id < shadow.seen_to <= first_id_at(timezone.now() + timedelta(seconds=1))
 
 
-def test_a_held_turn_holds_up_no_other_and_one_that_a_person_ended_is_let_be(play: Play, shadow: Shadow, monkeypatch):
+def test_a_held_turn_delays_no_other_and_one_ended_by_a_person_is_skipped(play: Play, shadow: Shadow, monkeypatch):
     policy = shadow.version.policy
     held, dropped = (play("sim-essay", name=name, max_tokens=150, policy=policy) for name in "ab")
     monkeypatch.setattr(shadow_evaluation, "SKEW", timedelta(0))
@@ -218,9 +218,7 @@ def test_a_held_turn_holds_up_no_other_and_one_that_a_person_ended_is_let_be(pla
     assert verdicts(shadow) == {str(held.id): "flipped", str(later.id): "flipped"}
 
 
-def test_however_many_have_ended_one_sweep_judges_them_all_unless_its_time_is_over(
-    play: Play, shadow: Shadow, anns: Client, monkeypatch
-):
+def test_one_sweep_judges_all_ended_turns_within_its_time(play: Play, shadow: Shadow, anns: Client, monkeypatch):
     monkeypatch.setattr(shadow_evaluation, "BATCH", 2)
     monkeypatch.setattr(shadow_evaluation, "SKEW", timedelta(0))
     for name in "abcde":
@@ -237,14 +235,14 @@ def test_however_many_have_ended_one_sweep_judges_them_all_unless_its_time_is_ov
     assert "waiting" not in page(anns, f"/policies/{shadow.version.policy_id}")
 
 
-def test_a_verdict_goes_with_its_turn(play: Play, shadow: Shadow, project: Project, ann: User):
+def test_a_shadow_result_is_deleted_with_its_turn(play: Play, shadow: Shadow, project: Project, ann: User):
     turn = play("sim-essay", max_tokens=150, policy=shadow.version.policy)
     shadow_evaluation.sweep()
     assert turns_erase(project=project, chosen=[turn.id], by=ann) == 1
     assert verdicts(shadow) == {}
 
 
-def test_the_draft_is_promoted_with_its_tally_attached(play: Play, shadow: Shadow, anns: Client):
+def test_the_draft_is_promoted_with_its_results_attached(play: Play, shadow: Shadow, anns: Client):
     turn = play("sim-essay", max_tokens=150, policy=shadow.version.policy)
     shadow_evaluation.sweep()
     policy = shadow.version.policy
@@ -275,9 +273,7 @@ def test_a_shadow_ends_when_its_version_is_activated_elsewhere_and_offers_no_pro
     assert shadow.ended_at is not None
 
 
-def test_who_ended_a_shadow_is_kept_and_shown_where_it_is_listed_and_among_the_changes(
-    shadow: Shadow, ann: User, anns: Client
-):
+def test_the_user_who_ended_a_shadow_is_recorded_and_shown(shadow: Shadow, ann: User, anns: Client):
     bob = User.objects.create_user("bob")
     services.shadow_stop(shadow=shadow, by=bob)
     with pytest.raises(ValidationError, match="already ended"):
@@ -290,7 +286,7 @@ def test_who_ended_a_shadow_is_kept_and_shown_where_it_is_listed_and_among_the_c
     assert told[:2] == [("bob", "ended the shadow run of v2"), ("ann", "started a shadow run of v2")]
 
 
-def test_the_shadow_that_somebody_ends_on_the_page_is_ended_by_them(shadow: Shadow, ann: User, anns: Client):
+def test_a_shadow_ended_on_the_page_is_attributed_to_the_user(shadow: Shadow, ann: User, anns: Client):
     address = f"/policies/{shadow.version.policy_id}"
     assert "Start shadow run of v2" not in page(anns, address), "it runs"
     anns.post(f"/policies/shadows/{shadow.pk}/stop")
@@ -312,13 +308,13 @@ def test_the_shadow_that_somebody_ends_on_the_page_is_ended_by_them(shadow: Shad
         "DELETE FROM policies_shadow",
     ],
 )
-def test_nobody_rewrites_who_had_what_judged_in_the_shadow(shadow: Shadow, statement: str):
+def test_the_record_of_shadows_cannot_be_changed(shadow: Shadow, statement: str):
     services.shadow_stop(shadow=shadow, by=User.objects.create_user("bob"))
     with pytest.raises(DatabaseError, match="append-only"), transaction.atomic(), connection.cursor() as cursor:
         cursor.execute(statement)
 
 
-def test_what_counts_already_and_what_is_shadowed_already_is_refused(tight: PolicyVersion, shadow: Shadow):
+def test_an_active_or_already_shadowed_version_is_refused(tight: PolicyVersion, shadow: Shadow):
     with pytest.raises(ValidationError, match="already has a shadow run"):
         services.shadow_start(version=tight)
     active = policy_version_active(policy=tight.policy)
@@ -330,7 +326,7 @@ def test_what_counts_already_and_what_is_shadowed_already_is_refused(tight: Poli
         services.shadow_stop(shadow=shadow)
 
 
-def test_of_two_who_begin_the_same_shadow_at_once_one_is_told_that_it_runs(tight: PolicyVersion, ann: User):
+def test_the_second_of_two_simultaneous_starts_is_told_that_the_shadow_runs(tight: PolicyVersion, ann: User):
     def begin() -> Shadow:
         return services.shadow_start(version=tight, by=ann)
 

@@ -52,27 +52,27 @@ def test_the_clause_names_the_policys_row_and_version(cut: Turn):
     assert source["spec_key"] == "continuation_max_attempts"
 
 
-def test_in_text_the_tree_says_whose_word_it_was(cut: Turn):
+def test_the_text_form_of_the_tree_names_the_source(cut: Turn):
     why = derivation_of(cut)
     assert why is not None
     assert why.lines[3] == "      ├─ under: max_continuations is 2, policy careful v1, agent policy (sim-essay)"
     assert why.lines[-1].endswith("provider: said “length”, in finish_reason")
 
 
-def test_a_turns_own_override_is_its_own(agent: Agent):
+def test_an_override_of_the_turn_is_attributed_to_the_turn(agent: Agent):
     turn = drive(turn_start(agent=agent, input_text="x", overrides={"limits": {"max_continuations": 0}}))
     why = derivation_of(turn)
     assert why is not None
     assert "max_continuations is 0, turn override" in why.lines[3]
 
 
-def test_of_a_turn_without_a_history_only_the_row_is_told():
+def test_for_a_turn_without_a_history_only_the_row_is_used():
     row = make_turn(terminal_reason="budget_exhausted", resource="max_total_tokens", stop_reason="token_limit")
     told = why_told(row, derivation_of(row))
     assert (told["resource"], told["tree"], told["decided_at"]) == ("max_total_tokens", None, None)
 
 
-def test_every_step_tells_every_other_move_of_the_table(cut: Turn):
+def test_every_step_lists_every_other_transition_of_the_table(cut: Turn):
     steps = roads_told(cut)
     assert steps
     for step in steps:
@@ -84,7 +84,7 @@ def test_every_step_tells_every_other_move_of_the_table(cut: Turn):
     assert miss == "2 of 2 continuations used; with 3 continuations it would have continued"
 
 
-def test_the_page_has_the_tree_beneath_the_verdict_with_a_link_to_the_version(browser: Client, cut: Turn):
+def test_the_page_has_the_tree_below_the_verdict_with_a_link_to_the_version(browser: Client, cut: Turn):
     html = page(browser, f"/turns/{cut.id}")
     tree = html[html.index('<details class="why"') : html.index('<p class="facts">')]
     text = re.sub(r"\s+", " ", re.sub(r"<[^>]+>", " ", tree))
@@ -95,6 +95,6 @@ def test_the_page_has_the_tree_beneath_the_verdict_with_a_link_to_the_version(br
     assert html.index('class="verdict"') < html.index('<details class="why"')
 
 
-def test_a_turn_that_runs_has_no_tree(browser: Client, agent: Agent):
+def test_a_running_turn_has_no_tree(browser: Client, agent: Agent):
     queued = turn_start(agent=agent, input_text="x")
     assert '<details class="why"' not in page(browser, f"/turns/{queued.id}")

@@ -32,14 +32,14 @@ NOT_OURS = ["completed", "empty_output", "repetition", "safety_blocked", "cancel
 
 @together
 @pytest.mark.parametrize(("terminal", "stop", "by", "field"), ENDS)
-def test_an_end_names_the_field_that_made_it(terminal: str, stop: str, by: str, field: str):
+def test_an_ending_names_the_field_that_caused_it(terminal: str, stop: str, by: str, field: str):
     assert clause_of(terminal_reason=terminal, stop_reason=stop, error_type="model", resolved_by=by) == field
 
 
 @together
 @pytest.mark.parametrize("error", list(ErrorType))
 @pytest.mark.parametrize("terminal", ["provider_error", "forbidden"])
-def test_an_error_names_what_is_said_of_its_type_or_the_retries_that_ran_out(terminal: str, error: ErrorType):
+def test_an_error_names_its_setting_or_the_exhausted_retries(terminal: str, error: ErrorType):
     said = {"terminal_reason": terminal, "error_type": error.value, "resolved_by": "ErrorPolicyCriterion"}
     assert clause_of(stop_reason="error", **said) == f"error_policy.on_{error}_error"
     assert clause_of(stop_reason="retry_limit", **said) == "error_policy.max_retries"
@@ -47,7 +47,7 @@ def test_an_error_names_what_is_said_of_its_type_or_the_retries_that_ran_out(ter
 
 @together
 @pytest.mark.parametrize("terminal", NOT_OURS)
-def test_what_the_model_a_person_or_a_guard_ended_names_none(terminal: str | None):
+def test_an_ending_by_the_model_a_person_or_a_guard_names_no_field(terminal: str | None):
     assert clause_of(terminal_reason=terminal, stop_reason="guard") is None
 
 
@@ -58,7 +58,7 @@ def test_every_clause_is_a_field_of_a_policy():
 
 @together
 @pytest.mark.parametrize("resource", RESOURCES)
-def test_the_limit_that_ran_out_is_the_clause_where_it_is_known(resource: str):
+def test_the_exhausted_limit_is_the_clause_where_it_is_known(resource: str):
     field = clause_of(terminal_reason="budget_exhausted", stop_reason="token_limit", resource=resource)
     assert field in FIELDS or (resource in NOT_OF_POLICIES and field is None)
     assert field is None or field.endswith(f".{resource}")

@@ -149,7 +149,7 @@ def shared(turn: Turn) -> str:
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_every_place_tells_the_same_of_a_turn(browser: Client, address: str, name: str):
+def test_every_surface_describes_a_turn_the_same_way(browser: Client, address: str, name: str):
     turn = played(address, name)
     faults = [*of_verdict(browser, turn), *of_number(browser, turn)]
     for continuations, cap in LIMITS:

@@ -67,7 +67,7 @@ def held_against(imagined: WhatIf, child: Turn) -> bool | None:
 @pytest.mark.parametrize(
     ("model", "ran", "wanted"), CASES, ids=[f"{model}-{i}" for i, (model, _, _) in enumerate(CASES)]
 )
-def test_the_real_re_run_ends_as_the_what_if_says_where_it_is_sure(play: Play, model, ran, wanted):
+def test_the_real_re_run_ends_as_the_what_if_says_where_it_is_certain(play: Play, model, ran, wanted):
     turn = play(model, overrides=ran, tools=["calculator"])
     counts = Counter[bool | None]()
     for overrides in wanted:
@@ -92,7 +92,7 @@ def test_a_re_run_from_a_record_ends_as_the_what_if_of_that_record_says(play: Pl
     held_against(other, drive(turn_rerun(turn=turn, overrides={"max_tokens": 90}, from_record=seq)))
 
 
-def test_eighty_eight_tokens_are_not_said_to_complete_the_essay(play: Play):
+def test_eighty_eight_tokens_are_not_claimed_to_complete_the_essay(play: Play):
     turn = play("sim-essay", overrides={"max_tokens": 400})
     for cap in (88, 89, 90, 92):
         imagined = turn_what_if(turn=turn, overrides={"max_tokens": cap}).recording

@@ -55,7 +55,7 @@ def row(recording: Recording) -> TurnRow:
     )
 
 
-def test_from_where_on_a_sweep_is_certain_every_value_really_completes():
+def test_every_value_a_sweep_is_certain_about_really_completes():
     named = 0
     for name, seed, model, cap, recording in recorded(range(12)):
         values = range(1, 90, 4)
@@ -75,7 +75,7 @@ def test_from_where_on_a_sweep_is_certain_every_value_really_completes():
     assert named >= 10, "there is something to examine"
 
 
-def test_the_cells_of_a_map_that_are_sure_come_true_and_their_counts_add_up():
+def test_certain_cells_of_a_map_come_true_and_their_counts_add_up():
     turns = recorded(range(100, 104))
     found, came_true = map_of([(row(recording), recording) for *_, recording in turns]), Counter()
     for continuations, cells in found.rows:
@@ -95,7 +95,7 @@ def test_the_cells_of_a_map_that_are_sure_come_true_and_their_counts_add_up():
     assert min(came_true[each.value] for each in SURE) >= 3, "there is something to examine"
 
 
-def test_what_a_backtest_is_sure_of_comes_true():
+def test_certain_results_of_a_backtest_come_true():
     counts = Counter()
     for name, seed, model, cap, recording in recorded(range(200, 240)):
         _, chance = drawn(name, seed + 1)

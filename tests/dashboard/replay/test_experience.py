@@ -64,7 +64,7 @@ def test_tokens_repeated_at_the_seam_are_the_dropped_share_of_the_answers_tokens
     assert (found.reasoning.p95, found.reasoning.calls) == (10, 20)
 
 
-def test_of_the_figures_the_95th_percentile_counts():
+def test_the_95th_percentile_of_the_figures_is_used():
     for reasoning in range(1, 41):
         a_turn((" more", {"output_tokens": 50, "reasoning_tokens": reasoning}))
     found = read()
@@ -72,7 +72,7 @@ def test_of_the_figures_the_95th_percentile_counts():
     assert found.reasoning.p95 == 38
 
 
-def test_fewer_than_twenty_calls_bear_out_nothing():
+def test_fewer_than_twenty_calls_are_no_evidence():
     for _ in range(19):
         a_turn((" more", {"output_tokens": 50}))
     assert read() == Experience()
@@ -89,21 +89,21 @@ def test_fewer_than_twenty_calls_bear_out_nothing():
         (None, "max_tokens", None),
     ],
 )
-def test_an_answer_that_was_cut_or_went_beyond_its_cap_shows_whether_reasoning_counts(usage, reason, counts):
+def test_a_truncated_or_overlong_answer_shows_whether_reasoning_counts(usage, reason, counts):
     turn = a_turn((" more", usage))
     Attempt.objects.filter(turn_id=turn.pk, index=2).update(stop_reason=reason)
     assert read().counts_reasoning is counts
 
 
 @pytest.mark.parametrize(("outputs", "told"), [([60] * 20, True), ([60] * 19, None), ([60] * 19 + [40], False)])
-def test_twenty_cut_calls_show_whether_all_tokens_are_reported(outputs: list[int], told: bool | None):
+def test_twenty_truncated_calls_show_whether_all_tokens_are_reported(outputs: list[int], told: bool | None):
     for output in outputs:
         turn = a_turn((" more", {"output_tokens": output}))
         Attempt.objects.filter(turn_id=turn.pk, index=2).update(stop_reason="max_tokens")
     assert read().reports_all is told
 
 
-def test_twenty_cut_calls_bound_the_tokens_that_are_counted_and_not_reported():
+def test_twenty_truncated_calls_bound_the_counted_but_unreported_tokens():
     for output in (59, 60, *[20] * 18):
         turn = a_turn((" more", {"output_tokens": output}))
         Attempt.objects.filter(turn_id=turn.pk, index=2).update(stop_reason="max_tokens")
@@ -112,7 +112,7 @@ def test_twenty_cut_calls_bound_the_tokens_that_are_counted_and_not_reported():
     assert (found.unreported.p95, found.unreported.calls) == (40, 20)
 
 
-def test_a_truncation_that_is_reported_shows_that_they_are_and_three_ends_at_the_cap_that_they_are_not():
+def test_a_reported_truncation_is_evidence_for_reporting_and_three_ends_at_the_cap_against_it():
     for told in (None, None, False):
         a_turn(lint=["output_at_cap"])
         assert read().tells_cuts is told
@@ -120,7 +120,7 @@ def test_a_truncation_that_is_reported_shows_that_they_are_and_three_ends_at_the
     assert read().tells_cuts is True
 
 
-def test_calls_that_contradict_each_other_show_nothing():
+def test_contradictory_calls_show_nothing():
     for output in (60, 100):
         turn = a_turn((" more", {"output_tokens": output, "reasoning_tokens": 40}))
         Attempt.objects.filter(turn_id=turn.pk, index=2).update(stop_reason="max_tokens")
@@ -136,13 +136,13 @@ def test_calls_that_contradict_each_other_show_nothing():
     ],
     ids=["another model's", "a fork's", "a structured answer's"],
 )
-def test_what_tells_nothing_of_this_model_does_not_count(columns: dict[str, object]):
+def test_calls_without_evidence_about_this_model_do_not_count(columns: dict[str, object]):
     for _ in range(20):
         a_turn((BEFORE[-20:] + "x" * 20, {"output_tokens": 50}), **columns)
     assert read() == Experience()
 
 
-def test_after_a_prefill_nothing_is_said_of_repeats_and_unreported_usage_counts_nowhere():
+def test_repeats_after_a_prefill_and_unreported_usage_do_not_count():
     for _ in range(20):
         a_turn((" more", {"output_tokens": 50}), (" and more", None), extra={"prefill": True})
     found = read()
@@ -151,7 +151,7 @@ def test_after_a_prefill_nothing_is_said_of_repeats_and_unreported_usage_counts_
     assert found.reasoning.calls == 20
 
 
-def test_it_is_read_once_a_minute_and_model_not_once_a_turn(monkeypatch: pytest.MonkeyPatch):
+def test_it_is_read_once_a_minute_per_model_and_not_per_turn(monkeypatch: pytest.MonkeyPatch):
     project = project_default()
     with CaptureQueriesContext(
         connection,
@@ -166,7 +166,7 @@ def test_it_is_read_once_a_minute_and_model_not_once_a_turn(monkeypatch: pytest.
     assert len(later) == len(asked)
 
 
-def test_what_a_what_if_assumes_is_bounded_by_it(play: Play):
+def test_the_assumptions_of_a_what_if_are_bounded_by_it(play: Play):
     play(
         "sim-essay",
         name="long",

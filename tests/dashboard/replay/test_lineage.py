@@ -18,11 +18,11 @@ def cut(play: Play) -> Turn:
     return play("sim-essay", overrides={"max_tokens": 60})
 
 
-def test_a_turn_alone_has_no_family(cut: Turn):
+def test_a_single_turn_has_no_family(cut: Turn):
     assert lineage_of(cut) is None
 
 
-def test_the_family_is_the_same_from_wherever_it_is_looked_at(cut: Turn):
+def test_the_family_is_the_same_seen_from_every_member(cut: Turn):
     child = turn_rerun(turn=cut, overrides={"max_tokens": 80})
     grandchild = turn_rerun(turn=child, overrides={"limits": {"max_continuations": 9}})
     other = turn_rerun(turn=cut, overrides={})
@@ -34,7 +34,7 @@ def test_the_family_is_the_same_from_wherever_it_is_looked_at(cut: Turn):
         assert [member.turn.id for member in family.root.children[0].children] == [grandchild.id]
 
 
-def test_what_each_says_otherwise_is_said_in_words(cut: Turn):
+def test_the_changes_of_each_member_are_described(cut: Turn):
     words = RerunChanges(messages={1: "And people?"}, breakpoints=[{"state": "continue_pending"}])
     overrides = {
         "max_tokens": 80,
@@ -71,7 +71,7 @@ def test_fifty_descendants_are_shown_in_few_queries(browser: Client, cut: Turn, 
     assert html.count('class="member"') == 51
 
 
-def test_where_a_fork_began_and_how_it_ended_stand_on_the_page(browser: Client, cut: Turn):
+def test_the_fork_point_and_the_ending_are_shown_on_the_page(browser: Client, cut: Turn):
     child = drive(turn_rerun(turn=cut, overrides={"max_tokens": 400}, from_record=2))
     html = page(browser, f"/turns/{cut.id}/replay")
     assert "from record 2 of the turn above" in html

@@ -47,7 +47,7 @@ def refused(turn: Turn, overrides: dict[str, Any] | None = None, **more: Any) ->
     return " ".join(said.value.messages)
 
 
-def test_every_record_of_a_turn_is_a_place_to_begin_or_says_why_not(counted: Turn):
+def test_every_record_of_a_turn_is_a_fork_point_or_gives_the_reason(counted: Turn):
     for span in fold(recording_of(counted)):
         seq = span.record.seq
         if why := unforkable(span.after, seq):
@@ -59,7 +59,7 @@ def test_every_record_of_a_turn_is_a_place_to_begin_or_says_why_not(counted: Tur
         assert turn_verify(turn=child).verified
 
 
-def test_another_question_from_the_start_is_what_the_child_was_asked(cut: Turn):
+def test_another_prompt_from_the_start_is_the_childs_prompt(cut: Turn):
     child = drive(turn_rerun(turn=cut, overrides={}, words=RerunChanges(messages={1: "And why do people?"})))
     assert child.input_text == "And why do people?"
     assert "And why do people?" in Attempt.objects.get(turn_id=child.id, index=1).request + _messages(child)
@@ -71,7 +71,7 @@ def _messages(turn: Turn) -> str:
     return " ".join(messages_of(turn.id))
 
 
-def test_a_message_in_the_middle_may_be_another(counted: Turn):
+def test_a_message_in_the_middle_may_be_replaced(counted: Turn):
     recording = recording_of(counted)
     at = next(span for span in fold(recording) if any(m.role == "tool" for m in span.after.messages))
     place = next(n for n, m in enumerate(at.after.messages, start=1) if m.role == "tool")
@@ -81,7 +81,7 @@ def test_a_message_in_the_middle_may_be_another(counted: Turn):
     assert turn_verify(turn=child).verified
 
 
-def test_a_tools_result_may_be_given_in_place_of_running_it(counted: Turn):
+def test_a_tool_result_may_be_supplied_instead_of_running_the_tool(counted: Turn):
     at = next(span for span in fold(recording_of(counted)) if span.after.state == "execute_tools")
     call = at.after.calls[0]
     words = RerunChanges(results={call.id: "the tool was never run"})
@@ -93,7 +93,7 @@ def test_a_tools_result_may_be_given_in_place_of_running_it(counted: Turn):
 
 
 @pytest.mark.parametrize("from_record", [None, 2])
-def test_a_turn_may_be_asked_again_at_another_connection_and_in_another_dialect(cut: Turn, other, from_record):
+def test_a_turn_may_be_re_run_at_another_connection_and_in_another_dialect(cut: Turn, other, from_record):
     words = RerunChanges(connection="other")
     child = drive(turn_rerun(turn=cut, overrides={"max_tokens": 400}, from_record=from_record, words=words))
     assert (child.provider, child.status, child.output_text) == ("anthropic", "completed", ESSAY)
@@ -103,32 +103,32 @@ def test_a_turn_may_be_asked_again_at_another_connection_and_in_another_dialect(
     assert (grandchild.provider, grandchild.output_text) == ("anthropic", ESSAY)
 
 
-def test_a_connection_that_is_not_there_is_named_with_those_that_are(cut: Turn):
+def test_a_missing_connection_is_reported_with_the_existing_ones(cut: Turn):
     assert refused(cut, words=RerunChanges(connection="far")) == "There is no connection “far”; there are simulator."
 
 
-def test_a_connection_that_gives_less_than_is_asked_for_is_refused_in_words(cut: Turn, simulator_url: str):
+def test_a_connection_with_a_lower_ceiling_is_refused_with_an_explanation(cut: Turn, simulator_url: str):
     connection_create(
         project=cut.project, name="small", provider="openai", base_url=simulator_url, max_output_tokens=50
     )
     assert "“small” gives at most 50 tokens" in refused(cut, words=RerunChanges(connection="small"))
 
 
-def test_the_model_and_the_system_prompt_may_be_others(cut: Turn):
+def test_the_model_and_the_system_prompt_may_be_replaced(cut: Turn):
     child = drive(turn_rerun(turn=cut, overrides={"model": "sim-odd", "system_prompt": "Be odd."}))
     assert child.model == "sim-odd"
     assert "Be odd." in _messages(child) + Attempt.objects.get(turn_id=child.id, index=1).request
 
 
 @pytest.mark.parametrize("from_record", [None, 1])
-def test_a_rerun_may_hold_where_it_is_told_to(cut: Turn, from_record):
+def test_a_rerun_may_have_breakpoints(cut: Turn, from_record):
     words = RerunChanges(breakpoints=[{"state": "continue_pending"}])
     child = drive(turn_rerun(turn=cut, overrides={}, from_record=from_record, words=words))
     assert child.status == "held"
     assert "there is no state" in refused(cut, words=RerunChanges(breakpoints=[{"state": "nowhere"}]))
 
 
-def test_going_on_live_begins_where_the_recording_has_no_answer_any_more(cut: Turn):
+def test_a_live_continuation_starts_where_the_recording_ends(cut: Turn):
     more = {"limits": {"max_continuations": 9, "max_total_completion_tokens": 2_000}}
     imagined = turn_what_if(turn=cut, overrides=more)
     assert imagined.undecidable
@@ -140,7 +140,7 @@ def test_going_on_live_begins_where_the_recording_has_no_answer_any_more(cut: Tu
     assert turn_verify(turn=child).verified
 
 
-def test_live_goes_on_from_the_recordings_own_words_not_from_estimated_ones(cut: Turn):
+def test_a_live_continuation_uses_recorded_text_and_not_estimated_text(cut: Turn):
     more = {"max_tokens": 45, "limits": {"max_continuations": 19, "max_total_completion_tokens": 4_000}}
     imagined = turn_what_if(turn=cut, overrides=more)
     assert (imagined.undecidable, imagined.recording.endings) == (True, ())
@@ -157,12 +157,12 @@ def test_live_goes_on_from_the_recordings_own_words_not_from_estimated_ones(cut:
     assert f"without {steps} of the what-if" in list(changes(child, cut))
 
 
-def test_where_everything_is_known_there_is_nothing_to_go_on_with(cut: Turn):
+def test_a_fully_recorded_turn_needs_no_live_continuation(cut: Turn):
     with pytest.raises(ValidationError, match="nothing to continue live"):
         turn_go_on(turn=cut, overrides={})
 
 
-def test_a_turn_whose_agent_is_gone_is_asked_what_if_and_not_run(cut: Turn):
+def test_a_turn_whose_agent_was_deleted_supports_what_if_and_no_re_run(cut: Turn):
     Agent.objects.all().delete()
     cut.refresh_from_db()
     assert turn_verify(turn=cut).verified
@@ -171,21 +171,21 @@ def test_a_turn_whose_agent_is_gone_is_asked_what_if_and_not_run(cut: Turn):
     assert "This turn has no agent, or its agent was deleted" in refused(cut, from_record=2)
 
 
-def test_an_agent_that_has_changed_since_is_asked_as_it_was_then(cut: Turn):
+def test_a_changed_agent_is_re_run_with_its_former_settings(cut: Turn):
     Agent.objects.update(system_prompt="Something else.", max_tokens=10)
     child = drive(turn_rerun(turn=Turn.objects.get(pk=cut.pk), overrides={}))
     assert child.output_text == cut.output_text
     assert "Something else." not in _messages(child)
 
 
-def test_a_turn_that_still_runs_may_be_run_beside_itself(agent_of: AgentOf):
+def test_a_running_turn_may_be_re_run_beside_itself(agent_of: AgentOf):
     turn = turn_start(agent=agent_of("sim-essay"), input_text="Why do agents stop?")
     child = drive(turn_rerun(turn=turn, overrides={}))
     assert child.status == "completed"
     assert refused(turn, from_record=1) == "Nothing has been recorded for this turn yet. Start from the beginning."
 
 
-def test_overrides_of_generations_add_up(cut: Turn):
+def test_overrides_of_several_generations_accumulate(cut: Turn):
     child = turn_rerun(turn=cut, overrides={"limits": {"max_continuations": 1}})
     grandchild = drive(turn_rerun(turn=child, overrides={"limits": {"max_steps": 2}}))
     assert grandchild.overrides == {"max_tokens": 60, "limits": {"max_continuations": 1, "max_steps": 2}}
@@ -198,7 +198,7 @@ def _parents_told(turn: Turn) -> set[str | None]:
     return {o["parentAgentId"] for o in observed if o["type"] == "continuation_evaluated"}
 
 
-def test_evaluations_of_a_turn_made_from_another_name_that_other(cut: Turn):
+def test_evaluations_of_a_derived_turn_name_its_parent(cut: Turn):
     anew = drive(turn_rerun(turn=cut, overrides={}))
     forked = drive(turn_rerun(turn=cut, overrides={}, from_record=2))
     again = drive(turn_rerun(turn=forked, overrides={}))

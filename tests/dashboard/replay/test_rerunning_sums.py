@@ -49,7 +49,7 @@ def test_turns_and_their_forks_add_up_to_their_attempts(play: Play, model: str):
     assert sums == _by_attempts()
 
 
-def test_forks_from_before_this_rule_are_counted_by_it_after_the_migration(play: Play):
+def test_older_forks_are_counted_by_this_rule_after_the_migration(play: Play):
     model = "sim-cut-tool"
     children = _forked(play(model, overrides={"max_tokens": 60}, tools=["calculator"]))
     children += _forked(children[0])
@@ -67,7 +67,7 @@ def test_forks_from_before_this_rule_are_counted_by_it_after_the_migration(play:
         assert list(Turn.objects.order_by("id").values(*columns)) == now
 
 
-def test_the_limits_of_a_fork_still_count_what_its_parent_had_used(play: Play):
+def test_the_limits_of_a_fork_include_its_parents_usage(play: Play):
     turn = play("sim-essay", overrides={"max_tokens": 60})
     last = _forked(turn)[-1]
     assert (last.status, last.terminal_reason) == ("partial", "retry_limit")
@@ -87,7 +87,7 @@ def test_a_histogram_of_continuations_adds_up_to_their_counter(play: Play):
     assert more[0] == more[1] == Attempt.objects.filter(kind__in=CONTINUED).count()
 
 
-def test_a_what_if_of_a_fork_counts_as_its_row_does(play: Play):
+def test_a_what_if_of_a_fork_counts_like_its_row(play: Play):
     child = _forked(play("sim-essay", overrides={"max_tokens": 60}))[1]
     same = turn_what_if(turn=child, overrides={})
     assert same.turn["output_tokens"] == child.output_tokens

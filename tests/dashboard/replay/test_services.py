@@ -17,7 +17,7 @@ from tests.dashboard.driving import AgentOf, Play, drive
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
-def test_what_if_past_the_end_of_a_recording_says_that_the_rest_is_unknown(play: Play):
+def test_what_if_beyond_the_end_of_a_recording_says_that_the_rest_is_unknown(play: Play):
     turn = play("sim-essay", overrides={"max_tokens": 60})
     imagined = turn_what_if(turn=turn, overrides={"max_tokens": 400})
     assert imagined.undecidable
@@ -26,7 +26,7 @@ def test_what_if_past_the_end_of_a_recording_says_that_the_rest_is_unknown(play:
     assert "The recording ends here" in imagined.turn["notice"]
 
 
-def test_what_if_within_a_whole_recording_completes_in_one_call_with_the_same_words(play: Play):
+def test_what_if_within_a_complete_recording_completes_in_one_call_with_the_same_text(play: Play):
     turn = play("sim-essay", overrides={"max_tokens": 150})
     imagined = turn_what_if(turn=turn, overrides={"max_tokens": 400})
     assert not imagined.undecidable
@@ -34,7 +34,7 @@ def test_what_if_within_a_whole_recording_completes_in_one_call_with_the_same_wo
     assert imagined.turn["output_text"] == turn.output_text == ESSAY
 
 
-def test_an_imagined_end_is_no_end_of_the_recording(play: Play):
+def test_a_simulated_ending_is_not_the_end_of_the_recording(play: Play):
     """A whole answer under a smaller cap: the recording goes on where the imagined turn is cut."""
     turn = play("sim-essay", max_tokens=900)
     told = turn_what_if(turn=turn, overrides={"max_tokens": 60, "limits": {"max_continuations": 0}}).turn["verdict"]
@@ -42,7 +42,7 @@ def test_an_imagined_end_is_no_end_of_the_recording(play: Play):
     assert "The recording ends here" not in told
 
 
-def test_what_if_under_the_same_policy_is_the_recording_itself(play: Play):
+def test_what_if_under_the_same_policy_equals_the_recording(play: Play):
     turn = play("sim-tools", tools=["calculator"])
     imagined = turn_what_if(turn=turn, overrides={})
     assert {record.provenance for record in imagined.recording.records} == {Provenance.RECORDED}
@@ -56,7 +56,7 @@ def test_what_if_with_another_prompt_is_undecidable_from_its_first_call(play: Pl
     assert imagined.turn["output_text"] == ""
 
 
-def test_what_if_refuses_numbers_that_make_no_sense_in_words(play: Play):
+def test_what_if_refuses_invalid_numbers_with_an_explanation(play: Play):
     turn = play("sim-essay")
     with pytest.raises(ValidationError, match="max_tokens"):
         turn_what_if(turn=turn, overrides={"max_tokens": 0})
@@ -64,7 +64,7 @@ def test_what_if_refuses_numbers_that_make_no_sense_in_words(play: Play):
         turn_what_if(turn=turn, overrides={"limits": {"max_continuations": -1}})
 
 
-def test_a_rerun_is_a_turn_of_its_own_with_its_parent_and_confirms_the_what_if(play: Play):
+def test_a_rerun_is_a_separate_turn_with_a_parent_and_confirms_the_what_if(play: Play):
     turn = play("sim-essay", overrides={"max_tokens": 150})
     imagined = turn_what_if(turn=turn, overrides={"max_tokens": 400})
     child = drive(turn_rerun(turn=turn, overrides={"max_tokens": 400}))
@@ -74,7 +74,7 @@ def test_a_rerun_is_a_turn_of_its_own_with_its_parent_and_confirms_the_what_if(p
     assert turn_verify(turn=child).verified
 
 
-def test_a_rerun_from_a_record_begins_where_that_record_left_off(play: Play):
+def test_a_rerun_from_a_record_starts_after_that_record(play: Play):
     turn = play("sim-essay", overrides={"max_tokens": 60})
     child = drive(turn_rerun(turn=turn, overrides={"max_tokens": 400}, from_record=2))
     assert (child.forked_at, child.status, child.output_text) == (2, "completed", ESSAY)
@@ -83,7 +83,7 @@ def test_a_rerun_from_a_record_begins_where_that_record_left_off(play: Play):
     assert turn_verify(turn=child).verified
 
 
-def test_a_rerun_from_the_end_is_refused_in_words(play: Play):
+def test_a_rerun_from_the_end_is_refused_with_an_explanation(play: Play):
     turn = play("sim-essay")
     with pytest.raises(ValidationError, match="nothing follows"):
         turn_rerun(turn=turn, overrides={}, from_record=2)
@@ -91,7 +91,7 @@ def test_a_rerun_from_the_end_is_refused_in_words(play: Play):
         turn_rerun(turn=turn, overrides={}, from_record=99)
 
 
-def test_a_history_that_was_tampered_with_is_named_at_its_record(play: Play):
+def test_a_tampered_history_is_reported_at_its_record(play: Play):
     turn = play("sim-essay", overrides={"max_tokens": 60})
     record = Record.objects.get(turn_id=turn.id, seq=2)
     transitions = [{**t, "reason": "nothing to see"} for t in record.transitions]
@@ -109,7 +109,7 @@ def test_a_history_that_was_tampered_with_is_named_at_its_record(play: Play):
     assert verification.divergence.seq == 2
 
 
-def test_a_backtest_counts_what_would_have_gone_otherwise_and_what_cannot_be_known(play: Play, agent_of: AgentOf):
+def test_a_backtest_counts_different_and_undecidable_outcomes(play: Play, agent_of: AgentOf):
     whole = play("sim-essay", overrides={"max_tokens": 150})
     agent = whole.agent
     cut = drive(turn_start(agent=agent, input_text="cut", overrides={"max_tokens": 60}))

@@ -43,7 +43,7 @@ def completes(turn: Turn, max_tokens: int) -> bool:
     return not imagined.undecidable and imagined.turn["status"] == "completed"
 
 
-def test_a_turn_is_tried_up_to_what_the_connection_allows_that_it_asked(cut: Turn, simulator_url: str):
+def test_a_turn_is_tried_up_to_the_maximum_of_its_connection(cut: Turn, simulator_url: str):
     """Another one than its agent's, as a re-run may ask."""
     connection_create(
         project=cut.project, name="other", provider="openai", base_url=simulator_url, max_output_tokens=300
@@ -56,7 +56,7 @@ def test_a_turn_is_tried_up_to_what_the_connection_allows_that_it_asked(cut: Tur
         turn_sweep(turn=child, name="max_tokens", values=range(100, 500, 100), overrides={})
 
 
-def test_the_smallest_value_that_completes_is_found_between_the_values_that_are_drawn(whole: Turn):
+def test_the_smallest_value_that_completes_is_found_between_the_drawn_values(whole: Turn):
     found = turn_sweep(turn=whole, name="max_tokens", values=range(20, 620, 50), overrides={})
     least = next(value for value in range(20, 620) if completes(whole, value))
     assert found.least is not None
@@ -67,7 +67,7 @@ def test_the_smallest_value_that_completes_is_found_between_the_values_that_are_
     assert f"{told}{unknown} are undecidable and may complete too." in found.words
 
 
-def test_from_is_said_only_where_every_larger_value_that_was_tried_completes_too(whole: Turn):
+def test_from_is_used_only_where_every_larger_tried_value_also_completes(whole: Turn):
     found = turn_sweep(turn=whole, name="max_tokens", values=range(20, 620, 50), overrides={})
     assert found.likely is not None
     assert found.likely.since is not None
@@ -92,20 +92,20 @@ def a_point(value: int, certainty: Certainty | None) -> Point:
         (Found(7, None), Found(7, 7), "certain at 7, but not at every larger value that was tried, likely from 7"),
     ],
 )
-def test_two_values_are_named_and_what_comes_and_goes_is_said(certain: Found | None, likely: Found, words: str):
+def test_two_values_are_named_and_gaps_are_described(certain: Found | None, likely: Found, words: str):
     points = tuple(a_point(value, Certainty.CERTAIN) for value in (7, 9))
     found = Sweep("max_tokens", 60, points, certain, likely, sure=True, tried=2)
     assert found.finding == f"max_tokens that completes: {words}"
 
 
-def test_a_limit_that_changes_nothing_recorded_is_certain_from_there_on(whole: Turn):
+def test_a_limit_that_changes_nothing_recorded_is_certain_from_its_usage(whole: Turn):
     found = turn_sweep(turn=whole, name="max_continuations", values=range(11), overrides={})
     assert found.certain == found.likely == Found(whole.continuations, whole.continuations)
     assert found.best is not None
     assert found.best.value == whole.continuations
 
 
-def test_every_point_ends_as_the_what_if_of_its_value(whole: Turn):
+def test_every_point_ends_like_the_what_if_of_its_value(whole: Turn):
     found = turn_sweep(turn=whole, name="max_tokens", values=range(30, 400, 60), overrides={})
     for point in found.points:
         imagined = turn_what_if(turn=whole, overrides={"max_tokens": point.value})
@@ -122,14 +122,14 @@ def test_continuations_are_swept_one_by_one(whole: Turn):
     assert found.tried == 11
 
 
-def test_what_is_not_in_the_recording_is_not_called_complete(cut: Turn):
+def test_an_ending_missing_from_the_recording_is_not_called_complete(cut: Turn):
     found = turn_sweep(turn=cut, name="max_tokens", values=range(20, 420, 20), overrides={})
     assert found.least is None
     assert "No value of max_tokens from 20 to 400 is known to complete" in found.words
     assert "tokens on, some values are undecidable. Re-run live to find out." in found.words
 
 
-def test_where_not_every_smaller_value_could_be_tried_the_words_say_so(whole: Turn, monkeypatch: pytest.MonkeyPatch):
+def test_the_text_says_so_where_not_every_smaller_value_was_tried(whole: Turn, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(sweep_service, "THOROUGH_WORK", 1)
     found = turn_sweep(turn=whole, name="max_tokens", values=range(20, 620, 50), overrides={})
     assert found.least is not None
@@ -140,7 +140,7 @@ def test_where_not_every_smaller_value_could_be_tried_the_words_say_so(whole: Tu
     assert found.tried <= 12 + 7 + 7 + 20
 
 
-def test_a_sweep_that_takes_too_much_work_says_what_it_left_out_and_claims_nothing_of_it(
+def test_a_sweep_that_needs_too_much_work_reports_omitted_values_and_claims_nothing_about_them(
     whole: Turn, monkeypatch: pytest.MonkeyPatch
 ):
     monkeypatch.setattr(sweep_service, "MOST_WORK", 40)
@@ -153,7 +153,7 @@ def test_a_sweep_that_takes_too_much_work_says_what_it_left_out_and_claims_nothi
     assert charts_of(found)
 
 
-def test_a_sweep_of_a_turn_under_no_limit_to_speak_of_is_bounded_by_its_work_and_its_page_says_so(
+def test_a_sweep_of_an_almost_unlimited_turn_is_bounded_by_work_and_says_so(
     browser: Client, monkeypatch: pytest.MonkeyPatch
 ):
     turn = long_turn_store(project=project_default(), attempts=1, stream_bytes=1_000)
@@ -167,7 +167,7 @@ def test_a_sweep_of_a_turn_under_no_limit_to_speak_of_is_bounded_by_its_work_and
     assert "stopped after " in page(browser, f"/turns/{turn.id}/replay/?max_tokens=399")
 
 
-def test_it_is_swept_under_what_else_is_overridden(whole: Turn):
+def test_a_sweep_applies_the_other_overrides(whole: Turn):
     held = {"limits": {"max_continuations": 0}}
     found = turn_sweep(turn=whole, name="max_tokens", values=range(50, 450, 50), overrides=held)
     assert found.least is not None
@@ -186,20 +186,20 @@ def test_it_is_swept_under_what_else_is_overridden(whole: Turn):
         ("max_continuations", range(0, 5000, 100), "from 0 to 1,000"),
     ],
 )
-def test_a_range_that_cannot_be_is_refused_in_words(whole: Turn, name, values, words):
+def test_an_impossible_range_is_refused_with_an_explanation(whole: Turn, name, values, words):
     with pytest.raises(ValidationError, match=words.replace("(", r"\(")):
         turn_sweep(turn=whole, name=name, values=values, overrides={})
 
 
 @together
 @pytest.mark.parametrize("name", SWEPT)
-def test_every_limit_can_be_swept_as_the_page_proposes(browser: Client, whole: Turn, name: str):
+def test_every_limit_can_be_swept_with_the_suggested_range(browser: Client, whole: Turn, name: str):
     html = page(browser, f"/turns/{whole.id}/replay/sweep?limit={name}")
     assert 'role="alert"><' not in html.replace('role="alert"></div>', "")
     assert "All values in the chart" in html
 
 
-def test_the_charts_bands_cover_the_range_without_gaps(whole: Turn, cut: Turn):
+def test_the_bands_of_the_chart_cover_the_range_without_gaps(whole: Turn, cut: Turn):
     for turn in (whole, cut):
         found = turn_sweep(turn=turn, name="max_tokens", values=range(20, 620, 50), overrides={})
         for chart in charts_of(found):
@@ -219,7 +219,7 @@ def test_the_chart_draws_no_line_where_the_recording_ends(cut: Turn):
     assert panel.path.count("H") + panel.estimated.count("H") == len(known) < len(found.points)
 
 
-def test_the_page_names_the_smallest_and_leads_to_its_what_if(browser: Client, whole: Turn):
+def test_the_page_names_the_smallest_value_and_links_to_its_what_if(browser: Client, whole: Turn):
     html = page(browser, f"/turns/{whole.id}/replay/sweep?begin=20&end=600&step=20&max_steps=5")
     found = turn_sweep(turn=whole, name="max_tokens", values=range(20, 601, 20), overrides={"limits": {"max_steps": 5}})
     assert found.best is not None
@@ -228,16 +228,14 @@ def test_the_page_names_the_smallest_and_leads_to_its_what_if(browser: Client, w
     assert "simulator, free" in html
 
 
-def test_htmx_gets_the_chart_alone_and_the_address_keeps_what_was_asked(browser: Client, whole: Turn):
+def test_htmx_gets_only_the_chart_and_the_url_keeps_the_query(browser: Client, whole: Turn):
     address = f"/turns/{whole.id}/replay/sweep?limit=max_continuations&begin=0&end=5&step=1"
     response = browser.get(address, headers={**HTMX, "HX-Target": "sweep"})
     assert response["HX-Replace-Url"] == address
     assert b"<html" not in response.content
 
 
-def test_who_chooses_another_limit_sweeps_its_usual_range_and_not_the_one_of_the_limit_before(
-    browser: Client, whole: Turn
-):
+def test_another_limit_is_swept_over_its_own_default_range(browser: Client, whole: Turn):
     address = f"/turns/{whole.id}/replay/sweep"
     asked = f"{address}?limit=max_continuations&begin=20&end=720&step=20&range_of=max_tokens&max_steps=5"
     answer = browser.get(asked, headers={**HTMX, "HX-Target": "sweep"})
@@ -248,14 +246,14 @@ def test_who_chooses_another_limit_sweeps_its_usual_range_and_not_the_one_of_the
     assert answer["HX-Replace-Url"] == f"{address}?limit=max_continuations&max_steps=5"
 
 
-def test_a_wrong_range_is_answered_beside_its_field_with_nothing_lost(browser: Client, whole: Turn):
+def test_an_invalid_range_is_reported_beside_its_field_and_the_input_is_kept(browser: Client, whole: Turn):
     html = page(browser, f"/turns/{whole.id}/replay/sweep?begin=90&end=20&step=x")
     assert 'value="90"' in html
     assert 'value="x"' in html
     assert "Enter a whole number" in html
 
 
-def test_what_was_found_can_be_kept_as_a_policy(browser: Client, whole: Turn):
+def test_the_result_can_be_saved_as_a_policy(browser: Client, whole: Turn):
     address = f"/turns/{whole.id}/replay/policy"
     response = browser.post(address, {"name": "longer", "max_continuations": "7", "max_tokens": "99"}, follow=True)
     version = PolicyVersion.objects.get(policy__name="longer")
@@ -264,25 +262,25 @@ def test_what_was_found_can_be_kept_as_a_policy(browser: Client, whole: Turn):
     assert "Give the policy a name" in browser.post(address, {"name": ""}, follow=True).content.decode()
 
 
-def test_a_turn_whose_agent_is_gone_can_still_be_swept(browser: Client, whole: Turn):
+def test_a_turn_whose_agent_was_deleted_can_still_be_swept(browser: Client, whole: Turn):
     Agent.objects.all().delete()
     html = page(browser, f"/turns/{whole.id}/replay/sweep")
     assert "at 150, but not at every larger value" in html
 
 
-def test_where_the_recording_knows_no_value_that_completes_a_live_re_run_is_offered(cut: Turn, browser: Client):
+def test_a_live_re_run_is_offered_where_no_recorded_value_completes(cut: Turn, browser: Client):
     found = turn_sweep(turn=cut, name="max_tokens", values=range(20, 420, 20), overrides={})
     assert (found.least, found.asks) == (None, 400)
     html = page(browser, f"/turns/{cut.id}/replay/sweep?begin=20&end=400&step=20&max_continuations=2")
     assert f'href="/turns/{cut.id}/replay/again?max_continuations=2&amp;max_tokens=400"' in html
 
 
-def test_where_more_of_a_limit_helps_nowhere_no_re_run_is_offered(cut: Turn):
+def test_no_re_run_is_offered_where_more_of_the_limit_does_not_help(cut: Turn):
     found = turn_sweep(turn=cut, name="max_continuations", values=range(11), overrides={})
     assert (found.least, found.asks) == (None, None)
 
 
-def test_fewer_calls_than_were_recorded_are_recommended_from_where_they_are_certain():
+def test_fewer_calls_than_recorded_are_recommended_from_where_they_are_certain():
     """As the verdict does: with less, a call that thinks again might be cut."""
     guess = dict.fromkeys(range(89, 100), Certainty.ESTIMATED)
     points = [Point(60, "completed", True, 98, 2, None), *(_one_call(value, sure) for value, sure in guess.items())]

@@ -8,7 +8,7 @@ from dashboard.replay.verification_view import AROUND, compared
 VALUES = st.dictionaries(st.sampled_from("abcdefghij"), st.integers(0, 3))
 
 
-def test_what_is_the_same_far_from_a_difference_is_counted_not_shown():
+def test_equal_parts_far_from_a_difference_are_counted_and_not_shown():
     left = {f"key {n:02}": n for n in range(40)}
     lines = list(compared(left, {**left, "key 20": "other"}))
     assert [line.word for line in lines] == ["skipped", *["same"] * AROUND, "changed", *["same"] * AROUND, "skipped"]
@@ -17,12 +17,12 @@ def test_what_is_the_same_far_from_a_difference_is_counted_not_shown():
     assert sum(int(line.left) for line in lines if line.word == "skipped") + 2 * AROUND + 1 == 42
 
 
-def test_a_record_that_only_one_side_has_is_gone_or_new():
+def test_a_record_on_one_side_only_is_removed_or_added():
     assert {line.word for line in compared({"a": 1}, None)} == {"gone"}
     assert {line.word for line in compared(None, {"a": 1})} == {"new"}
 
 
-def test_the_order_of_keys_is_no_difference():
+def test_the_order_of_keys_is_not_a_difference():
     one, other = {"a": [{"b": 1, "c": 2}], "d": 3}, {"d": 3, "a": [{"c": 2, "b": 1}]}
     assert {line.word for line in compared(one, other)} <= {"same", "skipped"}
 

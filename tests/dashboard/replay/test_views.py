@@ -32,20 +32,20 @@ def column(html: str, name: str) -> str:
     return html[html.index(f'id="{name}"') :]
 
 
-def test_under_the_recorded_numbers_nothing_parts(browser: Client, cut: Turn):
+def test_under_the_recorded_limits_nothing_diverges(browser: Client, cut: Turn):
     html = page(browser, f"/turns/{cut.id}/replay")
     assert "First divergence" not in html
     assert "same text as recorded" in html
 
 
-def test_a_larger_budget_than_was_recorded_is_not_guessed(browser: Client, cut: Turn):
+def test_a_larger_budget_than_recorded_is_not_guessed(browser: Client, cut: Turn):
     html = column(page(browser, f"/turns/{cut.id}/replay?max_tokens=400"), "what-if")
     assert "the recording ends here, and the model would have continued. Re-run live to find out" in html
     assert "Re-run live" in html
     assert "same words" not in html
 
 
-def test_a_budget_that_the_recording_covers_completes_with_the_same_words(browser: Client, continued: Turn):
+def test_a_budget_covered_by_the_recording_completes_with_the_same_text(browser: Client, continued: Turn):
     html = column(page(browser, f"/turns/{continued.id}/replay?max_tokens=400"), "what-if")
     assert "in 1 call" in html
     assert 'data-certainty="estimated"' in html
@@ -54,16 +54,14 @@ def test_a_budget_that_the_recording_covers_completes_with_the_same_words(browse
     assert "the call asks for 400 tokens in place of 150" in html
 
 
-def test_an_assumption_that_often_fails_is_listed_with_the_share_of_estimates_that_came_true(
-    browser: Client, play: Play
-):
+def test_an_assumption_that_often_fails_is_listed_with_the_share_of_correct_estimates(browser: Client, play: Play):
     whole = play("sim-essay", max_tokens=1000)
     html = column(page(browser, f"/turns/{whole.id}/replay?max_tokens=100&max_continuations=0"), "what-if")
     listed = html[html.index("<h3>Assumptions</h3>") : html.index("</ul>")]
     assert "In tests with providers for which this does not hold, 67 % of the estimates came true" in listed
 
 
-def test_every_step_says_where_it_comes_from(browser: Client, continued: Turn):
+def test_every_step_gives_its_source(browser: Client, continued: Turn):
     html = page(browser, f"/turns/{continued.id}/replay?max_continuations=1")
     assert 'data-certainty="recorded"' in html
     html = column(page(browser, f"/turns/{continued.id}/replay?max_tokens=400"), "what-if")
@@ -72,7 +70,7 @@ def test_every_step_says_where_it_comes_from(browser: Client, continued: Turn):
     assert "Assumed: The continued text takes" in steps
 
 
-def test_where_the_assumptions_decide_both_endings_stand_side_by_side(browser: Client, continued: Turn):
+def test_both_endings_are_shown_side_by_side_where_the_assumptions_decide(browser: Client, continued: Turn):
     html = column(page(browser, f"/turns/{continued.id}/replay?max_tokens=100"), "what-if")
     assert "two endings are possible, depending on the assumptions" in html
     assert "nothing is repeated" in html
@@ -81,7 +79,7 @@ def test_where_the_assumptions_decide_both_endings_stand_side_by_side(browser: C
     assert "from here on the outcome depends on the assumptions" in html
 
 
-def test_htmx_gets_the_imagined_column_alone(browser: Client, cut: Turn):
+def test_htmx_gets_only_the_simulated_column(browser: Client, cut: Turn):
     html = page(browser, f"/turns/{cut.id}/replay?max_tokens=30", **HTMX, **{"HX-Target": "what-if"})
     assert html.count('id="what-if"') == 1
     assert "<html" not in html
@@ -98,7 +96,7 @@ def test_htmx_gets_the_imagined_column_alone(browser: Client, cut: Turn):
         ("max_total_output_chars=0", "must be at least 1"),
     ],
 )
-def test_numbers_that_cannot_be_are_refused_in_words(browser: Client, cut: Turn, query: str, words: str):
+def test_impossible_numbers_are_refused_with_an_explanation(browser: Client, cut: Turn, query: str, words: str):
     assert words in column(page(browser, f"/turns/{cut.id}/replay?{query}"), "what-if")
 
 
@@ -114,7 +112,7 @@ def test_a_rerun_is_stored_as_a_child_and_shown_beside_the_others(browser: Clien
     assert "same text as the what-if" in html
 
 
-def test_a_rerun_under_numbers_that_cannot_be_stores_nothing(browser: Client, cut: Turn):
+def test_a_rerun_under_impossible_numbers_stores_nothing(browser: Client, cut: Turn):
     response = browser.post(f"/turns/{cut.id}/replay/rerun", {"max_tokens": "0"})
     assert response.status_code == 422
     assert not Turn.objects.filter(parent=cut).exists()
@@ -127,7 +125,7 @@ def test_verify_says_that_all_records_agree(browser: Client, cut: Turn):
     assert "<html" in plain
 
 
-def test_verify_says_which_record_is_missing_and_links_to_none(browser: Client, cut: Turn):
+def test_verify_names_a_missing_record_without_a_link(browser: Client, cut: Turn):
     with transaction.atomic(), connection.cursor() as cursor:
         cursor.execute("ALTER TABLE turns_record DISABLE TRIGGER ALL")
         Record.objects.filter(turn_id=cut.id, seq=3).delete()
@@ -137,7 +135,7 @@ def test_verify_says_which_record_is_missing_and_links_to_none(browser: Client, 
     assert ("?step=" in html, "<table>" in html) == (False, False)
 
 
-def test_a_turn_that_is_not_there_is_a_404(browser: Client):
+def test_a_missing_turn_is_404(browser: Client):
     assert browser.get("/turns/01890000-0000-7000-8000-000000000000/replay").status_code == 404
 
 
@@ -152,7 +150,7 @@ ADDRESS = {
 }
 
 
-def test_everything_that_is_asked_stands_in_the_address_and_in_the_form(browser: Client, continued: Turn):
+def test_the_whole_query_is_in_the_url_and_in_the_form(browser: Client, continued: Turn):
     query = urlencode(ADDRESS)
     html = page(browser, f"/turns/{continued.id}/replay?{query}")
     for name, value in ADDRESS.items():
@@ -166,7 +164,7 @@ def test_everything_that_is_asked_stands_in_the_address_and_in_the_form(browser:
 @pytest.mark.parametrize(
     ("name", "value"), [("max_steps", "0"), ("preset", "x"), ("max_retries", "-1"), ("max_seconds", "nan")]
 )
-def test_what_cannot_be_is_answered_beside_its_field_and_nothing_is_lost(browser: Client, cut: Turn, name, value):
+def test_an_impossible_value_is_reported_at_its_field_and_the_input_is_kept(browser: Client, cut: Turn, name, value):
     address = f"/turns/{cut.id}/replay?max_tokens=77&{name}={value}"
     html = page(browser, address)
     beside = html[html.index(f'id="budget_{name}_errors"') :]
@@ -176,11 +174,11 @@ def test_what_cannot_be_is_answered_beside_its_field_and_nothing_is_lost(browser
     assert f'id="budget_{name}_errors" role="alert" hx-swap-oob="true"><p class="error">' in alone
 
 
-def test_a_retry_that_can_never_retry_is_said(browser: Client, cut: Turn):
+def test_a_retry_that_can_never_happen_is_reported(browser: Client, cut: Turn):
     assert "nothing is ever retried" in page(browser, f"/turns/{cut.id}/replay?preset=retry_all&max_retries=0")
 
 
-def test_a_limit_can_be_taken_away(browser: Client, play: Play):
+def test_a_limit_can_be_removed(browser: Client, play: Play):
     turn = play("sim-essay", overrides={"max_tokens": 60, "limits": {"max_total_completion_tokens": 100}})
     html = column(page(browser, f"/turns/{turn.id}/replay?no_max_total_completion_tokens=on"), "what-if")
     assert "First divergence" in html
@@ -192,7 +190,7 @@ def test_both_sides_show_path_answer_tokens_and_price(browser: Client, continued
     assert html.count("simulator, free") >= 2
 
 
-def test_how_far_the_recording_reaches_is_said_and_going_on_live_offered(browser: Client, cut: Turn):
+def test_the_end_of_the_recording_is_shown_and_a_live_continuation_offered(browser: Client, cut: Turn):
     html = column(page(browser, f"/turns/{cut.id}/replay?max_tokens=400"), "what-if")
     assert "Of call 1 the recording knows the first" in html
     assert "Continue live from here" in html
@@ -203,7 +201,7 @@ def test_how_far_the_recording_reaches_is_said_and_going_on_live_offered(browser
     assert "Go on live" not in column(page(browser, f"/turns/{cut.id}/replay?max_continuations=1"), "what-if")
 
 
-def test_going_on_live_is_stored_as_a_child(browser: Client, cut: Turn):
+def test_a_live_continuation_is_stored_as_a_child(browser: Client, cut: Turn):
     response = browser.post(
         f"/turns/{cut.id}/replay/go-on", {"max_continuations": "9", "max_total_completion_tokens": "2000"}
     )
@@ -213,7 +211,7 @@ def test_going_on_live_is_stored_as_a_child(browser: Client, cut: Turn):
     page(browser, response["Location"])
 
 
-def test_a_rerun_in_other_words_begins_at_the_record_that_was_chosen(browser: Client, cut: Turn):
+def test_a_rerun_with_another_prompt_starts_at_the_chosen_record(browser: Client, cut: Turn):
     address = f"/turns/{cut.id}/replay/again?from_record=2&max_tokens=400"
     html = page(browser, address)
     assert "after record <b>2</b>" in html
@@ -231,7 +229,7 @@ def test_a_rerun_in_other_words_begins_at_the_record_that_was_chosen(browser: Cl
     assert drive(child).status == "held"
 
 
-def test_every_record_is_offered_or_says_why_not(browser: Client, cut: Turn):
+def test_every_record_is_offered_or_gives_the_reason(browser: Client, cut: Turn):
     html = page(browser, f"/turns/{cut.id}/replay/again")
     assert [f"from_record={n}" in html for n in range(1, 6)] == [True, True, True, True, False]
     assert "After record 5 the turn has ended" in html
@@ -239,7 +237,7 @@ def test_every_record_is_offered_or_says_why_not(browser: Client, cut: Turn):
     assert "There is no record “99”" in page(browser, f"/turns/{cut.id}/replay/again?from_record=99")
 
 
-def test_words_that_cannot_be_are_answered_beside_their_field_with_nothing_lost(browser: Client, cut: Turn):
+def test_impossible_input_is_reported_beside_its_field_and_nothing_is_lost(browser: Client, cut: Turn):
     sent = {"message_1": " ", "system_prompt": "Keep me.", "connection": "simulator", "model": "sim-odd"}
     response = browser.post(f"/turns/{cut.id}/replay/again", sent)
     html = response.content.decode()
@@ -249,13 +247,13 @@ def test_words_that_cannot_be_are_answered_beside_their_field_with_nothing_lost(
     assert not Turn.objects.filter(parent=cut).exists()
 
 
-def test_a_tools_result_is_asked_for_where_tools_are_about_to_run(browser: Client, play: Play):
+def test_a_tool_result_is_requested_where_tools_are_about_to_run(browser: Client, play: Play):
     turn = play("sim-tools", tools=["calculator"])
     assert "result of calculator" in page(browser, f"/turns/{turn.id}/replay/again?from_record=2")
     assert "result of calculator" not in page(browser, f"/turns/{turn.id}/replay/again")
 
 
-def test_an_agent_that_is_gone_or_changed_is_said(browser: Client, cut: Turn):
+def test_a_deleted_or_changed_agent_is_reported(browser: Client, cut: Turn):
     Agent.objects.update(system_prompt="Other.")
     assert "The agent has changed since this turn began (system prompt)" in page(browser, f"/turns/{cut.id}/replay")
     Agent.objects.all().delete()
@@ -263,13 +261,13 @@ def test_an_agent_that_is_gone_or_changed_is_said(browser: Client, cut: Turn):
         assert "This turn has no agent, or its agent was deleted" in page(browser, f"/turns/{cut.id}/replay{where}")
 
 
-def test_a_turn_that_still_runs_says_so_on_every_page(browser: Client, agent_of: AgentOf):
+def test_a_running_turn_says_so_on_every_page(browser: Client, agent_of: AgentOf):
     turn = turn_start(agent=agent_of("sim-essay"), input_text="Soon.")
     for where in ("", "/again", "/sweep"):
         assert "This turn is still running" in page(browser, f"/turns/{turn.id}/replay{where}")
 
 
-def test_a_history_that_was_tampered_with_is_shown_line_by_line_with_a_way_to_its_step(browser: Client, cut: Turn):
+def test_a_tampered_history_is_shown_line_by_line_with_a_link_to_its_step(browser: Client, cut: Turn):
     with transaction.atomic(), connection.cursor() as cursor:
         cursor.execute("ALTER TABLE turns_record DISABLE TRIGGER ALL")
         record = Record.objects.get(turn_id=cut.id, seq=2)
@@ -286,7 +284,7 @@ def test_a_history_that_was_tampered_with_is_shown_line_by_line_with_a_way_to_it
     assert "identical lines" in html
 
 
-def test_the_calls_of_a_fork_are_told_apart_from_those_it_inherited(browser: Client, play: Play):
+def test_the_calls_of_a_fork_are_distinguished_from_inherited_ones(browser: Client, play: Play):
     parent = play("sim-tools", tools=["calculator"])
     child = drive(turn_rerun(turn=parent, overrides={}, from_record=3))
     html = page(browser, f"/turns/{child.id}")
@@ -296,7 +294,7 @@ def test_the_calls_of_a_fork_are_told_apart_from_those_it_inherited(browser: Cli
     assert "<dd>1 + 1 inherited</dd>" in page(browser, f"/turns/{parent.id}/replay?rerun={child.id}")
 
 
-def test_a_turn_whose_row_counts_the_calls_before_it_as_its_own_says_so(browser: Client, play: Play):
+def test_a_turn_whose_row_includes_inherited_calls_says_so(browser: Client, play: Play):
     """Earlier releases stored turns so that were continued live; their rows are chained."""
     parent = play("sim-tools", tools=["calculator"])
     child = drive(turn_rerun(turn=parent, overrides={}, from_record=3))

@@ -40,7 +40,7 @@ def asking(environment: dict[str, str]):
 
 
 @pytest.mark.nightly
-def test_a_turn_is_told_line_by_line_with_its_whole_text_and_its_verdict_though_nothing_was_ever_started(environment):
+def test_a_turn_is_printed_line_by_line_with_its_text_and_verdict_without_a_running_server(environment):
     done = asking(environment)("Why do agents stop?", "--max-tokens", "150")
     assert (done.returncode, done.stderr) == (0, "")
     assert "[THINK] Call 1 of sim-essay: initial, 150 tokens" in done.stdout
@@ -51,7 +51,7 @@ def test_a_turn_is_told_line_by_line_with_its_whole_text_and_its_verdict_though_
 
 
 @pytest.mark.nightly
-def test_what_the_verdict_rests_on_is_told_before_it(ask):
+def test_the_basis_of_the_verdict_is_printed_before_it(ask):
     told = ask("Why do agents stop?", "--max-tokens", "60").stdout
     tree = told[told.index("[WHY] ended: complete, with status partial and terminal reason retry_limit") :].splitlines()
     assert tree[2].endswith("because: TruncationCriterion forbade: 3 of 3 continuations used")
@@ -61,13 +61,13 @@ def test_what_the_verdict_rests_on_is_told_before_it(ask):
 
 
 @pytest.mark.nightly
-def test_tools_are_told_as_act_and_observe(ask):
+def test_tools_are_printed_as_act_and_observe(ask):
     told = ask("Calculate.", "--agent", "sim-tools").stdout
     assert '[ACT] Executing tool: calculator {"expression": "6 * 7"}' in told
     assert "[OBSERVE] Result preview: 42 (calculator)" in told
 
 
-def test_programs_get_one_json_object_a_line(ask):
+def test_programs_get_one_json_object_per_line(ask):
     lines = [json.loads(line) for line in ask("Why?", "--agent", "sim-refuse", "--json").stdout.splitlines()]
     assert [list(line) for line in lines] == [["record"], ["record"], ["why"], ["turn"]]
     assert lines[2]["why"]["tree"]["because"][0]["words"] == "evaluate_stop → abort, trigger safety_blocked"
@@ -84,14 +84,14 @@ def test_programs_get_one_json_object_a_line(ask):
         (("hi", "--agent", "nobody"), "There is no agent “nobody”; there are"),
     ],
 )
-def test_what_cannot_be_asked_is_said_in_a_sentence(ask, words, sentence):
+def test_an_impossible_request_is_explained_in_a_sentence(ask, words, sentence):
     done = ask(*words)
     assert done.returncode == 1
     assert sentence in done.stderr
     assert "Traceback" not in done.stderr
 
 
-def test_ctrl_c_cancels_the_turn_and_keeps_what_was_said(environment, started_before):
+def test_ctrl_c_cancels_the_turn_and_keeps_its_text(environment, started_before):
     command = [sys.executable, "manage.py", "ask", "Go on.", "--agent", "sim-endless"]
     with forked_start.Popen(command, cwd=CHECKOUT, env=environment, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
@@ -105,7 +105,7 @@ def test_ctrl_c_cancels_the_turn_and_keeps_what_was_said(environment, started_be
 
 @pytest.mark.nightly
 @pytest.mark.parametrize("words", [["ask", "Why do agents stop?"], ["ask", "Why?", "--json"], ["help"]])
-def test_that_nobody_reads_on_is_no_error_and_says_so_as_a_shell_does(environment, started_before, words):
+def test_a_closed_pipe_is_no_error_and_gives_the_usual_exit_code(environment, started_before, words):
     unread, printed = os.pipe()
     os.close(unread)
     command = [sys.executable, "manage.py", *words]

@@ -31,7 +31,7 @@ def api(up: Callable[..., Up], started_before: None) -> Callable[..., Any]:
 
 
 @pytest.mark.nightly
-def test_a_queued_backtest_is_judged_and_the_end_of_up_is_clean(api: Callable[..., Any]):
+def test_a_queued_backtest_is_judged_and_up_ends_cleanly(api: Callable[..., Any]):
     turn = api("/turns", {"agent": "sim-essay", "input": "Why?"})
     assert wait_until(lambda: api(f"/turns/{turn['id']}")["finished_at"] is not None, seconds=PATIENCE)
     made = api("/backtests", {"policy": {"limits": {"max_continuations": 0}}, "filter": {"agent": "sim-essay"}})

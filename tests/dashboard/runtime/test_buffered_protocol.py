@@ -98,20 +98,20 @@ async def answered(path: bytes) -> list[bytes]:
     return transport.sent
 
 
-async def test_head_and_body_go_out_together():
+async def test_head_and_body_are_sent_together():
     (sent,) = await answered(b"/whole")
     assert sent.startswith(b"HTTP/1.1 200 OK\r\n")
     assert sent.endswith(b"\r\n\r\nHello")
 
 
-async def test_what_waits_is_bounded():
+async def test_the_buffer_is_bounded():
     sent = await answered(b"/long")
     assert max(map(len, sent)) < MOST_BYTES + 2 * len(PART)
     assert sum(map(len, sent)) > PARTS * len(PART)
 
 
 @pytest.mark.parametrize(("path", "body"), [("/whole", b"Hello"), ("/long", PART * PARTS)])
-def test_a_client_gets_all_of_it(path, body):
+def test_a_client_gets_all_data(path, body):
     with served() as port:
         client = http.client.HTTPConnection("127.0.0.1", port, timeout=20)
         for _ in range(2):
@@ -120,7 +120,7 @@ def test_a_client_gets_all_of_it(path, body):
         client.close()
 
 
-def test_websockets_speak_as_before():
+def test_websockets_work_as_before():
     with (
         served() as port,
         connect(f"ws://127.0.0.1:{port}/", additional_headers={"Authorization": "Bearer x"}) as client,
@@ -129,7 +129,7 @@ def test_websockets_speak_as_before():
         assert client.recv(timeout=20) == "Hello"
 
 
-async def test_what_was_written_to_a_client_that_has_gone_is_dropped():
+async def test_data_written_to_a_disconnected_client_is_dropped():
     """A stranger who leaves while a refusal is on its way writes no line into the log."""
     ours, theirs = socket.socketpair()
     loop, failures = asyncio.get_running_loop(), []

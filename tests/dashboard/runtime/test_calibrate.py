@@ -28,7 +28,7 @@ def run(environment: dict[str, str], *words: str) -> subprocess.CompletedProcess
 
 
 @pytest.mark.nightly
-def test_killed_in_the_middle_it_goes_on_where_it_was_and_repeats_nothing(environment: dict[str, str]):
+def test_a_killed_calibration_continues_where_it_was_without_repeats(environment: dict[str, str]):
     assert run(environment, "ask", "Why do agents stop?", "--max-tokens", "150").returncode == 0
     slow = {**environment, "WHYSTOP_SIM_TOKEN_MS": "15"}
     command = [sys.executable, "manage.py", *WORDS]

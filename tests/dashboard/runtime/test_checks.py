@@ -28,13 +28,13 @@ def checked(folder: Path, **variables: str) -> tuple[int, str]:
 
 
 @pytest.mark.parametrize("hsts", [None, nightly("preload")])
-def test_the_documented_settings_leave_nothing_to_say(tmp_path: Path, hsts: str | None):
+def test_the_documented_settings_cause_no_warnings(tmp_path: Path, hsts: str | None):
     status, said = checked(tmp_path, **{**documented(), **({"WHYSTOP_HSTS": hsts} if hsts else {})})
     assert status == 0, said
     assert "W0" not in said
 
 
-def test_what_was_not_decided_is_asked_for(tmp_path: Path):
+def test_undecided_settings_are_reported(tmp_path: Path):
     given = {**documented(), "WHYSTOP_HSTS": "", "WHYSTOP_TRUSTED_PROXIES": ""}
     status, said = checked(tmp_path, **given)
     assert status == 1

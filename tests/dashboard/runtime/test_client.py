@@ -43,7 +43,7 @@ def scripts() -> list[str]:
     return re.findall(r"```python\n(.*?)```", DOCS.read_text(encoding="utf-8"), re.DOTALL)
 
 
-def test_the_scripts_and_the_curl_commands_of_the_docs_do_what_they_say(start, tmp_path):
+def test_the_scripts_and_curl_commands_of_the_docs_do_what_they_say(start, tmp_path):
     _, address = start(WHYSTOP_SIM_TOKEN_MS="0", WHYSTOP_TEST_SEAM="1")
     scripts_do(address)
     curl_commands_do(address, tmp_path)
@@ -91,7 +91,7 @@ def script_with_curl(name: str) -> str:
 
 
 @pytest.mark.nightly
-def test_a_watch_goes_on_through_kill_9_and_a_new_start(start):
+def test_a_watch_continues_through_kill_9_and_a_restart(start):
     server, address = start(WHYSTOP_SIM_TOKEN_MS="15")
     port = address.rpartition(":")[2]
     turn = Whystop(address, TOKEN).start("sim-essay", "kill me", max_tokens=150)
@@ -115,7 +115,7 @@ def test_a_watch_goes_on_through_kill_9_and_a_new_start(start):
 
 
 @pytest.mark.nightly
-def test_streams_end_by_themselves_when_the_server_stops(start):
+def test_streams_end_when_the_server_stops(start):
     """To the last chunk: one that the server had to cut would be left without it."""
     server, address = start()
     turn = Whystop(address, TOKEN).start("sim-essay", "hello", max_tokens=60, breakpoints=[{"state": "evaluate_stop"}])

@@ -47,7 +47,7 @@ def asked(handler: BaseHandler, path: str, cookie: str, client: ClientConnection
 
 
 @pytest.mark.django_db
-def test_no_page_and_no_part_of_the_api_asks_the_database_for_a_client_that_has_gone(
+def test_no_page_or_api_call_queries_the_database_for_a_disconnected_client(
     caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ):
     monkeypatch.setattr(connection_return, "close_old_connections", lambda: None)  # the connection is this test's
@@ -98,7 +98,7 @@ def sleeping() -> int:
         return int(cursor.fetchone()[0])
 
 
-def test_a_statement_of_the_database_ends_with_its_client(bearer: bytes, monkeypatch: pytest.MonkeyPatch):
+def test_a_database_statement_ends_with_its_client(bearer: bytes, monkeypatch: pytest.MonkeyPatch):
     from dashboard.api import turns
 
     def slow(*_: object, **__: object) -> None:
@@ -134,7 +134,7 @@ def test_an_import_ends_with_its_client_and_nothing_is_stored(bearer: bytes, mon
 
 
 @pytest.mark.django_db(transaction=True)
-def test_who_has_gone_while_waiting_for_another_import_waits_no_more():
+def test_a_client_that_disconnects_while_waiting_for_an_import_stops_waiting():
     gone = ClientConnection()
     gone.close()
     with (
@@ -144,7 +144,7 @@ def test_who_has_gone_while_waiting_for_another_import_waits_no_more():
         turn_import_apart(read=lambda: b"{}", by=None, unverified=False, client=gone)
 
 
-def test_what_is_to_be_ended_is_ended_once_and_only_while_it_runs():
+def test_a_cancellation_runs_once_and_only_during_the_work():
     client, ended = ClientConnection(), list[str]()
     with client.ending(lambda: ended.append("before")):
         pass
@@ -155,7 +155,7 @@ def test_what_is_to_be_ended_is_ended_once_and_only_while_it_runs():
         pass
 
 
-def test_what_changes_something_goes_on_to_its_end():
+def test_a_write_runs_to_its_end():
     from dashboard.runtime.client_gone import ClientGoneMiddleware
 
     gone = ClientConnection()
@@ -166,7 +166,7 @@ def test_what_changes_something_goes_on_to_its_end():
     assert ClientGoneMiddleware(lambda _: HttpResponse(status=200))(request).status_code != NOBODY_READS
 
 
-def test_work_is_over_only_when_its_end_is_no_longer_called():
+def test_work_is_over_only_when_its_cancellation_can_no_longer_run():
     client, called, may_return = ClientConnection(), threading.Event(), threading.Event()
     left = threading.Event()
 
@@ -192,7 +192,7 @@ def test_work_is_over_only_when_its_end_is_no_longer_called():
         thread.join(10)
 
 
-def test_an_end_that_was_about_to_be_called_is_not_called_after_the_work():
+def test_a_pending_cancellation_does_not_run_after_the_work():
     client, called, may_return, ended = ClientConnection(), threading.Event(), threading.Event(), list[str]()
 
     def first() -> None:
@@ -232,7 +232,7 @@ def test_the_next_statement_of_the_same_connection_is_not_cancelled(monkeypatch:
 
 
 @pytest.mark.django_db(transaction=True)
-def test_a_connection_whose_cancel_may_still_come_goes_to_nobody(monkeypatch: pytest.MonkeyPatch):
+def test_a_connection_with_a_pending_cancel_is_not_reused(monkeypatch: pytest.MonkeyPatch):
     client, database = ClientConnection(), list[Any]()
 
     def unanswered(_database: Any, **_: Any) -> None:
@@ -251,7 +251,7 @@ def test_a_connection_whose_cancel_may_still_come_goes_to_nobody(monkeypatch: py
 
 
 @pytest.mark.django_db(transaction=True)
-def test_what_is_read_from_the_replica_ends_too(monkeypatch: pytest.MonkeyPatch):
+def test_a_read_from_the_replica_ends_too(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setitem(connections.settings, REPLICA, connection.settings_dict)
     gone = ClientConnection()
     gone.close()

@@ -69,7 +69,7 @@ OURS = sorted(name for name, app in get_commands().items() if app.startswith("da
 @together
 @pytest.mark.parametrize("fault", FAULTS)
 @pytest.mark.parametrize("command", OURS)
-def test_every_command_ends_by_it_with_a_sentence(command: str, fault: str, capsys: pytest.CaptureFixture[str]):
+def test_every_command_reports_a_fault_in_a_sentence(command: str, fault: str, capsys: pytest.CaptureFixture[str]):
     error, words, code = FAULTS[fault]
     with (
         mock.patch.object(sys, "argv", ["manage.py", command]),
@@ -97,7 +97,7 @@ PROGRAM = (
 
 
 @pytest.mark.parametrize("error", PROGRAM, ids=lambda error: f"{type(error.__cause__ or error).__name__} {error}"[:60])
-def test_a_fault_of_the_program_keeps_its_traceback(error: Exception):
+def test_a_program_error_keeps_its_traceback(error: Exception):
     assert fault_of(error) is None
 
 
@@ -110,14 +110,14 @@ def test_a_fault_of_the_program_keeps_its_traceback(error: Exception):
         (errno.EISDIR, "named/x.jsonl is a folder"),
     ],
 )
-def test_a_path_that_the_user_named_is_told(monkeypatch: pytest.MonkeyPatch, given: str, number: int, words: str):
+def test_a_path_given_by_the_user_is_reported(monkeypatch: pytest.MonkeyPatch, given: str, number: int, words: str):
     monkeypatch.setattr(sys, "argv", ["manage.py", "import", given])
     fault = fault_of(OSError(number, "it said so", "named/x.jsonl"))
     assert fault is not None
     assert fault.sentence.startswith(words)
 
 
-def test_of_a_database_that_is_away_the_reason_is_told(monkeypatch: pytest.MonkeyPatch):
+def test_the_reason_of_an_unavailable_database_is_reported(monkeypatch: pytest.MonkeyPatch):
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         url = f"postgresql://me:secret@127.0.0.1:{taken.getsockname()[1]}/x"
@@ -129,7 +129,7 @@ def test_of_a_database_that_is_away_the_reason_is_told(monkeypatch: pytest.Monke
 
 
 @pytest.mark.django_db
-def test_a_wrong_password_is_no_database_that_is_away(monkeypatch: pytest.MonkeyPatch):
+def test_a_wrong_password_is_not_an_unavailable_database(monkeypatch: pytest.MonkeyPatch):
     def refused(**_: object) -> None:
         raise psycopg.OperationalError("connection failed: password authentication failed for user")
 
@@ -143,7 +143,7 @@ def test_a_wrong_password_is_no_database_that_is_away(monkeypatch: pytest.Monkey
     )
 
 
-def test_a_migration_that_rows_forbid_is_not_told_to_migrate():
+def test_a_migration_prevented_by_rows_does_not_advise_to_migrate():
     """Of other commands it is a fault of the program."""
     error = wrapped(IntegrityError, postgres.NotNullViolation("column x contains null values"))
     ends = {command: fault_of(error, command) for command in ("migrate", "verify")}
@@ -158,7 +158,7 @@ SHUT = ("sign_in_link", "verify", "export", "import", "query", "prune", "signing
 
 
 @pytest.mark.parametrize("command", SHUT)
-def test_a_data_folder_that_is_none_is_told_by_every_command(command: str, tmp_path: Path):
+def test_an_invalid_data_folder_is_reported_by_every_command(command: str, tmp_path: Path):
     blocked = tmp_path / "file"
     blocked.write_text("")
     environment = {**os.environ, "WHYSTOP_DATA_DIR": str(blocked / "data")}
@@ -175,7 +175,7 @@ AWAY = ("doctor", "verify", "prune", "migrate", "backup")
 
 
 @pytest.mark.parametrize("command", AWAY)
-def test_a_database_that_is_away_is_told_without_a_line_for_each_attempt(command: str, tmp_path: Path):
+def test_an_unavailable_database_is_reported_without_a_line_per_attempt(command: str, tmp_path: Path):
     given = {"prune": ["--keep-days", "1"], "backup": [str(tmp_path / "file")]} | GIVEN
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))

@@ -18,7 +18,7 @@ TYPED = {
 
 
 @pytest.mark.nightly
-def test_commands_that_are_typed_at_once_before_anything_was_started_answer_in_a_sentence(environment: dict[str, str]):
+def test_commands_run_simultaneously_before_the_first_start_answer_in_a_sentence(environment: dict[str, str]):
     pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.STDOUT}
     running = {
         words: subprocess.Popen(

@@ -20,12 +20,12 @@ def look(command: str) -> None:
     database_version._look(command, connection)
 
 
-def test_a_database_of_this_version_is_told_by_nobody():
+def test_a_database_of_this_version_causes_no_message():
     assert database_version.newest_here().keys() >= {"turns", "agents", "accounts"}
     look("export")
 
 
-def test_one_of_a_newer_version_is_told_once_and_by_our_commands():
+def test_a_database_of_a_newer_version_is_reported_once_and_by_our_commands():
     with connection.cursor() as cursor:
         cursor.execute(NEWER)
     with pytest.raises(StartError, match=r"newer version .* \(turns 9999; this version knows \d{4}\)"):
@@ -35,7 +35,7 @@ def test_one_of_a_newer_version_is_told_once_and_by_our_commands():
 
 
 @pytest.mark.django_db(transaction=True)
-def test_the_command_ends_with_the_sentence():
+def test_the_command_ends_with_that_message():
     with connection.cursor() as cursor:
         cursor.execute(NEWER)
     environment = {**os.environ, "DATABASE_URL": address_of(connection.get_connection_params())}
@@ -49,5 +49,5 @@ def test_the_command_ends_with_the_sentence():
     assert ran.stderr.startswith("A newer version of Whystop has migrated this database"), ran.stderr[-2000:]
 
 
-def test_what_works_with_any_database_is_a_command():
+def test_every_command_that_works_with_any_database_exists():
     assert get_commands().keys() >= database_version.OF_ANY_VERSION

@@ -9,7 +9,7 @@ from django.http import HttpResponse
 from dashboard.runtime.django_handler import LeanHandler
 
 
-async def test_what_was_sent_is_let_go():
+async def test_sent_data_is_released():
     answer, sent = HttpResponse(b"x" * 100_000), b""
 
     async def send(message: dict[str, Any]) -> None:
@@ -20,7 +20,7 @@ async def test_what_was_sent_is_let_go():
     assert (len(sent), answer.content) == (100_000, b"")
 
 
-async def test_what_a_client_that_has_gone_did_not_read_is_let_go():
+async def test_unread_data_of_a_disconnected_client_is_released():
     answer, waits = HttpResponse(b"x" * 100_000), asyncio.Event()
 
     async def send(_message: dict[str, Any]) -> None:

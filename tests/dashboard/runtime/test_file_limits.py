@@ -15,7 +15,7 @@ def as_before() -> Iterator[None]:
     resource.setrlimit(resource.RLIMIT_NOFILE, limits)
 
 
-def test_a_low_limit_is_raised_as_far_as_the_system_lets_us():
+def test_a_low_limit_is_raised_as_far_as_the_system_allows():
     _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (1024, hard))
     most = WANTED if hard == resource.RLIM_INFINITY else min(WANTED, hard)
@@ -23,7 +23,7 @@ def test_a_low_limit_is_raised_as_far_as_the_system_lets_us():
     assert resource.getrlimit(resource.RLIMIT_NOFILE) == (most, hard)
 
 
-def test_a_limit_that_is_high_enough_stays():
+def test_a_sufficient_limit_stays():
     limits = resource.getrlimit(resource.RLIMIT_NOFILE)
     raise_limit()
     first = resource.getrlimit(resource.RLIMIT_NOFILE)

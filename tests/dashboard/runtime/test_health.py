@@ -30,7 +30,7 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> Callable[[bool], list[float]]:
 
 
 @pytest.mark.parametrize("up", [True, False])
-async def test_all_who_ask_within_a_second_are_told_the_same(asked: Callable[[bool], list[float]], up: bool):
+async def test_all_requests_within_a_second_get_the_same_answer(asked: Callable[[bool], list[float]], up: bool):
     times, pulse = asked(up), Pulse()
     at_once = await asyncio.gather(*(pulse.is_up() for _ in range(1_000)))
     later = [await pulse.is_up() for _ in range(100)]
@@ -48,7 +48,7 @@ async def test_after_a_second_it_is_asked_again(asked: Callable[[bool], list[flo
     assert len(times) == 1
 
 
-async def test_one_that_leaves_takes_the_answer_from_nobody(asked: Callable[[bool], list[float]]):
+async def test_a_leaving_client_does_not_affect_the_answer_of_others(asked: Callable[[bool], list[float]]):
     times, pulse = asked(True), Pulse()
     first, second = asyncio.create_task(pulse.is_up()), asyncio.create_task(pulse.is_up())
     await asyncio.sleep(0)
@@ -57,7 +57,7 @@ async def test_one_that_leaves_takes_the_answer_from_nobody(asked: Callable[[boo
     assert len(times) == 1
 
 
-def test_another_loop_asks_for_itself(asked: Callable[[bool], list[float]]):
+def test_another_event_loop_runs_its_own_check(asked: Callable[[bool], list[float]]):
     asked(True)
     pulse = Pulse()
     assert asyncio.run(pulse.is_up())

@@ -77,7 +77,7 @@ def stopped(server: Up, data_dir: Path) -> None:
 
 @pytest.mark.usefixtures("started_before")
 @pytest.mark.parametrize("end", [nightly(killed), killed_with_its_database, nightly(stopped)])
-def test_a_turn_whose_server_ends_in_mid_stream_is_taken_up_again_and_verifies(
+def test_a_turn_whose_server_dies_mid_stream_is_resumed_and_verifies(
     up: Start, data_dir: Path, end: Callable[[Up, Path], None]
 ):
     server, api = start(up, token_ms=30)

@@ -11,7 +11,7 @@ from .test_killed import ENDED, killed_with_its_database, start, wait_for
 
 @pytest.mark.nightly
 @pytest.mark.usefixtures("started_before")
-def test_a_line_outlives_its_server_and_its_database(up: Callable[..., Up], data_dir: Path):
+def test_a_queue_survives_its_server_and_its_database(up: Callable[..., Up], data_dir: Path):
     server, api = start(up, token_ms=30)
     talk = api("conversations", {"agent": "sim-essay"})["id"]
     asked = {"agent": "sim-essay", "conversation": talk}

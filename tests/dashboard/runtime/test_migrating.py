@@ -118,7 +118,7 @@ def keep_a_turn(connection: psycopg.Connection[Any]) -> None:
 
 
 @pytest.mark.nightly
-def test_turns_that_are_here_already_are_found_and_counted(installations: Installations):
+def test_existing_turns_are_found_and_counted(installations: Installations):
     url = installations.copy_of(BEFORE)
     with psycopg.connect(url) as connection:
         keep_a_turn(connection)
@@ -134,7 +134,7 @@ def test_turns_that_are_here_already_are_found_and_counted(installations: Instal
 
 
 @pytest.mark.nightly
-def test_turns_are_read_and_written_while_what_they_ran_out_of_is_being_found_out(installations: Installations):
+def test_turns_are_read_and_written_while_the_migration_fills_their_limits(installations: Installations):
     url = installations.copy_of(BEFORE_RESOURCES)
     with psycopg.connect(url) as connection:
         keep_a_turn(connection)
@@ -155,7 +155,7 @@ def test_turns_are_read_and_written_while_what_they_ran_out_of_is_being_found_ou
 
 
 @pytest.mark.nightly
-def test_a_migration_that_was_ended_at_its_last_moment_is_begun_again_and_can_be_undone(installations: Installations):
+def test_a_migration_interrupted_at_the_end_is_restarted_and_reversible(installations: Installations):
     url = installations.copy_of(WITH_RAW)
     with psycopg.connect(url) as connection:
         connection.execute("DELETE FROM django_migrations WHERE app = 'turns' AND name ~ '^000[78]'")
@@ -171,7 +171,7 @@ def test_a_migration_that_was_ended_at_its_last_moment_is_begun_again_and_can_be
 
 
 @pytest.mark.nightly
-def test_versions_that_are_here_already_count_from_when_they_were_made(installations: Installations):
+def test_existing_versions_count_from_their_creation(installations: Installations):
     url = installations.copy_of(BEFORE_DRAFTS)
     with psycopg.connect(url) as connection:
         connection.execute(VERSIONS)

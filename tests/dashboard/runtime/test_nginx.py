@@ -109,7 +109,7 @@ def owner(db: None) -> None:
     services.bootstrap_token_ensure(TOKEN)
 
 
-def test_ten_wrong_guesses_of_one_client_lock_out_nobody_else(first: Browser, second: Browser):
+def test_ten_wrong_attempts_of_one_client_lock_out_nobody_else(first: Browser, second: Browser):
     wrong = {"username": "operator", "password": "wrong"}
     assert [first.sign_in(**wrong) for _ in range(11)] == [401] * 10 + [429]
     assert first.sign_in(username="operator", password=PASSWORD) == 429
@@ -120,7 +120,7 @@ def test_ten_wrong_guesses_of_one_client_lock_out_nobody_else(first: Browser, se
 
 
 @pytest.mark.parametrize("path", ["/sign-in/", "/import", "/v1/chat/completions"])
-def test_a_strangers_large_body_is_refused_and_not_first_kept_by_the_proxy(first: Browser, path: str):
+def test_a_large_unauthenticated_body_is_refused_before_the_proxy_buffers_it(first: Browser, path: str):
     connection = first.dial()
     try:
         connection.putrequest("POST", path, skip_host=True)
@@ -132,7 +132,7 @@ def test_a_strangers_large_body_is_refused_and_not_first_kept_by_the_proxy(first
         connection.close()
 
 
-def test_one_time_codes_are_not_local_through_it(site: Site, first: Browser):
+def test_one_time_codes_are_not_accepted_through_nginx(site: Site, first: Browser):
     code = services.one_time_code_create()
     for host in (NAME, "127.0.0.1"):
         for address in ("127.0.0.1", "127.0.0.2"):
@@ -142,13 +142,13 @@ def test_one_time_codes_are_not_local_through_it(site: Site, first: Browser):
     assert _plain(site.port, f"/sign-in/?code={code}") == 302  # and it is not used up
 
 
-def test_one_time_codes_are_not_local_through_a_proxy_without_forwarding_headers(site: Site):
+def test_one_time_codes_are_not_accepted_through_a_proxy_without_forwarding_headers(site: Site):
     code = services.one_time_code_create()
     assert _plain(site.nginx.bare, f"/sign-in/?code={code}") in (301, 401)
     assert _plain(site.port, f"/sign-in/?code={code}") == 302
 
 
-def test_pages_that_are_asked_for_over_http_are_redirected(site: Site):
+def test_pages_requested_over_http_are_redirected(site: Site):
     connection = http.client.HTTPConnection("127.0.0.1", site.nginx.http, timeout=60)
     connection.request("GET", "/turns/?a=b", headers={"Host": NAME})
     answer = connection.getresponse()
@@ -156,7 +156,7 @@ def test_pages_that_are_asked_for_over_http_are_redirected(site: Site):
     connection.close()
 
 
-def test_websockets_pass_with_the_session_of_a_browser_and_its_origin(first: Browser, play: Play):
+def test_websockets_pass_with_the_session_and_origin_of_a_browser(first: Browser, play: Play):
     turn = play("sim-essay", max_tokens=60)
     assert first.sign_in(username="operator", password=PASSWORD) == 302
     address = f"wss://{NAME}/ws/turns/{turn.id}/?format=json"
@@ -174,7 +174,7 @@ def test_websockets_pass_with_the_session_of_a_browser_and_its_origin(first: Bro
         assert json.loads(client.recv(timeout=60))["type"]
 
 
-def test_an_event_stream_is_told_while_it_goes_on(first: Browser, agent_of: AgentOf, slow: Connection):
+def test_an_event_stream_is_delivered_while_it_runs(first: Browser, agent_of: AgentOf, slow: Connection):
     turn = turn_start(agent=agent_of("sim-essay", connection=slow), input_text="Slowly, please.")
     connection = first.dial()
     connection.request("GET", f"/api/v1/turns/{turn.id}/events", headers={"Host": NAME, **BEARER})

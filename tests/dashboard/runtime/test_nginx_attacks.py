@@ -68,7 +68,7 @@ def _until_silent(client: socket.socket) -> Iterator[bytes]:
         return
 
 
-def test_no_spelling_of_an_address_opens_it(first: Browser, play: Play):
+def test_no_alternative_spelling_opens_a_protected_url(first: Browser, play: Play):
     play("sim-essay", max_tokens=60)
     for path in SPELLINGS:
         answer = said(first, f"GET {path} HTTP/1.1\r\n{_HOST}Connection: close\r\n\r\n")
@@ -80,7 +80,7 @@ def test_no_spelling_of_an_address_opens_it(first: Browser, play: Play):
         assert not re.search(rb"(?i)location: //", answer), (path, answer[:300])
 
 
-def test_what_is_smuggled_is_answered_to_nobody_else(first: Browser, second: Browser):
+def test_a_smuggled_request_is_answered_to_nobody_else(first: Browser, second: Browser):
     for name, head in SMUGGLED.items():
         answer = said(first, head + _NEXT)
         assert b" 200 " not in answer.partition(b"\r\n")[0] or head.startswith("GET"), name
@@ -90,7 +90,7 @@ def test_what_is_smuggled_is_answered_to_nobody_else(first: Browser, second: Bro
             assert (status, b'"items"' in told) == (200, True), (name, told)
 
 
-def test_no_header_of_the_client_says_where_it_is(first: Browser):
+def test_no_client_header_sets_the_clients_address(first: Browser):
     code = services.one_time_code_create()
     forged = [
         "X-Forwarded-For: 127.0.0.1\r\nX-Forwarded-For: 127.0.0.1", "X_Forwarded_For: 127.0.0.1",
@@ -106,7 +106,7 @@ def test_no_header_of_the_client_says_where_it_is(first: Browser):
                 assert re.match(rb"HTTP/1.1 (400|401)", answer), (headers, target, answer[:200])
 
 
-def test_a_redirect_to_https_stays_at_the_site(site: Site):
+def test_a_redirect_to_https_stays_on_the_site(site: Site):
     for target, host in (("/turns/", "evil.example"), ("http://evil.example/turns/", NAME)):
         with socket.create_connection(("127.0.0.1", site.nginx.http), timeout=10) as client:
             client.sendall(f"GET {target} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n".encode())

@@ -24,12 +24,12 @@ def test_a_page_is_compressed_for_a_browser_that_accepts_it():
     assert "Accept-Encoding" in page["Vary"]
 
 
-def test_what_the_admin_generates_for_its_scripts_is_compressed_too():
+def test_the_script_catalog_of_the_admin_is_compressed_too():
     script = sent(HttpResponse("gettext('Today');" * 100, content_type='text/javascript; charset="utf-8"'))
     assert script["Content-Encoding"] == "gzip"
 
 
-def test_others_receive_it_as_it_is():
+def test_other_clients_receive_it_uncompressed():
     for response, accepts in (
         (HttpResponse(PAGE), "identity"),
         (HttpResponse(PAGE, headers={"ETag": '"1"'}), "gzip"),

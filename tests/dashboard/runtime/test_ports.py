@@ -21,6 +21,6 @@ def test_the_simulator_takes_another_port_when_its_usual_one_is_in_use():
 
 
 @pytest.mark.parametrize(("host", "found"), [("0.0.0.0", "127.0.0.1"), ("127.0.0.1", "127.0.0.1")])
-def test_what_listens_everywhere_is_reached_on_loopback(host: str, found: str):
+def test_a_server_on_all_interfaces_is_reached_on_loopback(host: str, found: str):
     with listen(host, 0, variable="WHYSTOP_PORT") as opened:
         assert reachable_address(opened) == (found, port_of(opened))

@@ -46,18 +46,18 @@ def served(program: str, sent: bytes) -> tuple[bytes, str]:
         return ours.makefile("rb").read(), process.stderr
 
 
-def test_too_little_memory_is_told():
+def test_a_lack_of_memory_is_reported():
     asked = json.dumps({**TOLD, "length": 0, "quota": None}).encode() + b"\n"
     assert served(FAILS.format(error="MemoryError"), asked) == (b'{"too_much": true}\n', "")
 
 
-def test_what_fails_is_in_the_log():
+def test_a_failure_is_logged():
     said, log = served(FAILS.format(error="MemoryError"), b"no json\n")
     assert (said, "Traceback" in log, "JSONDecodeError" in log) == (b"", True, True)
 
 
 @pytest.mark.parametrize("hard", [10, 63])
-def test_a_lower_limit_that_a_process_was_given_stays(hard: int):
+def test_a_lower_limit_given_to_a_process_is_kept(hard: int):
     program = (
         "import resource; from dashboard.platform.process_limits import limit_process; "
         f"resource.setrlimit(resource.RLIMIT_CPU, ({hard}, {hard})); limit_process(memory=2**30, seconds=60); "
@@ -67,6 +67,6 @@ def test_a_lower_limit_that_a_process_was_given_stays(hard: int):
     assert told.stdout == f"({min(hard, 60)}, {hard})\n"
 
 
-def test_the_pages_of_the_map_are_compiled_before_they_are_asked_for():
+def test_the_templates_of_the_map_are_compiled_in_advance():
     compiled = {file.name for pattern in _TEMPLATES for file in (settings.BASE_DIR / "templates").glob(pattern)}
     assert {"map.html", "_map.html", "cell.html"} <= compiled

@@ -105,7 +105,7 @@ def held_up() -> Iterator[None]:
         yield
 
 
-def test_a_replay_is_answered_as_it_would_be_in_this_process(served: str, turn: Turn):
+def test_a_replay_gives_the_same_answer_as_in_this_process(served: str, turn: Turn):
     asked = [(replay_of(turn), SWEEP), (replay_of(turn), {"mode": "verify"}), (f"/turns/{turn.id}/replay/", None)]
     apart = [Asked(served, path, body).answer() for path, body in asked]
     processes.serving = False
@@ -117,7 +117,7 @@ def test_a_replay_is_answered_as_it_would_be_in_this_process(served: str, turn: 
     until(lambda: not at_work())
 
 
-def test_a_sweep_takes_next_to_nothing_of_the_servers_own_time(served: str, turn: Turn):
+def test_a_sweep_takes_almost_none_of_the_servers_own_time(served: str, turn: Turn):
     taken = []
     for processes.serving in (True, False):
         began = time.process_time()
@@ -127,7 +127,7 @@ def test_a_sweep_takes_next_to_nothing_of_the_servers_own_time(served: str, turn
     assert taken[0] < taken[1] / 2
 
 
-def test_the_server_counts_replays_among_the_requests_of_a_token(served: str, turn: Turn, settings: LazySettings):
+def test_replays_count_among_the_requests_of_a_token(served: str, turn: Turn, settings: LazySettings):
     limiter_of.cache_clear()
     settings.ENVIRONMENT = dataclasses.replace(settings.ENVIRONMENT, api_requests_per_minute=2)
     got = []
@@ -138,14 +138,14 @@ def test_the_server_counts_replays_among_the_requests_of_a_token(served: str, tu
     limiter_of.cache_clear()
 
 
-def test_a_process_may_call_no_more_than_the_server(settings: LazySettings):
+def test_a_process_has_no_more_permissions_than_the_server(settings: LazySettings):
     settings.EGRESS = APART
     assert replay_processes._variables()["WHYSTOP_EGRESS"] == "public"
     settings.EGRESS = ON_ONE_MACHINE
     assert replay_processes._variables().get("WHYSTOP_EGRESS") == environ.get("WHYSTOP_EGRESS")
 
 
-def test_a_replay_of_nobody_and_of_nothing_is_refused_as_elsewhere(served: str):
+def test_an_unauthenticated_or_missing_replay_is_refused_as_elsewhere(served: str):
     assert Asked(served, f"/api/v1/turns/{uuid4()}/replay", SWEEP).answer()[0] == 404
     assert Asked(served, "/compare/").answer()[0] == 200
 
@@ -160,7 +160,7 @@ def test_a_stranger_gets_no_process(served: str, path: str, status: int, token: 
         assert bare.getresponse().status == (401 if token else status)
 
 
-def test_whoever_hangs_up_ends_the_process(served: str, turn: Turn):
+def test_a_disconnect_ends_the_process(served: str, turn: Turn):
     with held_up():
         asked = Asked(served, replay_of(turn), SWEEP)
         until(lambda: len(at_work()) == 1)
@@ -169,7 +169,7 @@ def test_whoever_hangs_up_ends_the_process(served: str, turn: Turn):
     assert Asked(served, replay_of(turn), SWEEP).answer()[0] == 200
 
 
-def test_a_write_is_done_to_its_end_though_its_client_hung_up(served: str, turn: Turn):
+def test_a_write_is_completed_even_if_its_client_disconnected(served: str, turn: Turn):
     with held_up():
         asked = Asked(served, replay_of(turn), RERUN, key="once")
         until(lambda: len(at_work()) == 1)
@@ -178,7 +178,7 @@ def test_a_write_is_done_to_its_end_though_its_client_hung_up(served: str, turn:
     assert Turn.objects.filter(parent=turn).count() == 1
 
 
-def test_what_takes_too_long_is_stopped_and_told(served: str, turn: Turn, monkeypatch: pytest.MonkeyPatch):
+def test_a_replay_that_takes_too_long_is_stopped_and_reported(served: str, turn: Turn, monkeypatch: pytest.MonkeyPatch):
     assert Asked(served, replay_of(turn), SWEEP).answer()[0] == 200  # so that what forks is loaded
     with held_up(), monkeypatch.context() as changed:
         changed.setattr(replay_processes, "MOST_WALL_SECONDS", 3.0)
@@ -206,13 +206,13 @@ def has_a_key_and_waits() -> bool:
     return KeptAnswer.objects.filter(status=None).exists() and is_held_up()
 
 
-def test_where_no_process_can_be_had_the_client_is_told(served: str, turn: Turn, monkeypatch: pytest.MonkeyPatch):
+def test_the_client_is_told_where_no_process_is_available(served: str, turn: Turn, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(processes, "open", Mock(side_effect=OSError(errno.EMFILE, "Too many open files")))
     status, told = Asked(served, replay_of(turn), SWEEP).answer()
     assert (status, json.loads(told)["detail"]) == (503, replay_processes.NO_PROCESS)
 
 
-def test_a_process_that_dies_is_told_and_the_one_that_forks_is_started_again(served: str, turn: Turn):
+def test_a_dead_process_is_reported_and_the_fork_server_restarted(served: str, turn: Turn):
     with held_up():
         asked = Asked(served, replay_of(turn), SWEEP, key="dies")
         until(has_a_key_and_waits)
@@ -228,7 +228,7 @@ def test_a_process_that_dies_is_told_and_the_one_that_forks_is_started_again(ser
     assert processes._loaded is not first
 
 
-def test_a_signal_to_the_whole_group_leaves_a_replay_its_time(served: str, turn: Turn):
+def test_a_signal_to_the_whole_group_lets_a_replay_finish(served: str, turn: Turn):
     with held_up():
         asked = Asked(served, replay_of(turn), SWEEP)
         until(lambda: len(at_work()) == 1)
@@ -237,7 +237,7 @@ def test_a_signal_to_the_whole_group_leaves_a_replay_its_time(served: str, turn:
     assert asked.answer()[0] == 200
 
 
-def test_other_systems_than_linux_answer_in_the_server_itself(monkeypatch: pytest.MonkeyPatch):
+def test_on_other_systems_than_linux_the_server_itself_answers(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(replay_processes.sys, "platform", "darwin")
     other = replay_processes.ReplayProcesses()
     other.begin()
@@ -256,7 +256,7 @@ def test_other_systems_than_linux_answer_in_the_server_itself(monkeypatch: pytes
         ("/api/v1/turns/x/replay", "POST", b'{"mode": "r\\u0065run"}', False, False),
     ],
 )
-def test_only_what_changes_nothing_is_stopped(path: str, method: str, body: bytes, key: bool, stops: bool):
+def test_only_read_only_requests_are_stopped(path: str, method: str, body: bytes, key: bool, stops: bool):
     headers = [(b"idempotency-key", b'"1"')] if key else []
     assert replay_addresses.only_reads({"path": path, "method": method, "headers": headers}, body) is stops
 
@@ -290,7 +290,7 @@ def test_only_what_changes_nothing_is_stopped(path: str, method: str, body: byte
         ("/v1/chat/completions", False),
     ],
 )
-def test_only_what_computes_replays_has_a_process(path: str, forks: bool):
+def test_only_replay_computations_use_a_process(path: str, forks: bool):
     assert is_replay(path) is forks
 
 
@@ -302,5 +302,5 @@ def test_only_what_computes_replays_has_a_process(path: str, forks: bool):
         ("/backtests/limits/map", "fewer turns"),
     ],
 )
-def test_what_was_stopped_says_what_to_ask_for_instead(path: str, instead: str):
+def test_a_stopped_replay_says_what_to_request_instead(path: str, instead: str):
     assert instead in replay_processes._too_much(path)

@@ -23,7 +23,7 @@ def base_url(name: str) -> str:
     return selectors.connection_get(project=selectors.project_default(), name=name).base_url
 
 
-def test_there_is_an_agent_for_each_way_a_model_can_end():
+def test_each_way_a_model_can_end_has_an_agent():
     seed(simulator_url=ONE)
     ways = {"essay", "endless", "tools", "cut-tool", "refuse", "flaky", "hangup", "odd", "json"}
     assert names() == {f"sim-{way}" for way in ways}
@@ -31,7 +31,7 @@ def test_there_is_an_agent_for_each_way_a_model_can_end():
     assert (essay.model, essay.max_tokens, essay.policy.name) == ("sim-essay", 150, "default")
 
 
-def test_a_second_start_changes_nothing_but_the_simulators_address():
+def test_a_second_start_changes_only_the_url_of_the_simulator():
     seed(simulator_url=ONE)
     essay = selectors.agent_get(project=selectors.project_default(), name="sim-essay")
     essay.max_tokens = 60
@@ -50,7 +50,7 @@ def test_a_key_in_the_environment_adds_an_agent_that_knows_only_its_name(monkeyp
     assert openai.connection.base_url == "https://api.openai.com/v1"
 
 
-def test_another_address_for_the_key_is_taken_over_at_each_start(monkeypatch: pytest.MonkeyPatch):
+def test_another_url_for_the_key_is_applied_at_each_start(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setenv("OPENAI_API_KEY", "sk-hunter2hunter2")
     seed(simulator_url=ONE)
     monkeypatch.setenv("OPENAI_BASE_URL", "http://127.0.0.1:9/v1")
@@ -58,7 +58,7 @@ def test_another_address_for_the_key_is_taken_over_at_each_start(monkeypatch: py
     assert base_url("openai") == "http://127.0.0.1:9/v1"
 
 
-def test_an_address_that_is_none_is_a_sentence(monkeypatch: pytest.MonkeyPatch):
+def test_an_invalid_url_is_reported_in_a_sentence(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setenv("OPENAI_API_KEY", "sk-hunter2hunter2")
     monkeypatch.setenv("OPENAI_BASE_URL", "nonsense")
     with pytest.raises(StartError, match=r"^OPENAI_BASE_URL .*\.$"):

@@ -33,7 +33,7 @@ def held(how: str) -> int:
     return int(subprocess.run(command, capture_output=True, check=True, text=True).stdout)
 
 
-def test_what_was_freed_between_pieces_that_stay_goes_back_to_the_system():
+def test_memory_freed_between_retained_blocks_returns_to_the_system():
     assert held("given") < 4_000_000
 
 
@@ -44,7 +44,7 @@ class Node:
         self.itself = self
 
 
-async def test_objects_that_refer_to_each_other_go_though_too_few_are_new(monkeypatch: pytest.MonkeyPatch):
+async def test_reference_cycles_are_freed_even_if_few_objects_are_new(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(garbage, "_EVERY", 0.01)
     monkeypatch.setattr(garbage, "_SHARE", 1.0)
     stop = asyncio.Event()
@@ -61,11 +61,11 @@ async def test_objects_that_refer_to_each_other_go_though_too_few_are_new(monkey
         gc.enable()
 
 
-def test_slow_collections_are_made_more_seldom():
+def test_slow_collections_become_rarer():
     assert [garbage._seconds_between(took) for took in (0.001, 0.06, 0.6)] == [30, 30, pytest.approx(300)]
 
 
-async def test_a_collection_on_a_busy_machine_is_not_taken_for_a_slow_one(monkeypatch: pytest.MonkeyPatch):
+async def test_a_collection_on_a_busy_machine_is_not_counted_as_slow(monkeypatch: pytest.MonkeyPatch):
     took = list[float]()
     stop = asyncio.Event()
 

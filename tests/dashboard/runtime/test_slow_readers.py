@@ -25,7 +25,7 @@ def address() -> Iterator[str]:
         yield at
 
 
-def test_answers_that_nobody_reads_keep_no_connection_to_the_database(address: str, play: Play):
+def test_unread_answers_hold_no_database_connection(address: str, play: Play):
     turn = play("sim-essay")
     Turn.objects.filter(pk=turn.pk).update(output_text="A long answer. " * 400_000)
     with ExitStack() as clients:

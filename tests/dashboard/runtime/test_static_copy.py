@@ -20,11 +20,11 @@ def data_dir(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def test_the_address_of_a_static_file_names_the_release():
+def test_the_url_of_a_static_file_includes_the_release():
     assert static("css/base.css") == f"/static/{static_copy.digest()}/css/base.css"
 
 
-def test_each_file_that_shrinks_has_a_compressed_copy_beside_it(data_dir: Path):
+def test_each_file_that_shrinks_has_a_compressed_copy(data_dir: Path):
     copy = static_copy.copies()[static_copy.digest()]
     original = Path(settings.BASE_DIR / "static" / "css" / "turn.css").read_bytes()
     assert (copy / "css" / "turn.css").read_bytes() == original
@@ -32,7 +32,7 @@ def test_each_file_that_shrinks_has_a_compressed_copy_beside_it(data_dir: Path):
     assert {path.name for path in (data_dir / "static").iterdir()} == {static_copy.digest()}
 
 
-def test_a_style_sheet_has_those_that_it_imports_in_itself(data_dir: Path):
+def test_a_style_sheet_includes_its_imports(data_dir: Path):
     copy = static_copy.copies()[static_copy.digest()]
     folder = Path(settings.BASE_DIR / "static" / "css")
     page = (copy / "css" / "page.css").read_text()
@@ -40,7 +40,7 @@ def test_a_style_sheet_has_those_that_it_imports_in_itself(data_dir: Path):
     assert "@import" not in page
 
 
-def test_a_copy_is_made_once_and_others_are_kept_for_thirty_days(data_dir: Path):
+def test_a_copy_is_created_once_and_others_are_kept_for_thirty_days(data_dir: Path):
     copy = static_copy.copies()[static_copy.digest()]
     (copy / "mark").touch()
     for name, days in (("0123456789", 1), ("9876543210", 31)):
@@ -51,14 +51,14 @@ def test_a_copy_is_made_once_and_others_are_kept_for_thirty_days(data_dir: Path)
     assert (copy / "mark").exists()
 
 
-def test_a_copy_that_another_process_finishes_meanwhile_costs_nothing(data_dir: Path, caplog: pytest.LogCaptureFixture):
+def test_a_copy_finished_by_another_process_meanwhile_costs_nothing(data_dir: Path, caplog: pytest.LogCaptureFixture):
     static_copy.copies()
     (data_dir / "static" / "unfinished-1").symlink_to(data_dir / "gone")
     assert set(static_copy.copies()) == {static_copy.digest()}
     assert caplog.text == ""
 
 
-def test_a_data_folder_that_cannot_be_written_is_told_and_costs_the_compression_alone(
+def test_a_read_only_data_folder_is_reported_and_costs_only_the_compression(
     data_dir: Path, caplog: pytest.LogCaptureFixture
 ):
     (data_dir / "static").write_text("a file in its place")

@@ -43,15 +43,15 @@ def test_a_file_is_sent_whole_and_a_large_one_in_parts(application: Any):
 
 
 @pytest.mark.parametrize(("part", "begin", "end"), [("0-9", 0, 10), ("100-", 100, None), ("-7", -7, None)])
-def test_a_part_is_sent_to_who_asks_for_it(application: Any, part: str, begin: int, end: int | None):
+def test_a_requested_range_is_sent(application: Any, part: str, begin: int, end: int | None):
     assert asked(application, "css/turn.css", range=f"bytes={part}") == (206, [SMALL.read_bytes()[begin:end]])
 
 
-def test_a_head_has_no_body(application: Any):
+def test_a_head_request_gets_no_body(application: Any):
     assert asked(application, "css/turn.css", "HEAD") == (200, [b""])
 
 
-def test_a_file_without_content_ends_its_answer(application: Any, tmp_path: Path):
+def test_an_empty_file_ends_its_response(application: Any, tmp_path: Path):
     (tmp_path / "empty.css").touch()
     application.add_files(str(tmp_path), prefix="/static/")
     assert asked(application, "empty.css") == (200, [b""])

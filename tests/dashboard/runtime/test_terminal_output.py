@@ -21,7 +21,7 @@ sys.stdout.buffer.write(b"")
 """
 
 
-def test_characters_that_steer_a_terminal_are_escapes_and_lines_and_tabs_stay():
+def test_control_characters_are_escaped_and_lines_and_tabs_are_kept():
     out = StringIO()
     told = f"a\tb\n{HOSTILE}\n"
     assert PlainTerminal(out).write(told) == len(told)
@@ -29,7 +29,7 @@ def test_characters_that_steer_a_terminal_are_escapes_and_lines_and_tabs_stay():
     assert out.getvalue() == f"a\tb\n{SHOWN}\n\\x1bc\n"
 
 
-def test_a_terminal_gets_escapes_and_a_pipe_every_byte():
+def test_a_terminal_gets_escapes_and_a_pipe_the_original_bytes():
     near, far = pty.openpty()
     made = subprocess.run([sys.executable, "-c", PROGRAM], stdout=far, stderr=subprocess.PIPE, check=True, timeout=60)
     seen = os.read(near, 4096).decode()

@@ -14,7 +14,7 @@ MAKING = "from pathlib import Path; Path('made').write_text(''); Path('folder').
 
 
 @pytest.mark.parametrize("umask", [0o000, 0o022, 0o077])
-def test_nobody_else_may_change_what_a_command_writes(umask: int, tmp_path: Path) -> None:
+def test_files_written_by_a_command_are_writable_only_by_the_owner(umask: int, tmp_path: Path) -> None:
     """Static files among it, which run in every browser, and the list of keys whose signatures count."""
     variables = {**os.environ, "WHYSTOP_DATA_DIR": str(tmp_path / "data")}
     command = [sys.executable, str(CHECKOUT / "manage.py"), "shell", "--no-imports", "-c", MAKING]

@@ -43,7 +43,7 @@ def health(address: str) -> tuple[int, dict[str, str]]:
 
 
 @pytest.mark.nightly  # every installation that the tests start has been started first: `first_start.py`
-def test_the_first_start_answers_and_the_second_is_quick(up: Start, data_dir: Path):
+def test_the_first_start_answers_and_the_second_is_fast(up: Start, data_dir: Path):
     shutil.rmtree(data_dir)
     first = up()
     assert health(first.address()) == (200, {"status": "ok", "database": "up"})
@@ -56,7 +56,7 @@ def test_the_first_start_answers_and_the_second_is_quick(up: Start, data_dir: Pa
 
 
 @pytest.mark.parametrize("number", [nightly(signal.SIGINT), signal.SIGTERM])
-def test_a_signal_stops_everything_cleanly_and_soon(up: Start, data_dir: Path, number: signal.Signals):
+def test_a_signal_stops_everything_cleanly_and_quickly(up: Start, data_dir: Path, number: signal.Signals):
     started = up()
     started.line()
     began = time.monotonic()
@@ -65,7 +65,7 @@ def test_a_signal_stops_everything_cleanly_and_soon(up: Start, data_dir: Path, n
     assert find_postmaster(find_cluster_paths(data_dir)) is None
 
 
-def test_a_signal_while_it_still_starts_stops_it_cleanly(up: Start, data_dir: Path):
+def test_a_signal_during_the_start_stops_it_cleanly(up: Start, data_dir: Path):
     started = up()
     home = find_cluster_paths(data_dir)
     assert wait_until(lambda: find_postmaster(home) is not None, seconds=PATIENCE)
@@ -86,7 +86,7 @@ def test_an_open_request_does_not_delay_the_stop(up: Start):
 
 
 @pytest.mark.nightly
-def test_two_on_one_folder_share_the_database(up: Start, data_dir: Path):
+def test_two_processes_on_one_folder_share_the_database(up: Start, data_dir: Path):
     first, second = up(), up()
     addresses = first.address(), second.address()
     assert addresses[0] != addresses[1]
@@ -97,7 +97,7 @@ def test_two_on_one_folder_share_the_database(up: Start, data_dir: Path):
 
 
 @pytest.mark.nightly  # `test_killed.py` kills the server with its database in the middle of a turn
-def test_all_of_it_killed_and_started_again(up: Start, data_dir: Path):
+def test_after_killing_everything_the_next_start_works(up: Start, data_dir: Path):
     killed = up()
     killed.line()
     killed.kill()
@@ -107,7 +107,7 @@ def test_all_of_it_killed_and_started_again(up: Start, data_dir: Path):
 
 
 @pytest.mark.nightly
-def test_a_database_killed_under_it_is_started_again(up: Start, data_dir: Path):
+def test_a_killed_database_is_restarted(up: Start, data_dir: Path):
     started = up()
     address = started.address()
     home = find_cluster_paths(data_dir)
@@ -126,7 +126,7 @@ def pid_of(home: ClusterPaths) -> int:
 
 
 @pytest.mark.nightly
-def test_a_server_of_ones_own_is_used_instead(up: Start, data_dir: Path):
+def test_an_external_database_server_is_used_instead(up: Start, data_dir: Path):
     elsewhere = data_dir.parent / "elsewhere"
     with running_postgres(elsewhere, on_message=lambda message: None) as url:
         started = up(DATABASE_URL=url)
@@ -138,7 +138,7 @@ def test_a_server_of_ones_own_is_used_instead(up: Start, data_dir: Path):
 
 
 @pytest.mark.nightly
-def test_health_says_so_when_the_database_is_away(up: Start, data_dir: Path, started_once: Callable[[Path], None]):
+def test_health_reports_an_unavailable_database(up: Start, data_dir: Path, started_once: Callable[[Path], None]):
     elsewhere = data_dir.parent / "elsewhere"
     started_once(elsewhere)
     with running_postgres(elsewhere, on_message=lambda message: None) as url:

@@ -58,7 +58,7 @@ def attacked(started_once: Callable[[Path], None]) -> Iterator[Attacked]:
 
 
 @pytest.mark.nightly
-def test_half_sent_requests_keep_nobody_out(attacked: Attacked):
+def test_incomplete_requests_lock_nobody_out(attacked: Attacked):
     with contextlib.ExitStack() as stack:
         attacked.half_sent(stack, 10 * ROOM)
         for _ in range(5):
@@ -67,7 +67,7 @@ def test_half_sent_requests_keep_nobody_out(attacked: Attacked):
 
 
 @pytest.mark.nightly
-def test_a_process_without_a_file_left_keeps_its_database_and_recovers(attacked: Attacked):
+def test_a_process_without_free_file_descriptors_keeps_its_database_and_recovers(attacked: Attacked):
     pid, postmaster = attacked.up.process.pid, find_postmaster(attacked.home)
     limits = resource.prlimit(pid, resource.RLIMIT_NOFILE)
     open_now = max(int(one.name) for one in Path(f"/proc/{pid}/fd").iterdir())

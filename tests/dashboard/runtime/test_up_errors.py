@@ -24,12 +24,12 @@ def sentence(started: Up) -> str:
     return errors
 
 
-def test_a_port_in_use_is_said_before_any_database_is_made(up: Start, busy_port: int, data_dir: Path):
+def test_a_port_in_use_is_reported_before_any_database_is_created(up: Start, busy_port: int, data_dir: Path):
     assert f"Port {busy_port} on 127.0.0.1 is in use" in sentence(up(WHYSTOP_PORT=str(busy_port)))
     assert not (data_dir / "postgres").exists()
 
 
-def test_a_simulator_port_in_use(up: Start, busy_port: int):
+def test_a_simulator_port_in_use_is_reported(up: Start, busy_port: int):
     assert "WHYSTOP_SIMULATOR_PORT" in sentence(up(WHYSTOP_SIMULATOR_PORT=str(busy_port)))
 
 
@@ -53,26 +53,26 @@ def test_a_simulator_port_in_use(up: Start, busy_port: int):
         nightly("DATABASE_URL", "postgresql://u:p@no.such.host.invalid/x", "there is no host “no.such.host.invalid”"),
     ],
 )
-def test_a_variable_that_makes_no_sense(up: Start, name: str, value: str, words: str):
+def test_an_invalid_variable_is_reported(up: Start, name: str, value: str, words: str):
     said = sentence(up(**{name: value}))
     assert words in said
     assert "half" not in said
 
 
 @pytest.mark.nightly  # refused where a wrong password is, in other words
-def test_a_database_that_is_not_there(up: Start, data_dir: Path):
+def test_a_missing_database_is_reported(up: Start, data_dir: Path):
     with running_postgres(data_dir, on_message=lambda message: None) as url:
         assert "has no database “other”" in sentence(up(DATABASE_URL=f"{url.rpartition('/')[0]}/other"))
 
 
 @pytest.mark.nightly  # a wrong password is the same refusal in other words
-def test_a_user_that_is_not_there(up: Start, data_dir: Path):
+def test_a_missing_database_user_is_reported(up: Start, data_dir: Path):
     with running_postgres(data_dir, on_message=lambda message: None) as url:
         assert "knows no user “me”" in sentence(up(DATABASE_URL=url.replace("whystop@", "me@")))
 
 
 @pytest.mark.nightly
-def test_a_wrong_password(up: Start, data_dir: Path):
+def test_a_wrong_password_is_reported(up: Start, data_dir: Path):
     with running_postgres(data_dir, on_message=lambda message: None) as url:
         with psycopg.connect(url, autocommit=True) as connection:
             connection.execute("CREATE ROLE guest LOGIN PASSWORD 'right'")
@@ -86,7 +86,7 @@ def test_a_wrong_password(up: Start, data_dir: Path):
 
 
 @pytest.mark.nightly
-def test_a_user_who_may_not_make_tables(up: Start, data_dir: Path):
+def test_a_user_who_may_not_create_tables_is_reported(up: Start, data_dir: Path):
     with running_postgres(data_dir, on_message=lambda message: None) as url:
         with psycopg.connect(url) as connection:
             connection.execute("CREATE ROLE guest LOGIN")

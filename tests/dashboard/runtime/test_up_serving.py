@@ -36,7 +36,7 @@ def address(started: tuple[Up, str]) -> str:
     return re.search(r"http://127\.0\.0\.1:\d+", started[1])[0]
 
 
-def test_it_prints_one_line_with_a_link_that_signs_in_once(started: tuple[Up, str]):
+def test_up_prints_one_line_with_a_link_that_signs_in_once(started: tuple[Up, str]):
     _, line = started
     link = line.split()[-1]
     assert link.startswith("http://127.0.0.1:")
@@ -54,7 +54,7 @@ def status_of(link: str) -> int:
         connection.close()
 
 
-def test_static_files_come_with_their_lifetimes_and_nothing_beside_them(address: str):
+def test_only_static_files_are_served_with_their_cache_lifetimes(address: str):
     with urllib.request.urlopen(f"{address}/static/vendor/htmx-2.0.11.min.js") as vendored:
         assert "immutable" in vendored.headers["Cache-Control"]
     with urllib.request.urlopen(f"{address}/static/admin/css/base.css") as ours:
@@ -70,7 +70,7 @@ def test_static_files_come_with_their_lifetimes_and_nothing_beside_them(address:
     assert get(f"{address}/static/%2e%2e/manage.py")[0] == 404
 
 
-def test_pages_come_with_a_strict_content_policy(address: str):
+def test_pages_have_a_strict_content_security_policy(address: str):
     with urllib.request.urlopen(f"{address}/sign-in/") as page:
         policy = page.headers["Content-Security-Policy"]
         assert page.headers["X-Content-Type-Options"] == "nosniff"
@@ -80,7 +80,7 @@ def test_pages_come_with_a_strict_content_policy(address: str):
     assert "unsafe" not in policy
 
 
-def test_a_socket_nobody_serves_is_refused_and_not_an_error(address: str):
+def test_an_unknown_websocket_is_refused_without_an_error(address: str):
     port = int(address.rpartition(":")[2])
     with socket.create_connection(("127.0.0.1", port)) as client:
         client.sendall(

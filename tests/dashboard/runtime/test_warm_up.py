@@ -23,6 +23,6 @@ print(sorted(set(sys.modules) - had))
 ROOT = Path(__file__).parents[3]
 
 
-def test_addresses_and_templates_import_nothing_with_the_first_request():
+def test_urls_and_templates_import_nothing_at_the_first_request():
     ran = subprocess.run([sys.executable, "-c", LOADED], cwd=ROOT, capture_output=True, text=True, check=True)
     assert ran.stdout.strip() == "[]"

@@ -15,7 +15,7 @@ Start = Callable[..., Up]
 
 
 @pytest.mark.nightly
-def test_a_web_process_drives_no_turn_and_a_worker_drives_those_that_waited(
+def test_a_web_process_runs_no_turn_and_a_worker_runs_the_waiting_ones(
     up: Start, started_before: None, data_dir: Path, simulator_url: str
 ):
     web = up("web", WHYSTOP_BOOTSTRAP_TOKEN=TOKEN)

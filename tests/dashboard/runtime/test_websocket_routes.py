@@ -15,7 +15,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 
 @pytest.mark.parametrize("path", ["/ws/nowhere/", "/ws/agents/a%00b/", "/ws/agents/%00/", "/ws/%00", "/"])
-async def test_an_address_that_nobody_serves_is_closed(path: str):
+async def test_an_unknown_url_is_closed(path: str):
     socket = Dialled(router(), path)
     accepted, _ = await socket.connect()
     assert not accepted
@@ -34,7 +34,7 @@ SAID = [" ", "x" * 5_000, "null", "[]", '{"action": 1}', "\x00", "[" * 500, '{"s
 
 @pytest.mark.parametrize("address", ADDRESSES)
 @pytest.mark.parametrize("odd", ["", "foo", "a%00b", "%ff", "9" * 30, "%ED%A0%80"])
-async def test_odd_parameters_and_odd_words_end_no_socket_with_an_error(browser: Client, address: str, odd: str):
+async def test_unusual_parameters_and_messages_end_no_socket_with_an_error(browser: Client, address: str, odd: str):
     """An error in an application is raised here by the next thing that is asked of its socket."""
     query = "&".join(f"{name}={odd}" for name in NAMES.split())
     socket = Dialled(router(), f"{address}?{query}")

@@ -39,19 +39,19 @@ def looks(job: int, by: int, *, doing: bool) -> list[bool]:
     return seen
 
 
-def test_a_late_heartbeat_costs_a_worker_no_job_of_its_own():
+def test_a_late_heartbeat_costs_a_worker_none_of_its_jobs():
     by = worker(silent=GONE_SECONDS * 2)
     job, _ = taken(by)
     assert looks(job, by, doing=True) == [True, True]
 
 
-def test_a_job_that_a_worker_was_given_and_never_heard_of_is_queued_again_at_the_second_look():
+def test_a_job_given_to_a_worker_that_never_received_it_is_queued_again_at_the_second_check():
     by = worker()
     job, _ = taken(by)
     assert looks(job, by, doing=False) == [True, False]
 
 
-def test_a_backtest_that_nobody_works_at_is_queued_again_at_the_first_look():
+def test_a_backtest_without_a_worker_is_queued_again_at_the_first_check():
     backtest = Backtest.objects.create(project=project_default(), policy={})
     by = worker()
     taken(by)
@@ -61,7 +61,7 @@ def test_a_backtest_that_nobody_works_at_is_queued_again_at_the_first_look():
     ]
 
 
-def test_upkeep_is_done_one_at_a_time_so_that_it_takes_one_thread_of_the_interpreter():
+def test_maintenance_tasks_run_one_at_a_time_and_use_one_thread():
     inside, most = 0, 0
 
     def chore() -> None:

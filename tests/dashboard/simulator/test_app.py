@@ -28,12 +28,12 @@ def test_the_models_are_listed(server: Client) -> None:
     assert [model["id"] for model in listed["data"]] == [name for name in MODELS if name not in foreign]
 
 
-def test_the_root_says_what_this_is(server: Client) -> None:
+def test_the_root_page_identifies_the_simulator(server: Client) -> None:
     assert b"simulator" in server.send("GET", "/").body
     assert (server.send("HEAD", "/").status, server.send("HEAD", "/").body) == (200, b"")
 
 
-def test_unknown_addresses_and_methods_are_named(server: Client) -> None:
+def test_unknown_urls_and_methods_are_named(server: Client) -> None:
     answer = server.send("GET", "/v1/nothing")
     assert (answer.status, answer.error["code"]) == (404, "unknown_url")
     answer = server.send("GET", "/v1/chat/completions")
@@ -71,7 +71,7 @@ def test_broken_json_is_refused(server: Client, body: bytes) -> None:
         ({"max_tokens": 1.5}, (400, "invalid_type"), "expected an integer"),
     ],
 )
-def test_what_openai_would_refuse_is_refused_in_its_words(
+def test_requests_that_openai_rejects_are_rejected_with_its_message(
     server: Client, stream: bool, changed: dict[str, Any], error: tuple[int, str], wording: str
 ) -> None:
     body = {"model": "sim-essay", "messages": [user("Hi")], "stream": stream, **changed}
@@ -80,7 +80,7 @@ def test_what_openai_would_refuse_is_refused_in_its_words(
     assert wording in answer.error["message"]
 
 
-def test_odd_but_harmless_fields_are_borne(server: Client) -> None:
+def test_unusual_harmless_fields_are_ignored(server: Client) -> None:
     messages: list[dict[str, Any]] = [
         {"role": "user"},
         {"role": "user", "content": [1, {"text": 2}]},
@@ -92,19 +92,19 @@ def test_odd_but_harmless_fields_are_borne(server: Client) -> None:
     assert answer.text == texts.ODD
 
 
-def test_both_names_of_the_budget_count(server: Client) -> None:
+def test_both_names_of_the_cap_apply(server: Client) -> None:
     assert server.ask("sim-essay", max_completion_tokens=7).tokens == 7
     assert server.ask("sim-essay", max_tokens=16_384).tokens < 400
 
 
 @pytest.mark.parametrize("delay", ["-1", "soon", "nan", "10001"])
-def test_a_pace_that_makes_no_sense_is_refused(server: Client, delay: str) -> None:
+def test_an_invalid_pace_is_refused(server: Client, delay: str) -> None:
     answer = server.ask("sim-odd", headers={"x-sim-delay-ms": delay})
     assert (answer.status, "x-sim-delay-ms" in answer.error["message"]) == (400, True)
 
 
 @pytest.mark.parametrize("chunked", [False, True])
-async def test_a_body_above_the_bound_is_refused(server: Client, chunked: bool) -> None:
+async def test_a_body_above_the_limit_is_refused(server: Client, chunked: bool) -> None:
     async def parts() -> AsyncIterator[bytes]:
         for _ in range(9):
             yield b" " * (LONGEST_BODY // 8)
@@ -114,13 +114,13 @@ async def test_a_body_above_the_bound_is_refused(server: Client, chunked: bool) 
         assert response.status == 413
 
 
-def test_a_long_conversation_within_the_bound_is_answered(server: Client) -> None:
+def test_a_long_conversation_within_the_limit_is_answered(server: Client) -> None:
     answer = server.ask("sim-odd", [user("word " * 1_500_000)])
     assert answer.usage is not None
     assert answer.usage["prompt_tokens"] > 1_500_000
 
 
-async def test_three_hundred_streams_at_once_keep_their_pace(server: Client) -> None:
+async def test_three_hundred_simultaneous_streams_keep_their_pace(server: Client) -> None:
     async with aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=0)) as session:
 
         async def ask() -> bytes:
@@ -138,7 +138,7 @@ def _address(server: Client) -> str:
     return f"http://127.0.0.1:{server.port}/v1/chat/completions"
 
 
-def test_a_request_to_anthropic_is_counted_instead_of_answered(server: Client) -> None:
+def test_a_token_count_request_of_anthropic_is_counted_and_not_answered(server: Client) -> None:
     body = {"model": "sim-essay", "system": "Be brief.", "messages": [{"role": "user", "content": "Hello?"}]}
     answer = server.send("POST", "/v1/messages/count_tokens", json.dumps(body).encode())
     whole = server.send("POST", "/v1/messages", json.dumps({**body, "max_tokens": 9}).encode())
@@ -146,7 +146,7 @@ def test_a_request_to_anthropic_is_counted_instead_of_answered(server: Client) -
     assert server.send("POST", "/v1/messages/count_tokens", b"{}").status == 400
 
 
-def test_a_request_to_gemini_is_counted_instead_of_answered(server: Client) -> None:
+def test_a_token_count_request_of_gemini_is_counted_and_not_answered(server: Client) -> None:
     body = {"contents": [{"parts": [{"text": "Hello?"}]}]}
     whole = server.send("POST", "/v1beta/models/sim-essay:generateContent", json.dumps(body).encode())
     tokens = json.loads(whole.body)["usageMetadata"]["promptTokenCount"]
@@ -155,7 +155,7 @@ def test_a_request_to_gemini_is_counted_instead_of_answered(server: Client) -> N
         assert json.loads(answer.body) == {"totalTokens": tokens}
 
 
-def test_texts_are_embedded_each_always_alike(server: Client) -> None:
+def test_texts_are_embedded_deterministically(server: Client) -> None:
     def vectors(**asked: object) -> list[Any]:
         answer = server.send("POST", "/v1/embeddings", json.dumps({"model": "any", **asked}).encode())
         assert answer.status == 200
@@ -168,7 +168,7 @@ def test_texts_are_embedded_each_always_alike(server: Client) -> None:
     assert server.send("POST", "/v1/embeddings", b'{"model": "any", "input": [1]}').error["code"] == "invalid_type"
 
 
-def test_gemini_is_spoken_below_both_versions_of_its_address() -> None:
+def test_gemini_is_served_under_both_versions_of_its_url() -> None:
     for version in ("v1", "v1beta"):
         address = find(f"/{version}/models/sim-essay:generateContent")
         assert address is not None

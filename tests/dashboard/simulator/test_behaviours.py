@@ -30,7 +30,7 @@ SILENT = {
 }
 
 
-def test_the_essay_comes_whole_under_a_large_budget(server: Client, stream: bool) -> None:
+def test_the_essay_is_complete_under_a_large_budget(server: Client, stream: bool) -> None:
     answer = server.ask("sim-essay", stream=stream, max_tokens=400, stream_options=USAGE)
     assert (answer.text, answer.reason, answer.ended) == (texts.ESSAY, "stop", True)
     assert answer.tokens == count_tokens(texts.ESSAY)
@@ -55,14 +55,14 @@ def test_a_truncated_essay_is_continued_until_it_ends(
     assert all(overlap >= 12 for overlap in overlaps[1:])
 
 
-def test_an_empty_answer_so_far_and_a_prefill_are_understood(server: Client) -> None:
+def test_an_empty_partial_answer_and_a_prefill_are_understood(server: Client) -> None:
     again = server.ask("sim-essay", [user("Tell me."), {"role": "system", "content": HINT}], max_tokens=30)
     assert texts.ESSAY.startswith(again.text or "-")
     prefill = server.ask("sim-essay", [user("Tell me."), assistant(texts.ESSAY[:200])])
     assert merge_continuation(texts.ESSAY[:200], prefill.text or "").text == texts.ESSAY
 
 
-def test_a_new_question_is_answered_from_the_beginning(server: Client) -> None:
+def test_a_new_question_is_answered_from_the_start(server: Client) -> None:
     talk = [user("Tell me."), assistant(texts.ESSAY[:200]), user("And now something else")]
     assert server.ask("sim-essay", talk).text == texts.ESSAY
     assert server.ask("sim-essay", [user(HINT)]).text == texts.ESSAY
@@ -99,7 +99,7 @@ def test_tools_are_called_in_parallel_and_their_results_quoted(server: Client, s
     assert merge_continuation("Both numbers are in. The", rest.text or "").text == after.text
 
 
-def test_a_cut_introduction_goes_on_with_its_rest_and_the_calls(server: Client, stream: bool) -> None:
+def test_a_truncated_introduction_continues_with_its_rest_and_the_calls(server: Client, stream: bool) -> None:
     cut = server.ask("sim-tools", stream=stream, tools=[CALCULATOR], max_tokens=4)
     assert (cut.reason, cut.calls) == ("length", {})
     rest = server.ask_to_go_on("sim-tools", cut.text or "", stream=stream, tools=[CALCULATOR])
@@ -117,7 +117,7 @@ def test_without_a_calculator_the_first_tool_is_called_and_without_tools_none(se
 
 @together
 @pytest.mark.parametrize("budget", range(1, 80, 6))
-def test_a_tool_call_is_cut_below_80_tokens(server: Client, stream: bool, budget: int) -> None:
+def test_a_tool_call_is_truncated_below_80_tokens(server: Client, stream: bool, budget: int) -> None:
     answer = server.ask("sim-cut-tool", stream=stream, tools=[CALCULATOR], max_tokens=budget, stream_options=USAGE)
     assert (answer.reason, answer.tokens) == ("length", budget)
     name, raw = answer.calls[0]
@@ -127,7 +127,7 @@ def test_a_tool_call_is_cut_below_80_tokens(server: Client, stream: bool, budget
         json.loads(raw)
 
 
-def test_the_same_call_is_whole_from_80_tokens_up_and_answered_after_its_result(server: Client, stream: bool) -> None:
+def test_the_same_call_is_complete_from_80_tokens_and_answered_after_its_result(server: Client, stream: bool) -> None:
     answer = server.ask("sim-cut-tool", stream=stream, tools=[CALCULATOR], max_tokens=80, stream_options=USAGE)
     assert (answer.reason, answer.tokens) == ("tool_calls", 80)
     assert json.loads(answer.calls[0][1]) == {"expression": texts.LONG_EXPRESSION}
@@ -135,7 +135,7 @@ def test_the_same_call_is_whole_from_80_tokens_up_and_answered_after_its_result(
     assert server.ask("sim-cut-tool", talk, stream=stream, tools=[CALCULATOR]).text == "The sum comes to 1814.0."
 
 
-def test_a_refusal_shows_a_part_when_streamed_and_nothing_when_whole(server: Client) -> None:
+def test_a_refusal_shows_a_part_when_streamed_and_nothing_otherwise(server: Client) -> None:
     streamed = server.ask("sim-refuse", stream=True)
     assert (streamed.text, streamed.reason) == (texts.REFUSED, "content_filter")
     whole = server.ask("sim-refuse")
@@ -145,7 +145,7 @@ def test_a_refusal_shows_a_part_when_streamed_and_nothing_when_whole(server: Cli
 
 
 @pytest.mark.parametrize("header", [("x-whystop-attempt", 1), ("x-stainless-retry-count", 0)])
-def test_a_rate_limit_comes_first_and_then_the_answer(server: Client, stream: bool, header: tuple[str, int]) -> None:
+def test_a_rate_limit_is_followed_by_the_answer(server: Client, stream: bool, header: tuple[str, int]) -> None:
     name, first = header
     answer = server.ask("sim-flaky", stream=stream, headers={name: str(first)})
     assert (answer.status, answer.headers["retry-after"]) == (429, "1")
@@ -154,7 +154,7 @@ def test_a_rate_limit_comes_first_and_then_the_answer(server: Client, stream: bo
     assert (answer.text, answer.reason) == (texts.FLAKY, "stop")
 
 
-def test_a_caller_who_does_not_count_is_served_by_the_clock(server: Client) -> None:
+def test_a_caller_that_does_not_count_attempts_is_served_by_the_clock(server: Client) -> None:
     seen: set[int] = set()
     deadline = time.monotonic() + 60
     while len(seen) < 2 and time.monotonic() < deadline:
@@ -163,7 +163,7 @@ def test_a_caller_who_does_not_count_is_served_by_the_clock(server: Client) -> N
     assert seen == {200, 429}
 
 
-def test_a_stream_that_is_dropped_half_way_can_be_continued(server: Client) -> None:
+def test_a_stream_dropped_halfway_can_be_continued(server: Client) -> None:
     answer = server.ask("sim-hangup", stream=True, stream_options=USAGE)
     assert (answer.ended, answer.reason, answer.usage) == (False, None, None)
     assert 0.4 * len(texts.ESSAY) < len(answer.text or "") < 0.6 * len(texts.ESSAY)
@@ -172,7 +172,7 @@ def test_a_stream_that_is_dropped_half_way_can_be_continued(server: Client) -> N
     assert merge_continuation(answer.text or "", rest.text or "").text == texts.ESSAY
 
 
-def test_a_whole_answer_is_dropped_half_way_too(server: Client) -> None:
+def test_a_non_streamed_answer_is_also_dropped_halfway(server: Client) -> None:
     answer = server.ask("sim-hangup")
     assert not answer.ended
     assert len(answer.body) == int(answer.headers["content-length"]) // 2
@@ -187,12 +187,12 @@ def test_a_whole_answer_is_dropped_half_way_too(server: Client) -> None:
         ("sim-json", texts.NO_JSON, "stop"),
     ],
 )
-def test_the_plain_models_say_their_text(server: Client, stream: bool, model: str, text: str, reason: str) -> None:
+def test_the_plain_models_return_their_text(server: Client, stream: bool, model: str, text: str, reason: str) -> None:
     answer = server.ask(model, stream=stream, stream_options=USAGE)
     assert (answer.text, answer.reason, answer.tokens) == (text, reason, count_tokens(text))
 
 
-def test_json_is_given_to_whoever_asks_for_it(server: Client, stream: bool) -> None:
+def test_json_is_returned_on_request(server: Client, stream: bool) -> None:
     by_format = server.ask("sim-json", stream=stream, response_format={"type": "json_schema", "json_schema": {}})
     by_words = server.ask("sim-json", [{"role": "system", "content": "Answer in JSON."}, user("Go")], stream=stream)
     assert by_format.text == by_words.text
@@ -201,13 +201,13 @@ def test_json_is_given_to_whoever_asks_for_it(server: Client, stream: bool) -> N
     assert cut.reason == "length"
 
 
-def test_a_page_comes_where_an_answer_should_be(server: Client, stream: bool) -> None:
+def test_an_html_page_is_returned_instead_of_an_answer(server: Client, stream: bool) -> None:
     answer = server.ask("sim-html", stream=stream)
     assert (answer.status, answer.headers["content-type"]) == (200, "text/html; charset=utf-8")
     assert answer.body.startswith(b"<!doctype html>")
 
 
-def test_the_slow_model_says_the_essay_at_its_own_pace(server: Client) -> None:
+def test_the_slow_model_streams_the_essay_at_its_own_pace(server: Client) -> None:
     begun = time.monotonic()
     assert server.ask("sim-slow", stream=True, max_tokens=10).reason == "length"
     assert time.monotonic() - begun > 0.3
@@ -216,13 +216,13 @@ def test_the_slow_model_says_the_essay_at_its_own_pace(server: Client) -> None:
 
 @together
 @pytest.mark.parametrize("model", sorted(MODELS.keys() - SILENT.keys()))
-def test_no_model_is_without_an_answer(server: Client, model: str) -> None:
+def test_every_model_has_an_answer(server: Client, model: str) -> None:
     answer = server.ask(model, headers={"x-whystop-attempt": "2", "x-sim-delay-ms": "0"}, tools=[CALCULATOR])
     assert answer.status == 200
 
 
 @pytest.mark.parametrize(("model", "status"), [(name, status) for name, status in SILENT.items() if status])
-def test_some_models_only_turn_callers_away(server: Client, stream: bool, model: str, status: int) -> None:
+def test_some_models_only_refuse_callers(server: Client, stream: bool, model: str, status: int) -> None:
     answer = server.ask(model, stream=stream)
     assert (answer.status, "retry-after" in answer.headers) == (status, False)
     assert answer.error["message"]

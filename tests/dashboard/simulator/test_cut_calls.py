@@ -28,7 +28,7 @@ FORMS = {"sim-cut-tool", *CUT_FORMS}
 
 @together
 @pytest.mark.parametrize("model", sorted(FORMS - OF_SOME))
-def test_no_form_of_a_cut_call_is_taken_for_an_answer(talk: Talk, model: str) -> None:
+def test_no_format_of_a_truncated_call_is_mistaken_for_an_answer(talk: Talk, model: str) -> None:
     answer = talk.ask(model, tools=(CALCULATOR,), max_tokens=BUDGET)
     assert isinstance(answer, ChatResponse)
     assert answer.stop_reason in (Reason.MAX_TOKENS, Reason.TOOL_CALL)
@@ -83,7 +83,7 @@ SEEN = (
 
 @together
 @pytest.mark.parametrize("form", SEEN, ids=lambda form: f"{form.dialect}-{form.model}-{form.only or 'both'}")
-def test_each_form_that_was_seen_is_read_as_what_it_is(server: Client, stream: bool, form: Form) -> None:
+def test_each_observed_format_is_recognized(server: Client, stream: bool, form: Form) -> None:
     if form.only is not None and form.only != ("streamed" if stream else "whole"):
         return
     answer = Talk(server.port, form.dialect, stream).ask(form.model, tools=(CALCULATOR,), max_tokens=BUDGET)
@@ -98,12 +98,12 @@ def test_each_form_that_was_seen_is_read_as_what_it_is(server: Client, stream: b
         assert form.arguments is None or answer.broken_tool_calls[0].raw.startswith(form.arguments)
 
 
-def test_the_table_names_every_form_and_every_dialect_of_the_section() -> None:
+def test_the_table_lists_every_format_and_every_dialect_of_the_section() -> None:
     assert {form.model for form in SEEN} == FORMS
     assert {form.dialect for form in SEEN} == PROVIDERS.keys() - {"cohere"}  # of whose cut calls nothing is known
 
 
-def test_what_is_left_of_a_call_that_ollama_could_not_read_is_text(server: Client, stream: bool) -> None:
+def test_the_remnant_of_a_call_that_ollama_could_not_parse_is_text(server: Client, stream: bool) -> None:
     answer = Talk(server.port, "ollama", stream).ask("sim-cut-remnant", tools=(CALCULATOR,), max_tokens=BUDGET)
     assert isinstance(answer, ChatResponse)
     assert answer.text.startswith('{"name": "calculator", "parameters": {"expression": "(17')
@@ -112,7 +112,7 @@ def test_what_is_left_of_a_call_that_ollama_could_not_read_is_text(server: Clien
 @together
 @pytest.mark.parametrize("model", sorted(FORMS - {"sim-cut-open"}))
 @pytest.mark.parametrize("budget", [80, 400])
-def test_under_a_large_budget_every_form_is_the_same_call(
+def test_under_a_large_budget_every_format_is_the_same_call(
     server: Client, stream: bool, model: str, budget: int
 ) -> None:
     answer = server.ask(model, stream=stream, tools=[WIRE_CALCULATOR], max_tokens=budget)
@@ -123,12 +123,12 @@ def test_under_a_large_budget_every_form_is_the_same_call(
 @pytest.mark.parametrize(
     ("dialect", "model"), [("anthropic", "sim-cut-native"), ("openai", "sim-cut-open"), ("llama", "sim-cut-native")]
 )
-def test_a_form_that_a_vendor_does_not_have_is_no_model_of_its(server: Client, dialect: str, model: str) -> None:
+def test_a_format_that_a_vendor_lacks_is_not_one_of_its_models(server: Client, dialect: str, model: str) -> None:
     refused: Any = Talk(server.port, dialect, stream=True).ask(model, tools=(CALCULATOR,))
     assert (refused.status, refused.kind) == (404, "not_found")
 
 
-def test_a_cut_call_without_room_for_more_is_told_by_an_error_where_there_is_no_word(server: Client) -> None:
+def test_a_truncated_call_with_no_room_left_is_reported_by_an_error_where_no_reason_exists(server: Client) -> None:
     assert not {"context"} & {ending.value for ending in (*OPENAI.words, *GEMINI.words)}
     assert "context" in {ending.value for ending in BEDROCK.words}
     answer = server.ask("sim-cut-context", tools=[WIRE_CALCULATOR], max_tokens=BUDGET)

@@ -148,7 +148,7 @@ def test_each_model_is_read_by_the_dialects_codec(talk: Talk, model: str) -> Non
     assert found.usage is not None
 
 
-def test_usage_is_what_was_said_and_never_more_than_the_cap(talk: Talk) -> None:
+def test_usage_equals_the_output_and_never_exceeds_the_cap(talk: Talk) -> None:
     whole, cut = talk.ask("sim-essay"), talk.ask("sim-essay", max_tokens=60)
     assert isinstance(whole, ChatResponse)
     assert isinstance(cut, ChatResponse)
@@ -162,7 +162,7 @@ def test_usage_is_what_was_said_and_never_more_than_the_cap(talk: Talk) -> None:
 @together
 @pytest.mark.parametrize("prefill", [False, True], ids=["asked", "prefilled"])
 @pytest.mark.parametrize("max_tokens", [20, 60, 150])
-def test_a_cut_essay_is_continued_until_its_parts_are_the_whole(talk: Talk, max_tokens: int, prefill: bool) -> None:
+def test_a_truncated_essay_is_continued_until_its_parts_are_whole(talk: Talk, max_tokens: int, prefill: bool) -> None:
     text, answers = talk.chain("sim-essay", max_tokens, system_prompt="Be brief.", extra={"prefill": prefill})
     assert text == texts.ESSAY
     assert answers[-1].stop_reason is END
@@ -202,7 +202,7 @@ def test_without_tools_none_is_called(talk: Talk) -> None:
 
 @together
 @pytest.mark.parametrize("max_tokens", [16, 40, 79])
-def test_a_cut_call_is_never_whole(talk: Talk, max_tokens: int) -> None:
+def test_a_truncated_call_is_never_complete(talk: Talk, max_tokens: int) -> None:
     answer = talk.ask("sim-cut-tool", tools=(CALCULATOR,), max_tokens=max_tokens)
     assert isinstance(answer, ChatResponse)
     assert answer.tool_calls == ()
@@ -217,26 +217,26 @@ def test_a_cut_call_is_never_whole(talk: Talk, max_tokens: int) -> None:
     assert answer.text == ""
 
 
-def test_a_malformed_call_is_put_right_once_the_model_is_told(talk: Talk) -> None:
+def test_a_malformed_call_is_corrected_once_the_model_is_told(talk: Talk) -> None:
     answer = talk.ask("sim-malformed", tools=(CALCULATOR,), continuation=Continuation("", MALFORMED_HINT))
     assert isinstance(answer, ChatResponse)
     assert [dict(call.arguments) for call in answer.tool_calls] == [SUM]
 
 
-def test_a_violation_is_put_right_once_the_system_prompt_says_what_was_wrong(talk: Talk) -> None:
+def test_a_violation_is_corrected_once_the_system_prompt_names_it(talk: Talk) -> None:
     corrective = "Your previous emission did not validate against the required envelope schema."
     answer = talk.ask("sim-schema", system_prompt=corrective)
     assert isinstance(answer, ChatResponse)
     assert answer.text == texts.REPORT
 
 
-def test_json_is_given_to_whoever_asks_for_it(talk: Talk) -> None:
+def test_json_is_returned_on_request(talk: Talk) -> None:
     answer = talk.ask("sim-json", envelope_schema={"type": "object"})
     assert isinstance(answer, ChatResponse)
     assert json.loads(answer.text) == json.loads(texts.REPORT)
 
 
-def test_a_connection_that_breaks_off_leaves_half_of_the_answer_and_the_rest_can_be_had(talk: Talk) -> None:
+def test_a_dropped_connection_leaves_half_of_the_answer_and_the_rest_can_be_requested(talk: Talk) -> None:
     half = talk.ask("sim-hangup")
     assert isinstance(half, ChatResponse)
     assert (half.incomplete_stream, half.stop_reason) == (True, Reason.UNKNOWN)
@@ -248,7 +248,7 @@ def test_a_connection_that_breaks_off_leaves_half_of_the_answer_and_the_rest_can
     assert texts.ESSAY.endswith(rest.text[-200:])
 
 
-def test_a_pause_ends_when_what_it_left_is_sent_back(server: Client, stream: bool) -> None:
+def test_a_pause_ends_when_its_content_is_sent_back(server: Client, stream: bool) -> None:
     talk = Talk(server.port, "anthropic", stream)
     paused = talk.ask("sim-pause")
     assert isinstance(paused, ChatResponse)
@@ -266,7 +266,7 @@ def test_a_pause_ends_when_what_it_left_is_sent_back(server: Client, stream: boo
     assert lost.stop_reason is Reason.PAUSED
 
 
-def test_gemini_streams_one_array_where_no_events_are_asked_for(server: Client) -> None:
+def test_gemini_streams_one_array_where_events_are_not_requested(server: Client) -> None:
     talk = Talk(server.port, "gemini", stream=True, flat=True)
     assert talk.chain("sim-essay", 60)[0] == texts.ESSAY
     blocked, half = talk.ask("sim-blocked"), talk.ask("sim-hangup")
@@ -283,12 +283,12 @@ def test_a_blocked_prompt_has_no_candidate_in_gemini(server: Client, stream: boo
     assert answer.refusal == "The prompt was blocked by the simulator."
 
 
-def test_a_model_that_says_nothing_outlasts_any_patience(talk: Talk) -> None:
+def test_a_silent_model_outlasts_any_timeout(talk: Talk) -> None:
     with pytest.raises(TimeoutError):
         replace(talk, patience=0.2).ask("sim-timeout")
 
 
-def test_a_silent_model_says_nothing_until_the_caller_leaves(server: Client) -> None:
+def test_a_silent_model_sends_nothing_until_the_caller_disconnects(server: Client) -> None:
     with socket.create_connection(("127.0.0.1", server.port)) as caller:
         body = b'{"model": "sim-timeout", "messages": [{"role": "user", "content": "Hi"}], "stream": true}'
         caller.sendall(b"POST /v2/chat HTTP/1.1\r\nHost: a\r\nContent-Length: %d\r\n\r\n%s" % (len(body), body))
@@ -310,7 +310,7 @@ def test_a_silent_model_says_nothing_until_the_caller_leaves(server: Client) -> 
         ("bedrock", "a/b:0", 10, "`a/b:0` does not exist"),
     ],
 )
-def test_what_a_provider_would_refuse_is_refused_in_its_form(
+def test_requests_a_provider_would_refuse_are_refused_in_its_format(
     server: Client, stream: bool, dialect: str, model: str, max_tokens: int, wording: str
 ) -> None:
     refused = Talk(server.port, dialect, stream).ask(model, max_tokens=max_tokens)
@@ -320,7 +320,7 @@ def test_what_a_provider_would_refuse_is_refused_in_its_form(
     assert not refused.retryable
 
 
-def test_a_prefill_that_ends_in_whitespace_is_refused_as_anthropic_does(server: Client) -> None:
+def test_a_prefill_with_trailing_whitespace_is_refused_as_by_anthropic(server: Client) -> None:
     body = {"model": "sim-essay", "max_tokens": 9, "messages": [{"role": "assistant", "content": "Agents "}]}
     answer = server.send("POST", "/v1/messages", json.dumps(body).encode())
     assert (answer.status, answer.error["type"]) == (400, "invalid_request_error")
@@ -340,6 +340,6 @@ def test_a_prefill_that_ends_in_whitespace_is_refused_as_anthropic_does(server: 
         "/llama/v1/chat/completions",
     ],
 )
-def test_a_body_that_makes_no_sense_is_a_400_everywhere(server: Client, path: str, body: bytes) -> None:
+def test_an_invalid_body_is_a_400_in_every_dialect(server: Client, path: str, body: bytes) -> None:
     assert server.send("POST", path, body).status == 400
     assert server.send("GET", path).status == 405

@@ -44,7 +44,7 @@ def started() -> Iterator[tuple[Client, "subprocess.Popen[str]"]]:
             process.kill()
 
 
-def test_hanging_up_leaves_no_word_in_the_log() -> None:
+def test_a_disconnect_leaves_nothing_in_the_log() -> None:
     with started() as (client, process):
         assert not client.ask("sim-hangup", stream=True).ended
         assert not client.ask("sim-hangup").ended
@@ -72,7 +72,7 @@ def test_it_starts_without_django_or_the_dashboards_settings() -> None:
 
 
 @pytest.mark.parametrize("pace", ["soon", "-1", "1e9"])
-def test_a_pace_that_makes_no_sense_is_said_in_one_sentence(pace: str) -> None:
+def test_an_invalid_pace_is_reported_in_one_sentence(pace: str) -> None:
     ended = subprocess.run(
         [sys.executable, "-c", "import dashboard.simulator.app"],
         capture_output=True,
@@ -86,7 +86,7 @@ def test_a_pace_that_makes_no_sense_is_said_in_one_sentence(pace: str) -> None:
 
 
 @pytest.mark.parametrize("stream", [b"true", b"false"])
-async def test_an_answer_ends_when_its_caller_leaves(stream: bytes) -> None:
+async def test_an_answer_ends_when_its_caller_disconnects(stream: bytes) -> None:
     gone = asyncio.Event()
     body = b'{"model": "sim-endless", "messages": [{"role": "user"}], "stream": %s}' % stream
     incoming: list[dict[str, Any]] = [{"type": "http.request", "body": body}]
@@ -110,7 +110,7 @@ async def test_an_answer_ends_when_its_caller_leaves(stream: bytes) -> None:
     assert all(event.get("more_body", True) for event in sent)
 
 
-async def test_a_server_that_goes_down_drops_its_answers_and_is_gone_at_once(caplog: pytest.LogCaptureFixture) -> None:
+async def test_a_stopping_server_drops_its_answers_and_exits_at_once(caplog: pytest.LogCaptureFixture) -> None:
     simulator = Simulator(token_ms=100)
     with socket.create_server(("127.0.0.1", 0)) as listener:
         server = uvicorn.Server(uvicorn.Config(simulator, lifespan="off", ws="none", log_config=None))
@@ -127,7 +127,7 @@ async def test_a_server_that_goes_down_drops_its_answers_and_is_gone_at_once(cap
     assert [record for record in caplog.records if record.levelname == "ERROR"] == []
 
 
-async def test_a_connection_that_whystops_own_server_drops_leaves_no_word_in_the_log(
+async def test_a_connection_dropped_by_whystops_own_server_leaves_nothing_in_the_log(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     with socket.create_server(("127.0.0.1", 0)) as listener:
@@ -141,7 +141,7 @@ async def test_a_connection_that_whystops_own_server_drops_leaves_no_word_in_the
     assert [record.getMessage() for record in caplog.records if record.levelname == "ERROR"] == []
 
 
-async def test_a_connection_that_was_promised_ends_at_its_next_request_in_whystops_own_server_too() -> None:
+async def test_a_kept_connection_also_ends_at_its_next_request_in_whystops_own_server() -> None:
     with socket.create_server(("127.0.0.1", 0)) as listener:
         server = uvicorn.Server(config_of(Simulator(token_ms=0)))
         serving = asyncio.ensure_future(server.serve([listener]))
@@ -157,7 +157,7 @@ async def test_a_connection_that_was_promised_ends_at_its_next_request_in_whysto
         await asyncio.wait_for(serving, 60)
 
 
-def test_a_caller_who_leaves_a_silent_model_leaves_no_word_in_the_log() -> None:
+def test_a_caller_that_leaves_a_silent_model_leaves_nothing_in_the_log() -> None:
     with started() as (client, process), socket.create_connection(("127.0.0.1", client.port)) as caller:
         body = b'{"model": "sim-timeout", "messages": [{"role": "user"}], "stream": true}'
         caller.sendall(b"POST /v2/chat HTTP/1.1\r\nHost: a\r\nContent-Length: %d\r\n\r\n%s" % (len(body), body))

@@ -49,7 +49,7 @@ def answer_in_parts(script: Script, budget: int, most: int = 1000) -> tuple[str,
 
 @together
 @pytest.mark.parametrize("budget", range(1, TOTAL + 50))
-def test_an_essay_cut_at_any_budget_joins_to_the_same_words(budget: int) -> None:
+def test_an_essay_truncated_at_any_budget_joins_to_the_same_text(budget: int) -> None:
     text, _ = answer_in_parts(ESSAY, budget)
     assert text == texts.ESSAY
 
@@ -57,14 +57,14 @@ def test_an_essay_cut_at_any_budget_joins_to_the_same_words(budget: int) -> None
 @together
 @pytest.mark.parametrize("budget", range(1, 60))
 @pytest.mark.parametrize("said", [texts.REPORT, texts.SCRIPT, texts.FLAKY], ids=["json", "script", "flaky"])
-def test_every_other_text_joins_as_well(said: str, budget: int) -> None:
+def test_every_other_text_also_joins(said: str, budget: int) -> None:
     text, _ = answer_in_parts(Script(fixed(said)), budget)
     assert text == said
 
 
 @together
 @pytest.mark.parametrize("budget", [5, 13, 20, 21, 37, 60, 150])
-def test_the_endless_list_joins_to_what_one_long_call_says(budget: int) -> None:
+def test_the_endless_list_joins_to_the_text_of_one_long_call(budget: int) -> None:
     text, spent = answer_in_parts(Script(rest_of_list), budget, most=100)
     whole, last = answer(Script(rest_of_list), "", sum(spent))
     assert last.reason == Ending.LENGTH
@@ -74,13 +74,13 @@ def test_the_endless_list_joins_to_what_one_long_call_says(budget: int) -> None:
 
 @together
 @pytest.mark.parametrize("budget", range(1, TOTAL + 2))
-def test_an_answer_never_exceeds_its_budget_and_says_so_when_it_is_cut(budget: int) -> None:
+def test_an_answer_never_exceeds_its_budget_and_is_marked_when_truncated(budget: int) -> None:
     text, last = answer(ESSAY, "", budget)
     assert texts.ESSAY.startswith(text)
     assert (last.tokens, last.reason) == ((budget, Ending.LENGTH) if budget < TOTAL else (TOTAL, Ending.END))
 
 
-def test_four_calls_of_60_are_not_enough_and_150_is_done_within_three() -> None:
+def test_four_calls_of_60_are_not_enough_and_150_suffices_within_three() -> None:
     text, spent = answer_in_parts(ESSAY, 60, most=4)
     assert spent == [60, 60, 60, 60]
     assert texts.ESSAY.startswith(text)
@@ -91,7 +91,7 @@ def test_four_calls_of_60_are_not_enough_and_150_is_done_within_three() -> None:
     assert TOTAL < sum(spent) < 400
 
 
-def test_a_continuation_repeats_a_few_whole_words_first() -> None:
+def test_a_continuation_first_repeats_a_few_whole_words() -> None:
     for length in range(20, len(texts.ESSAY)):
         before = texts.ESSAY[:length]
         lead = overlap(before, 100)
@@ -111,12 +111,12 @@ def test_a_continuation_repeats_less_where_it_would_leave_too_little_for_new_wor
     assert overlap("Agents", 100) == ""
 
 
-def test_a_text_that_is_not_ours_is_answered_from_the_beginning() -> None:
+def test_an_unknown_text_is_answered_from_the_start() -> None:
     text, _ = answer(ESSAY, "Bananas are yellow", 10)
     assert texts.ESSAY.startswith(text)
 
 
-def test_a_text_that_ends_with_ours_is_gone_on_with() -> None:
+def test_a_text_that_ends_with_ours_is_continued() -> None:
     text, _ = answer(ESSAY, "Sure! " + texts.ESSAY[:100], 400)
     assert merge_continuation(texts.ESSAY[:100], text).text == texts.ESSAY
 
@@ -144,13 +144,13 @@ def test_calls_follow_the_text_and_count_against_the_budget() -> None:
     assert list(speak(script, "Wait.", 100)) == [*whole[2:-1], Finished(Ending.CALLS, 6)]
 
 
-def test_a_script_that_hangs_up_says_half() -> None:
+def test_a_script_that_hangs_up_sends_half() -> None:
     *tokens, last = speak(Script(fixed(texts.ESSAY), hangs_up=True), "", 100)
     assert last == ConnectionDropped()
     assert len(tokens) == 50
 
 
-def test_after_a_repeat_that_was_kept_the_text_goes_on_to_its_end_wherever_it_was_broken_off():
+def test_after_a_kept_repeat_the_text_continues_to_its_end_from_any_position():
     for place in range(1, len(texts.ESSAY)):
         text, last = texts.ESSAY[:place], place
         for _ in range(2):

@@ -56,7 +56,7 @@ def standing(name: str = "test") -> ScriptProgress:
     return found
 
 
-def test_each_call_gets_its_own_answer_and_the_last_one_stays(talk: Talk) -> None:
+def test_each_call_gets_its_own_answer_and_later_calls_the_last_one(talk: Talk) -> None:
     SCRIPTS.put("test", [Answer("first"), Answer("second")])
     texts = [answer.text for answer in (talk.ask(MODEL) for _ in range(3)) if isinstance(answer, ChatResponse)]
     assert texts == ["first", "second", "second"]
@@ -64,7 +64,7 @@ def test_each_call_gets_its_own_answer_and_the_last_one_stays(talk: Talk) -> Non
     assert {(call.dialect, call.stream) for call in standing().calls} == {(talk.dialect, talk.stream)}
 
 
-def test_what_each_call_asked_with_can_be_read(talk: Talk) -> None:
+def test_the_settings_of_each_call_can_be_read(talk: Talk) -> None:
     SCRIPTS.put("test", [Answer(TEXT)])
     before = time.time()
     talk.ask(MODEL, system_prompt="Be brief.", max_tokens=77)
@@ -79,7 +79,7 @@ def test_what_each_call_asked_with_can_be_read(talk: Talk) -> None:
     assert before <= first.at <= second.at <= time.time()
 
 
-def test_a_budget_cuts_a_scripted_answer_as_any_other(talk: Talk) -> None:
+def test_a_budget_truncates_a_scripted_answer_like_any_other(talk: Talk) -> None:
     answer = play(talk, Answer(TEXT * 3), max_tokens=20)
     assert isinstance(answer, ChatResponse)
     assert answer.usage is not None
@@ -89,7 +89,7 @@ def test_a_budget_cuts_a_scripted_answer_as_any_other(talk: Talk) -> None:
 
 @together
 @pytest.mark.parametrize("cut_after", [0, 7, 9999])
-def test_an_answer_is_cut_where_the_script_says_however_large_the_budget(talk: Talk, cut_after: int) -> None:
+def test_an_answer_is_truncated_where_the_script_says_under_any_budget(talk: Talk, cut_after: int) -> None:
     answer = play(talk, Answer(TEXT, cut_after=cut_after), max_tokens=1000)
     assert isinstance(answer, ChatResponse)
     assert answer.usage is not None
@@ -115,7 +115,7 @@ REASONS = {
 
 @together
 @pytest.mark.parametrize("ending", ENDINGS.values())
-def test_every_ending_may_be_written_for_every_dialect(talk: Talk, ending: Ending) -> None:
+def test_every_ending_can_be_scripted_for_every_dialect(talk: Talk, ending: Ending) -> None:
     answer = play(talk, Answer(TEXT, ending=ending))
     if isinstance(answer, ProviderError):  # where there is no word for it
         refused = (Ending.CONTEXT, Ending.BLOCKED, Ending.PAUSED)
@@ -124,13 +124,13 @@ def test_every_ending_may_be_written_for_every_dialect(talk: Talk, ending: Endin
     assert REASONS[ending] in (None, answer.stop_reason)
 
 
-def test_any_word_may_stand_where_the_reason_does(talk: Talk) -> None:
+def test_any_string_can_be_scripted_as_the_stop_reason(talk: Talk) -> None:
     answer = play(talk, Answer(TEXT, raw="glacier_melted"))
     assert isinstance(answer, ChatResponse)
     assert (answer.stop_reason, answer.raw_stop_reason, answer.text) == (Reason.UNKNOWN, "glacier_melted", TEXT)
 
 
-def test_calls_go_out_as_they_are_written(talk: Talk) -> None:
+def test_calls_are_sent_as_scripted(talk: Talk) -> None:
     answer = play(talk, Answer("", calls=(Call("calculator", '{"expression": "1 + 1"}'),)))
     assert isinstance(answer, ChatResponse)
     assert [(call.name, dict(call.arguments)) for call in answer.tool_calls] == [
@@ -139,13 +139,13 @@ def test_calls_go_out_as_they_are_written(talk: Talk) -> None:
     assert answer.stop_reason is Reason.TOOL_CALL
 
 
-def test_a_malformed_call_is_never_whole(talk: Talk) -> None:
+def test_a_malformed_call_is_never_complete(talk: Talk) -> None:
     answer = play(talk, Answer("", calls=(Call("calculator", '{"expression": 1 +}'),), ending=Ending.MALFORMED))
     assert isinstance(answer, ChatResponse)
     assert answer.tool_calls == ()
 
 
-def test_a_refusal_is_one_and_its_words_are_told_where_the_dialect_has_a_place_for_them(talk: Talk) -> None:
+def test_a_refusal_is_sent_with_its_text_where_the_dialect_has_a_field_for_it(talk: Talk) -> None:
     answer = play(talk, Answer(refusal="Never."))
     assert isinstance(answer, ChatResponse)
     assert answer.stop_reason is Reason.SAFETY_BLOCKED
@@ -154,14 +154,14 @@ def test_a_refusal_is_one_and_its_words_are_told_where_the_dialect_has_a_place_f
 
 @together
 @pytest.mark.parametrize("wait", [None, 3])
-def test_an_error_is_answered_in_the_form_of_the_dialect(talk: Talk, wait: int | None) -> None:
+def test_an_error_is_answered_in_the_format_of_the_dialect(talk: Talk, wait: int | None) -> None:
     headers = () if wait is None else (("retry-after", str(wait)),)
     found = play(talk, Answer(error=RequestError(429, "Slow down.", headers=headers)))
     assert isinstance(found, ProviderError)
     assert (found.status, found.message, found.retry_after) == (429, "Slow down.", wait)
 
 
-def test_an_error_counts_as_a_call_and_the_next_one_goes_on(talk: Talk) -> None:
+def test_an_error_counts_as_a_call_and_the_next_one_continues(talk: Talk) -> None:
     SCRIPTS.put("test", [Answer(error=RequestError(500, "Broken.")), Answer(TEXT)])
     first, second = talk.ask(MODEL), talk.ask(MODEL)
     assert isinstance(first, ProviderError)
@@ -169,7 +169,7 @@ def test_an_error_counts_as_a_call_and_the_next_one_goes_on(talk: Talk) -> None:
     assert second.text == TEXT
 
 
-def test_a_connection_may_be_dropped_and_the_usage_be_anything(talk: Talk) -> None:
+def test_a_connection_can_be_dropped_and_the_usage_be_anything(talk: Talk) -> None:
     half = play(talk, Answer(TEXT * 9, hangs_up=True))
     assert isinstance(half, ChatResponse)
     assert half.incomplete_stream
@@ -181,7 +181,7 @@ def test_a_connection_may_be_dropped_and_the_usage_be_anything(talk: Talk) -> No
 
 @together
 @pytest.mark.parametrize("model", sorted(MODELS.keys() - {"sim-timeout", "sim-silent", "sim-flaky", "sim-endless"}))
-def test_an_answer_may_be_that_of_any_model(server: Client, model: str) -> None:
+def test_a_script_can_use_the_answer_of_any_model(server: Client, model: str) -> None:
     SCRIPTS.put("test", [Answer(like=model)])
     talk = Talk(server.port, "anthropic", stream=True)
     scripted, own = talk.ask(MODEL), talk.ask(model)
@@ -190,7 +190,7 @@ def test_an_answer_may_be_that_of_any_model(server: Client, model: str) -> None:
         assert (scripted.text, scripted.stop_reason) == (own.text, own.stop_reason)
 
 
-def test_an_answer_may_come_late(server: Client, stream: bool) -> None:
+def test_an_answer_can_be_delayed(server: Client, stream: bool) -> None:
     SCRIPTS.put("test", [Answer(TEXT, delay=0.3), Answer(TEXT, delay=600), Answer(TEXT)])
     began = time.monotonic()
     assert server.ask(MODEL, stream=stream).text == TEXT
@@ -200,19 +200,19 @@ def test_an_answer_may_come_late(server: Client, stream: bool) -> None:
     assert server.ask(MODEL, stream=stream).text == TEXT  # after one that nobody waited for, and itself at once
 
 
-def test_a_script_that_nobody_wrote_is_an_unknown_model(server: Client) -> None:
+def test_a_missing_script_is_an_unknown_model(server: Client) -> None:
     assert server.ask("script-nothing").error["code"] == "model_not_found"
     SCRIPTS.put("test", [Answer(TEXT)])
     assert server.ask("test").error["code"] == "model_not_found"
 
 
-def test_the_simulator_tells_where_it_is_and_every_dialect_has_its_base(server: Client) -> None:
+def test_the_simulator_gives_its_url_and_a_base_url_for_every_dialect(server: Client) -> None:
     server.send("GET", "/")
     assert SCRIPTS.served_at == f"http://127.0.0.1:{server.port}"
     assert BASES.keys() == PROVIDERS.keys()
 
 
-def test_what_is_kept_is_bounded(server: Client) -> None:
+def test_the_stored_data_is_bounded(server: Client) -> None:
     SCRIPTS.put("test", [Answer("x")])
     long = [{"role": "system", "content": "s" * 99_999}, *([{"role": "user", "content": "u" * 9_999}] * 40)]
     for _ in range(CALLS_KEPT + 5):
@@ -223,7 +223,7 @@ def test_what_is_kept_is_bounded(server: Client) -> None:
     assert [len(line.text) for line in kept.calls[0].messages] == [LONGEST_KEPT] * MESSAGES_KEPT
 
 
-def test_of_too_many_scripts_the_one_that_was_not_used_for_longest_goes(server: Client) -> None:
+def test_the_least_recently_used_of_too_many_scripts_is_deleted(server: Client) -> None:
     for number in range(MOST_SCRIPTS):
         SCRIPTS.put(str(number), [Answer("x")])
     assert server.ask("script-0").text == "x"
@@ -233,7 +233,7 @@ def test_of_too_many_scripts_the_one_that_was_not_used_for_longest_goes(server: 
     assert (SCRIPTS.delete("2"), SCRIPTS.delete("2")) == (True, False)
 
 
-def test_writing_over_a_script_forgets_its_calls(server: Client) -> None:
+def test_overwriting_a_script_deletes_its_calls(server: Client) -> None:
     SCRIPTS.put("test", [Answer("a")])
     server.ask(MODEL)
     SCRIPTS.put("test", [Answer("b")])

@@ -57,7 +57,7 @@ def test_a_prefill_is_refused(server: Client, dialect: str, stream: bool) -> Non
     assert isinstance(talk.ask("sim-prefill-refused"), ChatResponse)
 
 
-def test_connections_promised_to_be_kept_are_closed_after_each_stream(server: Client) -> None:
+def test_connections_announced_as_kept_are_closed_after_each_stream(server: Client) -> None:
     connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=10)
     body = json.dumps({"model": "sim-closing", "messages": [user("Tell me.")], "max_tokens": 5, "stream": True})
     connection.request("POST", "/v1/chat/completions", body)
@@ -71,7 +71,7 @@ def test_connections_promised_to_be_kept_are_closed_after_each_stream(server: Cl
     assert server.ask("sim-closing", stream=True).text == texts.ESSAY, "a fresh connection is answered"
 
 
-def test_a_whole_answer_keeps_the_connection(server: Client) -> None:
+def test_a_non_streamed_answer_keeps_the_connection(server: Client) -> None:
     connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=10)
     for _ in range(2):
         connection.request(
@@ -82,7 +82,7 @@ def test_a_whole_answer_keeps_the_connection(server: Client) -> None:
 
 
 @pytest.mark.parametrize("last", [[], [{"role": "system", "content": HINT}]], ids=["prefilled", "hinted"])
-def test_a_grammar_that_begins_anew_makes_no_json_of_the_parts(
+def test_a_restarting_grammar_makes_the_joined_parts_invalid_json(
     server: Client, stream: bool, last: list[dict[str, str]]
 ) -> None:
     asked = {"response_format": {"type": "json_object"}, "stream": stream}
@@ -95,7 +95,7 @@ def test_a_grammar_that_begins_anew_makes_no_json_of_the_parts(
     assert server.ask("sim-json-anew", **asked).text == texts.REPORT
 
 
-def test_another_text_follows_a_hint_than_in_one_go(server: Client, stream: bool) -> None:
+def test_the_text_after_a_hint_differs_from_that_of_one_call(server: Client, stream: bool) -> None:
     first = server.ask("sim-hint-differs", max_tokens=60, stream=stream).text or ""
     other = server.ask_to_go_on("sim-hint-differs", first, max_tokens=30, stream=stream).text or ""
     assert texts.OTHER_END.startswith(other)
@@ -105,7 +105,7 @@ def test_another_text_follows_a_hint_than_in_one_go(server: Client, stream: bool
     assert first + exact == texts.ESSAY
 
 
-def test_an_array_of_equal_elements_goes_on_after_a_hint_without_a_repeat(server: Client, stream: bool) -> None:
+def test_an_array_of_equal_elements_continues_after_a_hint_without_a_repeat(server: Client, stream: bool) -> None:
     answer = server.ask("sim-array", max_tokens=20, stream=stream)
     said = answer.text or ""
     while answer.reason == "length":
@@ -130,13 +130,13 @@ def test_an_answer_may_have_no_choices(server: Client, stream: bool) -> None:
 
 @pytest.mark.parametrize("dialect", ["anthropic", "gemini", "bedrock", "cohere", "openai_responses"])
 @pytest.mark.parametrize("model", ["sim-no-usage", "sim-no-choices"])
-def test_some_dialects_cannot_leave_these_out(server: Client, dialect: str, model: str) -> None:
+def test_some_dialects_require_these_fields(server: Client, dialect: str, model: str) -> None:
     answer = Talk(server.port, dialect, stream=True).ask(model)
     assert isinstance(answer, ProviderError)
     assert answer.status == 404
 
 
-def test_a_server_may_fall_silent_in_the_middle(server: Client, stream: bool) -> None:
+def test_a_server_may_stall_mid_answer(server: Client, stream: bool) -> None:
     connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=1.0)
     body = {"model": "sim-silent", "messages": [user("Tell me.")], "max_tokens": 20, "stream": stream}
     connection.request("POST", "/v1/chat/completions", json.dumps(body | {"tools": [CALCULATOR]}))
@@ -148,7 +148,7 @@ def test_a_server_may_fall_silent_in_the_middle(server: Client, stream: bool) ->
 @pytest.mark.parametrize(
     ("budget", "said", "spent", "thought"), [(600, 80, 380, 300), (310, 10, 310, 300), (100, 0, 100, 100)]
 )
-def test_reasoning_takes_its_tokens_of_the_budget_before_the_first_word(
+def test_reasoning_uses_tokens_of_the_budget_before_the_first_word(
     server: Client, stream: bool, budget: int, said: int, spent: int, thought: int
 ) -> None:
     request = ChatRequest("sim-reasons", (Message(Role.USER, "Tell me."),), budget, stream=stream)

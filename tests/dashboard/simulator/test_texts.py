@@ -17,7 +17,7 @@ SPOKEN = {
 
 @together
 @pytest.mark.parametrize("text", SPOKEN.values(), ids=SPOKEN.keys())
-def test_no_phrase_of_twelve_characters_comes_twice(text: str) -> None:
+def test_no_phrase_of_twelve_characters_repeats(text: str) -> None:
     phrases = Counter(text[start : start + 12] for start in range(len(text) - 11))
     assert [phrase for phrase, times in phrases.items() if times > 1] == []
 

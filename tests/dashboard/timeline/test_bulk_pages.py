@@ -23,7 +23,7 @@ def turns(agent_of: AgentOf) -> list[Turn]:
     return [drive(turn_start(agent=agent, input_text=f"Question {n}.")) for n in range(3)]
 
 
-def test_first_it_is_said_what_would_be_done_to_how_many(browser: Client, turns: list[Turn]):
+def test_a_confirmation_states_the_action_and_the_number_of_turns(browser: Client, turns: list[Turn]):
     response = browser.post("/timeline/tag", {"turn": [str(turn.id) for turn in turns[:2]]})
     html = response.content.decode()
     assert "Tag 2 turns" in html
@@ -32,7 +32,7 @@ def test_first_it_is_said_what_would_be_done_to_how_many(browser: Client, turns:
     assert BulkAction.objects.count() == 0
 
 
-def test_tags_are_put_on_and_taken_off(browser: Client, turns: list[Turn]):
+def test_tags_are_added_and_removed(browser: Client, turns: list[Turn]):
     ids = [str(turn.id) for turn in turns]
     Turn.objects.filter(pk=turns[0].pk).update(tags=["old"])
     response = browser.post(
@@ -44,14 +44,14 @@ def test_tags_are_put_on_and_taken_off(browser: Client, turns: list[Turn]):
     assert BulkAction.objects.get().by == "operator"
 
 
-def test_without_htmx_one_is_back_on_the_same_timeline(browser: Client, turns: list[Turn]):
+def test_without_htmx_the_same_timeline_is_shown_afterwards(browser: Client, turns: list[Turn]):
     given = {"turn": [str(turns[0].id)], "add": "odd", "confirmed": "1", "query": "agent=sim-essay"}
     response = browser.post("/timeline/tag", given, follow=True)
     assert response.redirect_chain == [("/?agent=sim-essay", 302)]
     assert "1 turn changed." in response.content.decode()
 
 
-def test_all_that_match_are_those_that_did_when_it_was_asked(browser: Client, turns: list[Turn]):
+def test_all_matching_turns_are_those_that_matched_when_asked(browser: Client, turns: list[Turn]):
     given = {"every": "1", "query": "agent=sim-essay"}
     html = browser.post("/timeline/tag", given).content.decode()
     assert "Tag 3 turns" in html
@@ -72,13 +72,13 @@ def test_all_that_match_are_those_that_did_when_it_was_asked(browser: Client, tu
         ({"every": "1", "query": "status=sleeping"}, "There is no status “sleeping”"),
     ],
 )
-def test_what_cannot_be_done_is_said_in_words(browser: Client, turns: list[Turn], given: dict[str, str], words: str):
+def test_an_impossible_action_is_explained(browser: Client, turns: list[Turn], given: dict[str, str], words: str):
     response = browser.post("/timeline/tag", {"turn": [str(turns[0].id)], **given}, headers=HTMX)
     assert words in response.content.decode()
     assert BulkAction.objects.count() == 0
 
 
-def test_erasing_names_the_count_and_takes_everything(browser: Client, turns: list[Turn]):
+def test_erasing_names_the_count_and_removes_everything(browser: Client, turns: list[Turn]):
     ids = [str(turn.id) for turn in turns[:2]]
     waiting = turn_start(agent=turns[0].agent, input_text="Not yet.")
     asked = browser.post("/timeline/erase", {"turn": [*ids, str(waiting.id)]}, headers=HTMX).content.decode()
@@ -91,7 +91,7 @@ def test_erasing_names_the_count_and_takes_everything(browser: Client, turns: li
     assert set(Record.objects.values_list("turn_id", flat=True)) == {turns[2].id}
 
 
-def test_who_may_not_erase_is_not_offered_it_and_refused(turns: list[Turn]):
+def test_a_user_who_may_not_erase_is_not_offered_it_and_is_refused(turns: list[Turn]):
     client = Client()
     client.force_login(User.objects.create_user("reader"))
     assert "/timeline/erase" not in client.get("/").content.decode()
@@ -100,7 +100,7 @@ def test_who_may_not_erase_is_not_offered_it_and_refused(turns: list[Turn]):
     assert Turn.objects.count() == 3
 
 
-def test_a_choice_of_nothing_says_so(browser: Client, db: None):
+def test_an_empty_selection_says_so(browser: Client, db: None):
     html = browser.post("/timeline/tag", {}).content.decode()
     assert "No turn is selected" in html
     gone = browser.post("/timeline/erase", {"turn": [str(uuid4())], "confirmed": "1"}, headers=HTMX)
@@ -108,7 +108,7 @@ def test_a_choice_of_nothing_says_so(browser: Client, db: None):
 
 
 @pytest.mark.parametrize("address", ["/timeline/tag", "/timeline/erase"])
-def test_nothing_is_done_by_following_a_link(browser: Client, db: None, address: str):
+def test_following_a_link_changes_nothing(browser: Client, db: None, address: str):
     assert browser.get(address).status_code == 405
 
 
@@ -117,7 +117,7 @@ def turn(play: Play) -> Turn:
     return play("sim-odd")
 
 
-def test_tags_are_put_on_and_lead_to_turns_tagged_alike(browser: Client, turn: Turn):
+def test_tags_are_added_and_link_to_turns_with_the_same_tag(browser: Client, turn: Turn):
     response = browser.post(f"/turns/{turn.id}/tags", {"add": "odd & new, later,"})
     assert response["Location"] == f"/turns/{turn.id}#tags"
     turn.refresh_from_db()
@@ -128,7 +128,7 @@ def test_tags_are_put_on_and_lead_to_turns_tagged_alike(browser: Client, turn: T
     assert BulkAction.objects.get().added == ["odd & new", "later"]
 
 
-def test_a_tag_is_taken_off(browser: Client, turn: Turn):
+def test_a_tag_is_removed(browser: Client, turn: Turn):
     Turn.objects.filter(pk=turn.pk).update(tags=["odd", "later"])
     assert 'aria-label="Remove odd"' in page(browser, f"/turns/{turn.id}")
     browser.post(f"/turns/{turn.id}/tags", {"remove": "odd"})
@@ -136,13 +136,13 @@ def test_a_tag_is_taken_off(browser: Client, turn: Turn):
     assert turn.tags == ["later"]
 
 
-def test_what_is_no_tag_is_refused_in_words(browser: Client, turn: Turn):
+def test_an_invalid_tag_is_refused_with_an_explanation(browser: Client, turn: Turn):
     html = browser.post(f"/turns/{turn.id}/tags", {"add": "x" * 65}, follow=True).content.decode()
     assert "A tag has 1 to 64 printable characters" in html
     turn.refresh_from_db()
     assert turn.tags == []
 
 
-def test_only_a_turn_that_is_here_is_tagged_and_only_by_post(browser: Client, turn: Turn):
+def test_only_an_existing_turn_is_tagged_and_only_by_post(browser: Client, turn: Turn):
     assert browser.post(f"/turns/{uuid4()}/tags", {"add": "odd"}).status_code == 404
     assert browser.get(f"/turns/{turn.id}/tags").status_code == 405

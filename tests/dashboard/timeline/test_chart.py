@@ -20,18 +20,18 @@ def drawn(*counts: dict[str, int], seconds: int = 3600, chosen: bool = True) -> 
     return chart
 
 
-def test_nothing_is_drawn_of_nothing():
+def test_nothing_is_drawn_without_data():
     assert chart_of(Histogram((), 0, capped=False), chosen=False) is None
 
 
-def test_the_tallest_bar_is_as_tall_as_the_chart_and_the_others_stand_in_proportion():
+def test_the_highest_bar_fills_the_chart_and_the_others_are_in_proportion():
     chart = drawn({"max_tokens": 10, "end_turn": 30}, {}, {"end_turn": 20})
     heights = [sum(part.height for part in bar.segments) for bar in chart.bars]
     assert heights == [HEIGHT, 0, HEIGHT / 2]
     assert chart.tallest == 40
 
 
-def test_a_bar_says_in_words_what_it_draws():
+def test_a_bar_describes_its_content_in_words():
     first, empty = drawn({"max_tokens": 12, "end_turn": 22, "": 1}, {}).bars
     assert first.words == "35 turns: 22 end_turn, 12 max_tokens, 1 without a reason"
     assert (first.begins, first.ends) == ("20 Nov 14:00", "20 Nov 15:00")
@@ -43,7 +43,7 @@ def test_a_day_is_a_date_and_years_are_named_where_there_are_many_months():
     assert drawn(*[{"end_turn": 1}] * 60, seconds=604_800).bars[0].begins == "20 Nov 2026"
 
 
-def test_a_short_time_is_drawn_with_nothing_before_it_unless_somebody_chose_it():
+def test_a_short_period_has_no_empty_start_unless_it_was_selected():
     assert len(drawn({"end_turn": 1}, chosen=False).bars) == FEWEST
     assert len(drawn({"end_turn": 1}, chosen=True).bars) == 1
 
@@ -56,7 +56,7 @@ def test_no_two_reasons_of_a_list_look_alike(words):
 
 
 @given(st.lists(st.dictionaries(st.sampled_from(["end_turn", "max_tokens", ""]), st.integers(1, 10**6)), min_size=1))
-def test_parts_stand_on_each_other_and_within_the_chart(counts: list[dict[str, int]]):
+def test_parts_are_stacked_within_the_chart(counts: list[dict[str, int]]):
     chart = drawn(*counts)
     for bar in chart.bars:
         floor = HEIGHT

@@ -20,7 +20,7 @@ def filters(query: str) -> TimelineFilters:
     return found
 
 
-def test_everything_that_is_asked_for_can_be_taken_away():
+def test_every_active_filter_can_be_removed():
     asked = filters(ALL)
     chips = chips_of(asked)
     assert [(chip.label, chip.words) for chip in chips] == [
@@ -39,14 +39,14 @@ def test_everything_that_is_asked_for_can_be_taken_away():
     assert all(chip.without != asked for chip in chips)
 
 
-def test_taken_away_one_after_the_other_nothing_is_left():
+def test_removing_one_after_the_other_leaves_none():
     asked = filters(ALL)
     while chips := chips_of(asked):
         asked = chips[0].without
     assert asked == TimelineFilters()
 
 
-def test_a_chips_address_reads_back_as_its_filters():
+def test_a_chips_url_reads_back_as_its_filters():
     for chip in chips_of(filters(ALL)):
         assert filters(chip.query) == chip.without
 
@@ -63,12 +63,12 @@ def test_a_chips_address_reads_back_as_its_filters():
         ),
     ],
 )
-def test_a_time_is_said_with_its_day_as_often_as_needed(since: datetime | None, until: datetime | None, words: str):
+def test_a_time_is_shown_with_its_day_only_where_needed(since: datetime | None, until: datetime | None, words: str):
     assert span_words(since, until) == words
 
 
 @pytest.mark.django_db(transaction=True)
-def test_where_nothing_is_found_it_is_counted_what_each_filter_hides(play: Play):
+def test_without_results_the_number_hidden_by_each_filter_is_counted(play: Play):
     play("sim-essay", max_tokens=60)
     found = drops(project=project_default(), filters=filters("status=completed&model=sim-essay"))
     assert [(drop.chip.words, drop.count, drop.more) for drop in found] == [("completed", 1, False)]

@@ -42,7 +42,7 @@ def models() -> list[str]:
     return sorted(Cohort.objects.values_list("model", flat=True))
 
 
-def test_cohorts_of_erased_turns_go_and_others_stay(user):
+def test_cohorts_of_erased_turns_are_deleted_and_others_kept(user):
     kept = make_turn(model="kept")
     erase(user, *(make_turn(model=f"invented {n}") for n in range(5)))
     assert len(models()) == 6
@@ -51,7 +51,7 @@ def test_cohorts_of_erased_turns_go_and_others_stay(user):
     assert rollups.counts(project=project_default()) == {Turn.objects.get(id=kept.id).cohort: 1}
 
 
-def test_a_cohort_stays_while_its_counts_are_not_folded(user):
+def test_a_cohort_is_kept_until_its_counts_are_folded(user):
     turn = make_turn(model="counted")
     turns_erase(project=project_default(), chosen=[turn.pk], by=user)
     assert (cohort_cleanup.sweep(), cohort_cleanup.sweep()) == (0, 0)
@@ -59,13 +59,13 @@ def test_a_cohort_stays_while_its_counts_are_not_folded(user):
     assert (cohort_cleanup.sweep(), cohort_cleanup.sweep()) == (0, 1)
 
 
-def test_what_was_left_a_moment_ago_stays(user, monkeypatch):
+def test_a_cohort_that_just_became_empty_is_kept(user, monkeypatch):
     monkeypatch.setattr(cohort_cleanup, "WAIT_SECONDS", 60.0)
     erase(user, make_turn(model="left"))
     assert (cohort_cleanup.sweep(), cohort_cleanup.sweep()) == (0, 0)
 
 
-def test_a_turn_that_comes_after_the_first_step_has_a_cohort_of_its_own(user):
+def test_a_turn_after_the_first_step_gets_its_own_cohort(user):
     erase(user, make_turn(model="again"))
     cohort_cleanup.sweep()
     turn = make_turn(model="again")
@@ -97,7 +97,7 @@ def a_writer_that_has_not_committed() -> Iterator[None]:
         thread.join(20)
 
 
-def test_a_writer_that_had_found_the_cohort_before_it_was_left_is_waited_for(user):
+def test_a_writer_that_found_the_cohort_before_it_became_empty_is_waited_for(user):
     erase(user, make_turn(model="raced"))
     with a_writer_that_has_not_committed():
         cohort_cleanup.sweep()  # which sees no turn
@@ -111,7 +111,7 @@ def test_a_writer_that_had_found_the_cohort_before_it_was_left_is_waited_for(use
     assert (models(), rollups.counts(project=project_default())) == (["raced"], {turn.cohort: 1})
 
 
-def test_a_writer_that_begins_before_the_first_step_is_committed_is_waited_for(user, monkeypatch):
+def test_a_writer_that_starts_before_the_first_step_commits_is_waited_for(user, monkeypatch):
     monkeypatch.setattr(cohort_cleanup, "WAIT_SECONDS", 0.5)
     erase(user, make_turn(model="raced"))
     with ExitStack() as written:
@@ -123,7 +123,7 @@ def test_a_writer_that_begins_before_the_first_step_is_committed_is_waited_for(u
     assert Cohort.objects.filter(id=Turn.objects.get().cohort).exists()
 
 
-def test_a_turn_that_is_being_written_is_not_waited_for(user):
+def test_a_turn_being_written_is_not_waited_for(user):
     erase(user, make_turn(model="raced"))
     with a_writer_that_has_not_committed():
         cohort_cleanup.sweep()
@@ -176,24 +176,24 @@ def counted(**filters) -> dict[str, list[tuple[str, int, bool]]]:
     return {facet.name: [(value.value, value.count, value.capped) for value in facet.values] for facet in found}
 
 
-def test_the_turns_of_a_rare_value_that_is_chosen_are_counted(many_cohorts):
+def test_turns_with_a_selected_rare_value_are_counted(many_cohorts):
     found = counted(model=("invented 1",))
     assert ("invented 1", 1, True) in found["model"]
     assert found["status"] == [("completed", 1, False)]
 
 
-def test_the_turns_of_a_rare_value_that_is_excluded_are_counted(many_cohorts):
+def test_turns_with_an_excluded_rare_value_are_counted(many_cohorts):
     found = counted(not_model=("invented 1", "often"))
     assert {("invented 1", 1, True), ("often", 2, True)} <= {*found["model"]}
     assert found["status"] == [("completed", 6, False)]
 
 
-def test_as_many_cohorts_as_are_counted_are_all_there_are(many_cohorts, monkeypatch):
+def test_exactly_the_maximum_number_of_cohorts_is_a_complete_count(many_cohorts, monkeypatch):
     monkeypatch.setattr("dashboard.timeline.turn_counts.MOST_COHORTS", 5)
     assert not any(capped for values in counted().values() for _, _, capped in values)
 
 
-def test_a_turn_that_begins_while_a_page_counts_breaks_nothing(monkeypatch):
+def test_a_turn_that_starts_while_a_page_counts_breaks_nothing(monkeypatch):
     """The page had read all cohorts first, and the count then named one that it did not know."""
     make_turn(model="old")
     read = rollups.counts

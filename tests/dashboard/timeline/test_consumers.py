@@ -69,7 +69,7 @@ async def say(socket: Dialled, tail: str) -> None:
 
 
 @pytest.mark.parametrize("address", ["/", nightly("/?agent=sim-essay"), "/?status=queued&status=partial"])
-async def test_a_timeline_followed_looks_as_if_opened_anew(queued: Turn, address: str):
+async def test_a_followed_timeline_equals_a_freshly_opened_one(queued: Turn, address: str):
     page = await opened(address)
     async with dialled(f"/ws/timeline/{address[1:]}") as socket:
         other = await begun("One more.")
@@ -85,7 +85,7 @@ async def test_a_timeline_followed_looks_as_if_opened_anew(queued: Turn, address
     assert len(page.rows) == 3
 
 
-async def test_a_paused_page_keeps_its_rows_true_and_counts_those_that_wait(queued: Turn):
+async def test_a_paused_page_updates_its_rows_and_counts_the_waiting_ones(queued: Turn):
     page = await opened()
     async with dialled("/ws/timeline/") as socket:
         page.take(await socket.receive_from())
@@ -99,7 +99,7 @@ async def test_a_paused_page_keeps_its_rows_true_and_counts_those_that_wait(queu
         assert list(page.rows) == [f"row-{queued.id}"]
 
 
-async def test_resumed_it_looks_as_if_opened_anew(queued: Turn):
+async def test_a_resumed_page_equals_a_freshly_opened_one(queued: Turn):
     page = await opened()
     async with dialled("/ws/timeline/") as socket:
         page.take(await socket.receive_from())
@@ -125,7 +125,7 @@ async def test_an_empty_page_can_be_paused_too(agent_of: AgentOf):
 
 
 @pytest.mark.parametrize("text", ["nonsense", "[]", "[" * 50_000, '{"tail": 3}', '{"other": "pause"}', "null"])
-async def test_what_no_page_of_ours_says_changes_nothing(queued: Turn, text: str):
+async def test_invalid_messages_change_nothing(queued: Turn, text: str):
     async with dialled("/ws/timeline/") as socket:
         await socket.receive_from()
         await socket.send_to(text_data=text)
@@ -133,7 +133,7 @@ async def test_what_no_page_of_ours_says_changes_nothing(queued: Turn, text: str
         assert str(other.id) in await socket.receive_from()
 
 
-async def test_a_tag_shows_in_the_row(queued: Turn):
+async def test_a_tag_is_shown_in_the_row(queued: Turn):
     page = await opened()
     async with dialled("/ws/timeline/") as socket:
         await socket.receive_from()
@@ -156,7 +156,7 @@ async def test_new_turns_appear_at_the_top_of_the_timeline_and_change_in_place(q
         assert f'id="row-{other.id}"' in push
 
 
-async def test_rows_that_change_and_rows_that_come_are_messages_of_their_own(queued: Turn):
+async def test_changed_rows_and_new_rows_are_separate_messages(queued: Turn):
     """A table's body after a bare row is dropped by the parser, and the new turn with it."""
     scene, opened = watch_timeline(QueryDict(""))
     _, shown = await news_of(scene, opened)
@@ -174,7 +174,7 @@ def address_shown() -> QueryDict:
     return QueryDict(urlsplit(address).query, mutable=True)
 
 
-async def test_a_page_that_shows_the_rows_already_is_not_sent_them(queued: Turn):
+async def test_a_page_that_already_shows_the_rows_is_not_sent_them(queued: Turn):
     given = await address_shown()
     told, shown = await news_of(*watch_timeline(given))
     assert "".join(told) == ""
@@ -185,14 +185,14 @@ async def test_a_page_that_shows_the_rows_already_is_not_sent_them(queued: Turn)
     assert (await news_of(scene, opened))[0][0].startswith('<tbody id="rows"')
 
 
-async def test_rows_are_digested_only_for_a_page_that_was_just_opened(queued: Turn, monkeypatch: pytest.MonkeyPatch):
+async def test_row_digests_are_computed_only_for_a_freshly_opened_page(queued: Turn, monkeypatch: pytest.MonkeyPatch):
     _, shown = await news_of(*watch_timeline(await address_shown()))
     scene, _ = watch_timeline(QueryDict(""))
     monkeypatch.delattr("dashboard.turns.timeline_page.rows_digest")
     assert "".join((await news_of(scene, shown))[0]) == ""
 
 
-async def test_a_page_that_comes_again_is_sent_the_whole_list(queued: Turn):
+async def test_a_reconnecting_page_is_sent_the_whole_list(queued: Turn):
     given = await address_shown()
     given["again"] = "1"
     told, _ = await news_of(*watch_timeline(given))
@@ -207,7 +207,7 @@ async def test_the_timeline_respects_its_filters(queued: Turn):
         await driving
 
 
-async def test_a_later_page_is_told_how_many_turns_are_new(queued: Turn):
+async def test_an_older_page_is_told_how_many_turns_are_new(queued: Turn):
     newest = "01890000-0000-7000-8000-000000000000"
     async with dialled(f"/ws/timeline/?cursor=nonsense&newest={newest}") as socket:
         pushed = [await socket.receive_from(), await socket.receive_from()]

@@ -28,7 +28,7 @@ def facet(name: str, **filters: Any) -> Facet:
 
 @MANY
 @given(population=POPULATIONS, filters=FILTERS)
-def test_each_count_is_what_the_timeline_finds_with_that_value_in_place_of_those_chosen(population: Any, filters: Any):
+def test_each_count_equals_the_result_of_selecting_that_value(population: Any, filters: Any):
     project = agents.project_default()
     with undone():
         make_turns(population)
@@ -44,7 +44,7 @@ def test_each_count_is_what_the_timeline_finds_with_that_value_in_place_of_those
                 assert not value.capped
 
 
-def test_the_most_frequent_value_comes_first_and_a_chosen_one_is_there_though_nothing_has_it():
+def test_the_most_frequent_value_comes_first_and_a_selected_one_is_listed_even_without_turns():
     for agent in ("a", "b", "b"):
         make_turn(agent_name=agent)
     values = facet("agent", agent=("gone",)).values
@@ -55,26 +55,26 @@ def test_the_most_frequent_value_comes_first_and_a_chosen_one_is_there_though_no
     )
 
 
-def test_a_cohort_that_cannot_be_read_yet_waits_for_the_next_request(monkeypatch: pytest.MonkeyPatch):
+def test_an_unreadable_cohort_waits_for_the_next_request(monkeypatch: pytest.MonkeyPatch):
     """A replica that is behind does not have it."""
     make_turn(agent_name="new")
     monkeypatch.setattr(module, "_learn", lambda *_: None)
     assert facet("agent").values == ()
 
 
-def test_what_is_not_known_yet_is_no_value():
+def test_an_unknown_field_is_not_a_value():
     make_turn()
     assert facet("stop_reason").values == ()
 
 
-def test_tags_are_counted_one_by_one():
+def test_tags_are_counted_individually():
     make_turn(tags=["seen", "odd"])
     make_turn(tags=["seen"])
     make_turn()
     assert [(value.value, value.count) for value in facet("tag").values] == [("seen", 2), ("odd", 1)]
 
 
-def test_under_a_text_search_counting_stops_and_says_so(monkeypatch: pytest.MonkeyPatch):
+def test_with_a_text_search_counting_stops_and_says_so(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(turn_counts, "MOST_COUNTED", 2)
     monkeypatch.setattr(module, "MOST_COUNTED", 2)
     for status in ("failed", "completed", "completed"):
@@ -91,7 +91,7 @@ def test_the_turns_of_another_project_are_not_counted():
     assert all(not facet.values for facet in facets(project=agents.project_default(), filters=TimelineFilters()))
 
 
-def test_turns_that_are_found_one_by_one_are_found_once_for_all_facets(monkeypatch: pytest.MonkeyPatch):
+def test_individually_found_turns_are_found_once_for_all_facets(monkeypatch: pytest.MonkeyPatch):
     make_turn(input_text="a word", tags=["kept"], lint=["unclosed_json"])
     looked, find = list[object](), turn_counts.find
     monkeypatch.setattr(turn_counts, "find", lambda **asked: (looked.append(asked["filters"]), find(**asked))[1])

@@ -8,7 +8,7 @@ from dashboard.turns.filters import TimelineFilters
 NOW = datetime(2026, 11, 21, 14, 37, 12, tzinfo=UTC)
 
 
-def test_each_preset_is_read_back_as_the_time_it_names():
+def test_each_preset_is_read_back_as_its_time_range():
     read = {}
     for preset in presets(NOW):
         filters, errors = TimelineFilters.parse(QueryDict(preset.query))

@@ -29,7 +29,7 @@ def of(**filters: Any) -> Histogram:
 
 @MANY
 @given(population=POPULATIONS, filters=FILTERS, stack=st.sampled_from(STACKS))
-def test_its_buckets_hold_what_the_timeline_finds(population: Any, filters: Any, stack: str):
+def test_its_buckets_contain_the_turns_of_the_timeline(population: Any, filters: Any, stack: str):
     project = agents.project_default()
     with undone():
         make_turns(population)
@@ -48,13 +48,13 @@ def _bucket_of(found: Histogram, at: datetime) -> datetime:
 
 
 @given(seconds=st.integers(1, 10**10))
-def test_any_range_fits_in_buckets_that_are_not_too_many(seconds: int):
+def test_any_range_has_a_limited_number_of_buckets(seconds: int):
     width = bucket_seconds(NOW, NOW + timedelta(seconds=seconds))
     assert seconds / width <= MOST_BUCKETS - 1
     assert width % 60 == 0
 
 
-def test_buckets_are_without_gaps_and_as_long_as_the_range_wants():
+def test_buckets_have_no_gaps_and_a_width_that_suits_the_range():
     make_turn(NOW)
     make_turn(NOW - timedelta(minutes=10))
     found = of()
@@ -64,7 +64,7 @@ def test_buckets_are_without_gaps_and_as_long_as_the_range_wants():
     assert of(since=NOW - timedelta(days=30), until=NOW + timedelta(hours=1)).buckets[0].seconds == 6 * 3600
 
 
-def test_days_are_counted_as_days_where_no_range_is_asked_for():
+def test_days_are_counted_where_no_range_is_selected():
     make_turn(NOW)
     make_turn(NOW - timedelta(days=38))
     rollups.fold()
@@ -73,7 +73,7 @@ def test_days_are_counted_as_days_where_no_range_is_asked_for():
     assert [dict(bucket.counts) for bucket in found.buckets] == [{"": 1}, *[{}] * 37, {"": 1}]
 
 
-def test_the_filters_times_are_its_ends_to_the_second():
+def test_the_filters_times_are_the_exact_ends():
     make_turn(NOW + timedelta(seconds=10))
     make_turn(NOW + timedelta(seconds=50))
     found = of(since=NOW + timedelta(seconds=20), until=NOW + timedelta(minutes=3))
@@ -85,7 +85,7 @@ def test_without_turns_there_are_no_buckets():
     assert of() == Histogram((), 0, capped=False)
 
 
-def test_under_a_text_search_counting_stops_and_says_so(monkeypatch: pytest.MonkeyPatch):
+def test_with_a_text_search_counting_stops_and_says_so(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(turn_counts, "MOST_COUNTED", 2)
     for n in range(3):
         make_turn(NOW + timedelta(seconds=n), output_text="rivers")
@@ -93,6 +93,6 @@ def test_under_a_text_search_counting_stops_and_says_so(monkeypatch: pytest.Monk
     assert (of().total, of().capped) == (3, False)
 
 
-def test_a_moment_is_read_from_an_id():
+def test_a_time_is_read_from_an_id():
     assert moment_of(first_id_at(NOW).int) == NOW
     assert moment_of(2**128 - 1).year == 9000

@@ -44,7 +44,7 @@ def user(django_user_model):
     return django_user_model.objects.create(username="ada")
 
 
-def test_what_other_turns_say_too_stays(user):
+def test_messages_shared_with_other_turns_stay(user):
     first, second = a_turn("1", "2", "3", frame="{}"), a_turn("1", "2", "x", frame="{}")
     assert Node.objects.count() == 5
     erase(user, first)
@@ -53,7 +53,7 @@ def test_what_other_turns_say_too_stays(user):
     assert (Node.objects.count(), LooseNode.objects.count()) == (0, 0)
 
 
-def test_a_turn_that_ends_where_another_goes_on_leaves_it_whole(user):
+def test_erasing_a_turn_leaves_a_longer_conversation_complete(user):
     short, long = a_turn("1", "2"), a_turn("1", "2", "3")
     erase(user, long)
     assert Node.objects.count() == 2
@@ -61,13 +61,13 @@ def test_a_turn_that_ends_where_another_goes_on_leaves_it_whole(user):
     assert Node.objects.count() == 0
 
 
-def test_a_long_conversation_goes_batch_by_batch(user, monkeypatch):
+def test_a_long_conversation_is_deleted_in_batches(user, monkeypatch):
     monkeypatch.setattr(node_cleanup, "BATCH", 3)
     erase(user, *(a_turn(*map(str, range(20)), f"end {n}") for n in range(5)))
     assert (Node.objects.count(), LooseNode.objects.count()) == (0, 0)
 
 
-def test_a_sweep_that_was_ended_is_gone_on_with(user, monkeypatch):
+def test_an_interrupted_sweep_is_continued(user, monkeypatch):
     monkeypatch.setattr(node_cleanup, "BATCH", 1)
     monkeypatch.setattr(node_cleanup, "BATCHES", 2)
     erase(user, a_turn(*map(str, range(10))))
@@ -76,7 +76,7 @@ def test_a_sweep_that_was_ended_is_gone_on_with(user, monkeypatch):
     assert node_cleanup.nodes_sweep() == 8
 
 
-def test_nodes_are_not_deleted_by_hand():
+def test_nodes_cannot_be_deleted_by_hand():
     a_turn("1")
     with pytest.raises(Exception, match="append-only: DELETE was refused"), transaction.atomic():
         Node.objects.all()._raw_delete("default")
@@ -94,7 +94,7 @@ def in_a_thread(act: Callable[[], None]) -> threading.Thread:
     return thread
 
 
-def test_a_writer_that_comes_during_a_sweep_stores_the_nodes_again(user, monkeypatch):
+def test_a_writer_during_a_sweep_stores_the_nodes_again(user, monkeypatch):
     """The sweep has removed them and has not committed: the writer waits for it."""
     erased = a_turn("1", "2")
     swept, writers = node_cleanup._sweep, []
@@ -113,7 +113,7 @@ def test_a_writer_that_comes_during_a_sweep_stores_the_nodes_again(user, monkeyp
     assert whole_conversations() == [2]
 
 
-def test_a_sweep_leaves_what_a_writer_is_about_to_refer_to(user):
+def test_a_sweep_keeps_nodes_that_a_writer_is_about_to_reference(user):
     erased = a_turn("1", "2", "3")
     held, swept = threading.Event(), threading.Event()
 
@@ -133,7 +133,7 @@ def test_a_sweep_leaves_what_a_writer_is_about_to_refer_to(user):
     assert LooseNode.objects.count() == 0
 
 
-def test_what_a_writer_held_and_did_not_store_goes_with_the_next_sweep(user):
+def test_nodes_reserved_but_not_stored_by_a_writer_are_deleted_by_the_next_sweep(user):
     erased = a_turn("1", "2", "3")
     held, swept = threading.Event(), threading.Event()
 
@@ -154,7 +154,7 @@ def test_what_a_writer_held_and_did_not_store_goes_with_the_next_sweep(user):
     assert (Node.objects.count(), LooseNode.objects.count()) == (0, 0)
 
 
-def test_writers_and_erasers_of_the_same_conversation_never_lose_a_message(user):
+def test_concurrent_writing_and_erasing_of_a_conversation_loses_no_message(user):
     """Four writers and two erasers, on one conversation of eight messages that some of them break off."""
     ended, failed = threading.Event(), []
     said = [str(n) for n in range(8)]
@@ -189,7 +189,7 @@ def whole_conversations() -> list[int]:
     return [len(read(turn.node_id)) for turn in Turn.objects.all()]
 
 
-def test_a_turn_never_refers_to_a_node_that_is_not_there():
+def test_a_turn_never_references_a_missing_node():
     turn = a_turn("1")
     with pytest.raises(Exception, match="foreign key"):
         Turn.objects.filter(pk=turn.pk).update(node_id=new_id())

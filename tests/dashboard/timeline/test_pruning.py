@@ -32,13 +32,13 @@ def planned(kept: Kept, now: datetime | None = None) -> list:
     return list(plan(project=project_default(), kept=kept, now=now or timezone.now()).turn_ids)
 
 
-def test_all_but_the_newest_so_many_go(turns: list[Turn]):
+def test_all_but_the_newest_n_turns_are_erased(turns: list[Turn]):
     assert planned(Kept(turns=2)) == [one.id for one in turns[:3]]
     assert planned(Kept(turns=5)) == []
     assert planned(Kept(turns=0)) == [one.id for one in turns]
 
 
-def test_what_is_older_goes(turns: list[Turn]):
+def test_older_turns_are_erased(turns: list[Turn]):
     third = datetime.fromtimestamp((turns[2].id.int >> 80) / 1000, UTC)
     expected = [one.id for one in turns if one.id < first_id_at(third)]
     assert planned(Kept(age=timedelta(days=1)), third + timedelta(days=1)) == expected
@@ -46,7 +46,7 @@ def test_what_is_older_goes(turns: list[Turn]):
     assert planned(Kept(age=timedelta(days=1))) == []
 
 
-def test_the_oldest_beyond_so_many_bytes_go(turns: list[Turn]):
+def test_the_oldest_above_a_size_limit_are_erased(turns: list[Turn]):
     whole = plan(project=project_default(), kept=Kept(turns=0), now=timezone.now())
     one = whole.bytes / 5
     assert one > 2_000
@@ -54,14 +54,14 @@ def test_the_oldest_beyond_so_many_bytes_go(turns: list[Turn]):
     assert planned(Kept(bytes=whole.bytes)) == []
 
 
-def test_a_turn_that_has_not_ended_stays_and_another_projects_turns_are_not_looked_at(turns: list[Turn]):
+def test_running_turns_and_turns_of_other_projects_are_kept(turns: list[Turn]):
     Turn.objects.filter(id=turns[0].id).update(status="held")
     other = Project.objects.create(name="other")
     assert planned(Kept(turns=0)) == [one.id for one in turns[1:]]
     assert plan(project=other, kept=Kept(turns=0), now=timezone.now()).turn_ids == ()
 
 
-def test_they_go_in_batches_and_what_is_erased_is_no_theft(turns: list[Turn], monkeypatch: pytest.MonkeyPatch):
+def test_turns_are_erased_in_batches_and_leave_valid_evidence(turns: list[Turn], monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(pruning, "BATCH", 2)
     found = plan(project=project_default(), kept=Kept(turns=2), now=timezone.now())
     assert list(prune(project=project_default(), planned=found)) == [2, 1]
@@ -69,7 +69,7 @@ def test_they_go_in_batches_and_what_is_erased_is_no_theft(turns: list[Turn], mo
     assert check_all(replay=False).faults == []
 
 
-def test_the_command_only_counts_until_it_is_told_to_erase(turns: list[Turn]):
+def test_the_command_only_counts_until_told_to_erase(turns: list[Turn]):
     out = StringIO()
     call_command("prune", "--keep-turns", "4", stdout=out)
     assert out.getvalue().startswith("1 turns of 0.0 MB would be erased, from ")
@@ -87,6 +87,6 @@ def test_the_command_only_counts_until_it_is_told_to_erase(turns: list[Turn]):
         (("--project", "none", "--keep-days", "1"), "no project"),
     ],
 )
-def test_what_makes_no_sense_is_said(words: tuple[str, ...], said: str):
+def test_invalid_arguments_are_reported(words: tuple[str, ...], said: str):
     with pytest.raises(CommandError, match=said):
         call_command("prune", *words)

@@ -84,9 +84,7 @@ def everything_of(turn: Turn) -> dict[str, list[Any]]:
         (36_500, 36_499 * DAY, True),
     ],
 )
-def test_raw_answers_are_kept_for_as_many_days_as_the_turn_says(
-    made: Any, days: int | None, ago: timedelta, stays: bool
-):
+def test_raw_answers_are_kept_for_the_days_set_by_the_turn(made: Any, days: int | None, ago: timedelta, stays: bool):
     turn = made(keep_raw_days=days, ago=ago)
     assert retention.raw_sweep() == (0 if stays else 1)
     assert kept(turn) == stays
@@ -95,14 +93,14 @@ def test_raw_answers_are_kept_for_as_many_days_as_the_turn_says(
 
 
 @pytest.mark.parametrize("status", UNFINISHED)
-def test_a_turn_that_has_not_ended_is_never_touched(made: Any, status: str):
+def test_a_running_turn_is_never_touched(made: Any, status: str):
     turn = made(status=status, keep_raw_days=0)
     Turn.objects.filter(id=turn.id).update(created_at=timezone.now() - 400 * DAY)
     assert retention.raw_sweep() == 0
     assert kept(turn)
 
 
-def test_a_turn_that_was_given_up_has_no_end_and_counts_from_when_it_was_made(made: Any):
+def test_an_abandoned_turn_without_an_end_counts_from_its_creation(made: Any):
     turn = made(status="interrupted", finished_at=None, keep_raw_days=7)
     assert retention.raw_sweep() == 0
     Turn.objects.filter(id=turn.id).update(created_at=timezone.now() - 8 * DAY)
@@ -111,7 +109,7 @@ def test_a_turn_that_was_given_up_has_no_end_and_counts_from_when_it_was_made(ma
 
 
 @committing
-def test_what_had_arrived_of_a_call_is_there_for_whoever_takes_the_turn_over(play: Play):
+def test_partial_output_of_a_call_stays_available_for_a_takeover(play: Play):
     turn = play("sim-essay", max_tokens=60, overrides={"retention": {"keep_raw_days": 0}})
     attempt = Attempt.objects.get(turn_id=turn.id, index=1)
     Turn.objects.filter(id=turn.id).update(status="running", finished_at=None)
@@ -122,7 +120,7 @@ def test_what_had_arrived_of_a_call_is_there_for_whoever_takes_the_turn_over(pla
 
 
 @committing
-def test_nothing_goes_but_the_raw_pieces_and_the_turn_is_what_it_was(play: Play):
+def test_only_raw_pieces_are_removed_and_the_turn_is_unchanged(play: Play):
     words = {"retention": {"keep_raw_days": 0}, "limits": {"max_continuations": 1}}
     turn, other = play("sim-endless", max_tokens=60, overrides=words), play("sim-echo")
     before, others = everything_of(turn), everything_of(other)
@@ -144,7 +142,7 @@ def test_nothing_goes_but_the_raw_pieces_and_the_turn_is_what_it_was(play: Play)
 
 
 @committing
-def test_a_turn_without_its_raw_answers_leaves_as_a_file_and_comes_back(play: Play):
+def test_a_turn_without_its_raw_answers_can_be_exported_and_imported(play: Play):
     turn = play("sim-essay", max_tokens=60, overrides={"retention": {"keep_raw_days": 0}})
     retention.raw_sweep()
     file = turn_file(turn_get(turn.id))
@@ -157,7 +155,7 @@ def test_a_turn_without_its_raw_answers_leaves_as_a_file_and_comes_back(play: Pl
     assert (found.turn.raw_removed_at, found.turn.keep_raw_days) == (turn.raw_removed_at, None)
 
 
-def test_each_batch_leaves_a_row_that_says_of_which_turns(made: Any, monkeypatch: pytest.MonkeyPatch):
+def test_each_batch_leaves_a_row_that_names_its_turns(made: Any, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(retention, "BATCH", 2)
     turns = [made(keep_raw_days=1, ago=n * DAY) for n in (5, 4, 3)]
     assert retention.raw_sweep() == 3
@@ -170,9 +168,7 @@ def test_each_batch_leaves_a_row_that_says_of_which_turns(made: Any, monkeypatch
         BulkAction.objects.update(by="nobody")
 
 
-def test_a_transaction_takes_no_further_turn_once_it_has_removed_many_pieces(
-    made: Any, monkeypatch: pytest.MonkeyPatch
-):
+def test_a_transaction_takes_no_further_turn_after_removing_many_pieces(made: Any, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(retention, "PIECES", 3)
     long, short = made(keep_raw_days=0, ago=2 * DAY), made(keep_raw_days=0)
     for n in (2, 3, 4):
@@ -183,7 +179,7 @@ def test_a_transaction_takes_no_further_turn_once_it_has_removed_many_pieces(
     assert not kept(short)
 
 
-def test_pieces_are_still_refused_to_everybody_else(made: Any):
+def test_pieces_are_still_protected_from_everybody_else(made: Any):
     turn = made(keep_raw_days=0)
     retention.raw_sweep()
     other = made()
@@ -192,7 +188,7 @@ def test_pieces_are_still_refused_to_everybody_else(made: Any):
     assert (kept(turn), kept(other)) == (False, True)
 
 
-def test_an_answer_that_stands_with_its_attempt_goes_too_and_nothing_else_of_the_attempt(made: Any):
+def test_only_the_answer_is_removed_from_an_attempt(made: Any):
     turn, now = made(keep_raw_days=0), timezone.now()
     attempt = Attempt.objects.create(
         turn_id=turn.id, index=2, kind="initial", iteration=1, provider="openai", model="m", max_tokens=1, request="{}",
@@ -240,7 +236,7 @@ class Elsewhere:
 
 
 @committing
-def test_a_turn_that_ends_while_a_sweep_runs_is_left_to_the_next(made: Any):
+def test_a_turn_that_ends_during_a_sweep_is_left_to_the_next(made: Any):
     turn = made(status="running", keep_raw_days=0)
     columns = {"status": "completed", "finished_at": timezone.now()}
     with Elsewhere(lambda: Turn.objects.filter(id=turn.id).update(**columns)) as ending:
@@ -252,7 +248,7 @@ def test_a_turn_that_ends_while_a_sweep_runs_is_left_to_the_next(made: Any):
 
 
 @committing
-def test_two_sweeps_at_once_do_everything_once(made: Any):
+def test_two_simultaneous_sweeps_do_everything_once(made: Any):
     turns = [made(keep_raw_days=0, ago=n * DAY) for n in (2, 1)]
     with Elsewhere(lambda: retention.raw_remove(now=timezone.now())) as first:
         assert retention.raw_sweep() == 0
@@ -261,7 +257,7 @@ def test_two_sweeps_at_once_do_everything_once(made: Any):
 
 
 @committing
-def test_the_policy_a_turn_began_under_decides_and_not_a_later_one(agent_of: AgentOf):
+def test_the_policy_a_turn_started_under_decides(agent_of: AgentOf):
     project = agents.project_default()
     first = policy_create(project=project, name="short", retention={"keep_raw_days": 0})
     agent = agent_of("sim-echo", policy=first.policy)
@@ -274,7 +270,7 @@ def test_the_policy_a_turn_began_under_decides_and_not_a_later_one(agent_of: Age
 
 
 @committing
-def test_the_nearest_word_counts_from_the_site_to_the_turn(agent_of: AgentOf):
+def test_the_most_specific_setting_applies_from_site_to_turn(agent_of: AgentOf):
     project = agents.project_default()
 
     def policy(days: int) -> Any:
@@ -303,14 +299,14 @@ def days_of(agent: Any, **said: Any) -> tuple[int | None, str]:
 
 
 @committing
-def test_a_re_run_keeps_what_its_parent_said_or_says_otherwise(play: Play):
+def test_a_re_run_inherits_its_parents_setting_unless_overridden(play: Play):
     turn = play("sim-echo", overrides={"retention": {"keep_raw_days": 3}})
     assert turn_rerun(turn=turn, overrides={}).keep_raw_days == 3
     assert turn_rerun(turn=turn, overrides={"retention": {"keep_raw_days": None}}).keep_raw_days is None
 
 
 @committing
-def test_the_page_and_the_api_say_that_it_is_not_kept_since_when_and_by_whose_word(browser: Client, agent_of: AgentOf):
+def test_the_page_and_the_api_show_since_when_and_why_it_is_not_kept(browser: Client, agent_of: AgentOf):
     version = policy_create(project=agents.project_default(), name="lean", retention={"keep_raw_days": 0})
     turn = drive(turn_start(agent=agent_of("sim-echo", policy=version.policy), input_text="hello"))
     address = f"/turns/{turn.id}/attempts/1/raw"

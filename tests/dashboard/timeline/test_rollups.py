@@ -58,7 +58,7 @@ def counted(since: datetime | None = None, until: datetime | None = None) -> dic
 
 @MANY
 @given(deeds=DEEDS, since=st.none() | MOMENTS, until=st.none() | MOMENTS)
-def test_after_any_deeds_the_counts_of_any_range_are_those_of_the_rows(
+def test_after_any_sequence_of_changes_the_counts_of_any_range_equal_those_of_the_rows(
     deeds: Any, since: Any, until: Any, monkeypatch: pytest.MonkeyPatch
 ):
     project = agents.project_default()
@@ -88,7 +88,7 @@ def test_each_level_adds_up_to_all_turns(population: Any):
 
 
 @given(since=MOMENTS, length=st.integers(1, 100_000))
-def test_a_range_is_taken_in_long_pieces_without_gaps(since: datetime, length: int):
+def test_a_range_is_covered_by_the_longest_periods_without_gaps(since: datetime, length: int):
     start = since.replace(second=0, microsecond=0)
     end = start + timedelta(minutes=length)
     spans = list(rollups.spans(start, end))
@@ -97,7 +97,7 @@ def test_a_range_is_taken_in_long_pieces_without_gaps(since: datetime, length: i
     assert len(spans) <= 2 * len(rollups.LEVELS) - 1
 
 
-def test_turns_that_are_alike_in_every_facet_share_a_cohort_and_others_do_not():
+def test_exactly_the_turns_with_equal_facets_share_a_cohort():
     one, other = make_turn(), make_turn(output_text="other words", input_tokens=5)
     failed, of_b = make_turn(status="failed"), make_turn(agent_name="b")
     for turn in (one, other, failed, of_b):
@@ -108,7 +108,7 @@ def test_turns_that_are_alike_in_every_facet_share_a_cohort_and_others_do_not():
     assert (cohort.status, cohort.model, cohort.continuation) == ("failed", "m", False)
 
 
-def test_what_is_written_to_a_turns_cohort_does_not_matter():
+def test_values_written_to_a_turns_cohort_are_ignored():
     turn = make_turn()
     turn.cohort = 12345
     turn.save()
@@ -116,7 +116,7 @@ def test_what_is_written_to_a_turns_cohort_does_not_matter():
     assert Cohort.objects.filter(id=turn.cohort).exists()
 
 
-def test_a_step_that_changes_no_facet_tells_no_change():
+def test_a_step_that_changes_no_facet_reports_no_change():
     turn = make_turn()
     before = Change.objects.count()
     Turn.objects.filter(id=turn.id).update(output_text="more", last_seq=2, continuations=0)
@@ -132,7 +132,7 @@ def test_many_turns_stored_at_once_are_one_change_per_cohort_and_minute():
     assert list(Change.objects.values_list("minute", "count")) == [(NOW, 100)]
 
 
-def test_while_one_folds_another_does_not_wait():
+def test_a_second_folding_process_does_not_wait():
     make_turn()
     other = connection.copy()
     try:
@@ -147,7 +147,7 @@ def test_while_one_folds_another_does_not_wait():
         other.close()
 
 
-def test_an_id_of_chance_from_beyond_all_years_is_counted_too():
+def test_a_random_id_beyond_all_years_is_counted_too():
     make_turn(id=UUID(int=2**128 - 2))
     rollups.fold_all()
     assert sum(rollups.counts(project=agents.project_default()).values()) == 1

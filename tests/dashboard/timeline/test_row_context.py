@@ -30,7 +30,7 @@ def cut(play: Play) -> Turn:
     return play("sim-essay", max_tokens=60)
 
 
-def test_a_row_reads_how_it_ended_and_asks_for_its_limit_when_it_comes_into_sight(browser: Client, cut: Turn):
+def test_a_row_shows_its_ending_and_loads_its_limit_when_visible(browser: Client, cut: Turn):
     html = page(browser, "/")
     assert "Cut off</span>" in html
     assert "Max continuations reached" in html
@@ -67,14 +67,14 @@ def test_a_cell_names_all_settings_that_must_change_together(browser: Client, cu
     assert sentence(said) in cell, "all of it is in the title"
 
 
-def test_a_cell_of_one_setting_speaks_of_no_other(browser: Client, cut: Turn):
+def test_a_cell_of_one_setting_mentions_no_other(browser: Client, cut: Turn):
     for n in range(12):
         make_turn(**ALIKE, agent_name=cut.agent_name, model=cut.model, output_tokens=350 + n)
     cell = browser.get(f"/turns/limits?turn={cut.id}", headers=HTMX).content.decode()
     assert "other" not in text_of(cell)
 
 
-def test_a_complete_turn_of_one_call_needs_no_other_limit(browser: Client, play: Play):
+def test_a_completed_single_call_turn_needs_no_other_limit(browser: Client, play: Play):
     turn = play("sim-essay", max_tokens=2000)
     assert "needs-limit" not in page(browser, "/")
     cell = browser.get(f"/turns/limits?turn={turn.id}", headers=HTMX).content.decode()
@@ -82,14 +82,14 @@ def test_a_complete_turn_of_one_call_needs_no_other_limit(browser: Client, play:
     assert browser.get(f"/turns/limits?turn={turn.id}")["Location"] == "/"
 
 
-def test_what_was_searched_for_is_marked_in_the_answer(browser: Client):
+def test_search_terms_are_highlighted_in_the_answer(browser: Client):
     make_turn(input_text="Why?", output_text="All of the violins collect mirrors.")
     html = page(browser, "/?q=violins")
     assert "<mark>violins</mark>" in html
     assert "<mark>" not in page(browser, "/")
 
 
-def test_an_operators_hold_stands_apart_from_what_a_turn_took(browser: Client, agent_of: AgentOf, monkeypatch):
+def test_an_operators_hold_is_separate_from_the_duration_of_a_turn(browser: Client, agent_of: AgentOf, monkeypatch):
     agent = agent_of("sim-essay", max_tokens=2000)
     turn = drive(turn_start(agent=agent, input_text="hi", breakpoints=[{"state": "evaluate_stop"}]))
     monkeypatch.setattr(driver, "_now", lambda: datetime.now(UTC) + timedelta(seconds=90))
@@ -118,7 +118,7 @@ LONG = "so it goes " * 40
         ("agents", "prompt", ["agents"]),
     ],
 )
-def test_each_word_that_was_looked_for_is_marked_where_it_stands(asked: str, where: str, found: list[str]):
+def test_each_search_term_is_highlighted_where_it_occurs(asked: str, where: str, found: list[str]):
     turn = Turn(input_text="Why do agents stop?", output_text=f"{LONG}violins at sea. {LONG}")
     snippet = snippet_of(turn, asked)
     assert snippet is not None
@@ -128,13 +128,13 @@ def test_each_word_that_was_looked_for_is_marked_where_it_stands(asked: str, whe
 
 
 @pytest.mark.parametrize("asked", ["", "nowhere", "-violins", "viol", "***"])
-def test_what_does_not_stand_there_as_a_whole_word_marks_nothing(asked: str):
+def test_only_whole_words_are_highlighted(asked: str):
     assert snippet_of(Turn(input_text="Why?", output_text="violins"), asked) is None
 
 
 @pytest.mark.parametrize("before", [0, 32, 96, 152])
 @pytest.mark.parametrize("of", ["answer", "prompt"])
-def test_the_first_word_found_is_among_the_first_characters_of_a_narrow_column(before: int, of: str):
+def test_the_first_match_is_visible_in_a_narrow_column(before: int, of: str):
     text = f"{'it goes ' * 40}"[:before] + "violins at sea. " + LONG
     turn = Turn(input_text=text, output_text="") if of == "prompt" else Turn(input_text="Why?", output_text=text)
     snippet = snippet_of(turn, "violins")

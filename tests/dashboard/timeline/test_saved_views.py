@@ -30,20 +30,20 @@ def seen_by(user: User) -> list[str]:
     return [view.name for view in saved_views(project=agents.project_default(), user=user)]
 
 
-def test_a_view_keeps_the_filters_of_an_address_and_not_the_place_in_it(ada: User):
+def test_a_view_stores_the_filters_of_a_url_and_not_the_page(ada: User):
     assert save(ada, query="?status=partial&status=failed&cursor=abc&q=+a++b&has=").query == (
         "status=partial&status=failed&q=a++b"
     )
 
 
-def test_ones_own_views_are_seen_and_those_that_others_share(ada: User, bob: User):
+def test_own_and_shared_views_are_visible(ada: User, bob: User):
     save(ada, "mine")
     save(bob, "shared", shared=True)
     save(bob, "private")
     assert seen_by(ada) == ["mine", "shared"]
 
 
-def test_saving_under_the_same_name_replaces_ones_own_view_and_nobody_elses(ada: User, bob: User):
+def test_saving_under_the_same_name_replaces_only_ones_own_view(ada: User, bob: User):
     theirs = save(bob)
     first = save(ada)
     assert save(ada, name=" Cut off ", query="status=failed", shared=True).id == first.id
@@ -62,13 +62,13 @@ def test_saving_under_the_same_name_replaces_ones_own_view_and_nobody_elses(ada:
         ("x", "tokens_from=9&tokens_to=1", "query"),
     ],
 )
-def test_what_cannot_be_saved_is_said_by_field(ada: User, name: str, query: str, field: str):
+def test_faults_are_reported_by_field(ada: User, name: str, query: str, field: str):
     with pytest.raises(ValidationError) as error:
         save(ada, name, query)
     assert list(error.value.message_dict) == [field]
 
 
-def test_there_is_an_end_to_views(ada: User, monkeypatch: pytest.MonkeyPatch):
+def test_the_number_of_views_is_limited(ada: User, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(module, "MOST_VIEWS", 1)
     save(ada)
     save(ada, query="status=failed")
@@ -76,7 +76,7 @@ def test_there_is_an_end_to_views(ada: User, monkeypatch: pytest.MonkeyPatch):
         save(ada, "another")
 
 
-def test_only_its_owner_deletes_a_view(ada: User, bob: User):
+def test_only_its_owner_can_delete_a_view(ada: User, bob: User):
     view = save(ada, shared=True)
     with pytest.raises(ValidationError, match="is ada's"):
         saved_view_delete(view=view, by=bob)

@@ -46,14 +46,14 @@ def tags_of(turn: Turn) -> list[str]:
     return turn.tags
 
 
-def test_tags_are_put_on_and_taken_off_in_their_order_and_each_is_there_once(operator: User):
+def test_tags_are_added_and_removed_in_order_without_duplicates(operator: User):
     turn, other = make_turn(tags=["old", "kept"]), make_turn()
     assert tag([turn.id], operator, add=["new", "kept"], remove=["old"]) == 1
     assert (tags_of(turn), tags_of(other)) == (["kept", "new"], [])
     assert tag([turn.id], operator, add=["both"], remove=["both"]) == 0
 
 
-def test_turns_that_have_it_already_are_neither_changed_nor_audited(operator: User):
+def test_turns_that_already_have_the_tag_are_neither_changed_nor_audited(operator: User):
     one, other = make_turn(tags=["x"]), make_turn()
     assert tag([one.id, other.id], operator, add=["x"]) == 1
     action = BulkAction.objects.get()
@@ -64,7 +64,7 @@ def test_turns_that_have_it_already_are_neither_changed_nor_audited(operator: Us
     assert BulkAction.objects.count() == 1
 
 
-def test_all_that_filters_let_through_is_tagged_batch_by_batch_though_the_tag_hides_it_from_them(
+def test_all_matching_turns_are_tagged_in_batches_although_the_tag_excludes_them_from_the_filters(
     operator: User, monkeypatch: pytest.MonkeyPatch
 ):
     monkeypatch.setattr(services, "BATCH", 2)
@@ -79,7 +79,7 @@ def test_all_that_filters_let_through_is_tagged_batch_by_batch_though_the_tag_hi
     assert all(action.filter == {"tag": ["todo"], "status": ["failed"]} for action in audited)
 
 
-def test_a_turn_takes_so_many_tags_and_no_more(operator: User):
+def test_the_number_of_tags_per_turn_is_limited(operator: User):
     turn = make_turn(tags=[f"t{n}" for n in range(19)])
     assert tag([turn.id], operator, add=["one"]) == 1
     with pytest.raises(ValidationError, match="at most 20 tags"):
@@ -89,13 +89,13 @@ def test_a_turn_takes_so_many_tags_and_no_more(operator: User):
 
 
 @pytest.mark.parametrize("wrong", ["", "  ", "x" * 65, "a\x00b", "a\nb"])
-def test_what_is_no_tag_is_refused(operator: User, wrong: str):
+def test_an_invalid_tag_is_refused(operator: User, wrong: str):
     with pytest.raises(ValidationError, match="1 to 64 printable characters"):
         tag([make_turn().id], operator, add=[wrong])
 
 
 @pytest.mark.django_db(transaction=True)
-def test_a_tag_is_no_part_of_the_history_and_stays_when_the_turn_goes_on(operator: User, play: Play):
+def test_a_tag_is_not_part_of_the_history_and_stays_when_the_turn_continues(operator: User, play: Play):
     from dashboard.turns.history import rebuilt_columns
 
     turn = play("sim-echo")
@@ -105,7 +105,7 @@ def test_a_tag_is_no_part_of_the_history_and_stays_when_the_turn_goes_on(operato
 
 
 @pytest.mark.django_db(transaction=True)
-def test_an_erased_turn_is_gone_with_all_that_was_recorded_of_it(operator: User, play: Play):
+def test_an_erased_turn_is_deleted_with_everything_recorded(operator: User, play: Play):
     turn, kept = play("sim-echo"), play("sim-essay")
     Checkpoint.objects.create(turn_id=turn.id, seq=1, snapshot={}, core_version="1")
     ToolClaim.objects.create(turn_id=turn.id, call_id="a", name="calculator", idempotent=True)
@@ -122,7 +122,7 @@ def test_an_erased_turn_is_gone_with_all_that_was_recorded_of_it(operator: User,
     assert (action.kind, action.by, action.turn_ids) == ("erase", "ada", [turn.id])
 
 
-def test_no_table_that_names_a_turn_is_forgotten():
+def test_every_table_that_references_a_turn_is_covered():
     with connection.cursor() as cursor:
         cursor.execute(
             "SELECT DISTINCT table_name FROM information_schema.columns NATURAL JOIN information_schema.tables "
@@ -143,7 +143,7 @@ def test_no_table_that_names_a_turn_is_forgotten():
     assert gone_with_their_turn >= {"tools_turndocument", "commenting_comment", "keeping_origin", "sharing_sharelink"}
 
 
-def test_a_turn_that_is_still_written_to_is_not_erased(operator: User):
+def test_a_turn_still_being_written_is_not_erased(operator: User):
     running, ended = make_turn(status="running"), make_turn(status="failed")
     assert erase([running.id, ended.id, new_id()], operator) == 1
     assert list(Turn.objects.all()) == [running]
@@ -157,7 +157,7 @@ def test_a_fork_of_an_erased_turn_stays(operator: User):
     assert child.parent is None
 
 
-def test_all_that_filters_let_through_is_erased_and_nothing_else(operator: User, monkeypatch: pytest.MonkeyPatch):
+def test_exactly_the_matching_turns_are_erased(operator: User, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(services, "BATCH", 2)
     for n in range(5):
         make_turn(NOW + timedelta(seconds=n), status="failed")
@@ -172,7 +172,7 @@ def in_each(talks: Iterable[Conversation], position: int) -> list[Turn]:
 
 
 @pytest.mark.django_db(transaction=True)
-def test_two_who_erase_turns_of_the_same_conversations_both_do(operator: User):
+def test_two_simultaneous_erasures_in_the_same_conversations_both_succeed(operator: User):
     project = agents.project_default()
     talks = [Conversation.objects.create(project=project, agent_name="a") for _ in range(2)]
     Conversation.objects.filter(pk=talks[0].pk).update(title="the row it has now is the last of the table")
@@ -188,7 +188,7 @@ def test_two_who_erase_turns_of_the_same_conversations_both_do(operator: User):
 
 
 @pytest.mark.django_db(transaction=True)
-def test_two_who_erase_turns_and_forks_of_them_both_do(operator: User):
+def test_two_simultaneous_erasures_of_turns_and_their_forks_both_succeed(operator: User):
     root, fork, leaf = (make_turn(NOW - timedelta(days=days), status="failed") for days in range(3))
     Turn.objects.filter(pk=fork.pk).update(parent=root)
     Turn.objects.filter(pk=leaf.pk).update(parent=fork)
@@ -200,7 +200,7 @@ def test_two_who_erase_turns_and_forks_of_them_both_do(operator: User):
 
 
 @pytest.mark.django_db(transaction=True)
-def test_two_who_tag_the_same_turns_both_do(operator: User):
+def test_two_simultaneous_taggings_of_the_same_turns_both_succeed(operator: User):
     low, high = make_turn(), make_turn()
     tag([low.id], operator, add=["moved"])  # the row it has now is the last of the table
     at_once(
@@ -211,20 +211,20 @@ def test_two_who_tag_the_same_turns_both_do(operator: User):
     assert (tags_of(low), tags_of(high)) == (["moved", "one", "two"], ["one", "two"])
 
 
-def test_turns_of_another_project_are_out_of_reach(operator: User):
+def test_turns_of_another_project_cannot_be_reached(operator: User):
     turn = make_turn(project=agents.Project.objects.create(name="other"), status="failed")
     assert (erase([turn.id], operator), tag([turn.id], operator, add=["x"])) == (0, 0)
     assert tags_of(turn) == []
 
 
-def test_after_erasing_the_database_refuses_all_it_refused_before(operator: User):
+def test_after_erasing_the_database_is_protected_as_before(operator: User):
     Record.objects.create(turn_id=new_id(), seq=1, at=NOW, event={}, command={}, core_version="1")
     erase([make_turn(status="failed").id], operator)
     with pytest.raises(IntegrityError, match="DELETE was refused"), transaction.atomic():
         Record.objects.all().delete()
 
 
-def test_when_erasing_fails_nothing_is_gone_and_the_refusal_stands(operator: User, monkeypatch: pytest.MonkeyPatch):
+def test_a_failed_erasure_deletes_nothing_and_keeps_the_protection(operator: User, monkeypatch: pytest.MonkeyPatch):
     turn = make_turn(status="failed")
     Record.objects.create(turn_id=turn.id, seq=1, at=NOW, event={}, command={}, core_version="1")
 
@@ -239,7 +239,7 @@ def test_when_erasing_fails_nothing_is_gone_and_the_refusal_stands(operator: Use
         Record.objects.all().delete()
 
 
-def test_the_audit_is_append_only(operator: User):
+def test_the_audit_log_is_append_only(operator: User):
     tag([make_turn().id], operator, add=["x"])
     with pytest.raises(IntegrityError, match="UPDATE was refused"), transaction.atomic():
         BulkAction.objects.update(by="somebody else")

@@ -25,12 +25,12 @@ def other(db: None) -> Client:
     return client
 
 
-def test_filters_are_saved_under_a_name_and_found_in_the_menu(browser: Client, view: SavedView):
+def test_filters_are_saved_under_a_name_and_listed_in_the_menu(browser: Client, view: SavedView):
     assert (view.name, view.query, view.shared) == ("Cut off", GIVEN["query"], False)
     assert 'href="/?model_stop_reason=max_tokens&amp;status=partial" data-filters>Cut off</a>' in page(browser, "/")
 
 
-def test_htmx_gets_the_menu_with_what_came_of_it(browser: Client):
+def test_htmx_gets_the_menu_with_the_result(browser: Client):
     response = browser.post("/timeline/views", GIVEN, headers={"HX-Request": "true"})
     html = response.content.decode()
     assert html.startswith('<details class="menu" id="views" open>')
@@ -40,13 +40,13 @@ def test_htmx_gets_the_menu_with_what_came_of_it(browser: Client):
 @pytest.mark.parametrize(
     ("given", "words"), [({"name": " "}, "Give the view a name"), ({"query": "status=x"}, "no status")]
 )
-def test_what_cannot_be_saved_is_said(browser: Client, given: dict[str, str], words: str):
+def test_faults_are_reported(browser: Client, given: dict[str, str], words: str):
     html = browser.post("/timeline/views", {**GIVEN, **given}, headers={"HX-Request": "true"}).content.decode()
     assert words in html
     assert not SavedView.objects.exists()
 
 
-def test_others_see_only_what_is_shared_and_cannot_change_it(browser: Client, other: Client, view: SavedView):
+def test_others_see_only_shared_views_and_cannot_change_them(browser: Client, other: Client, view: SavedView):
     assert "Cut off" not in page(other, "/timeline/views")
     assert other.post(f"/timeline/views/{view.pk}/delete").status_code == 404
     browser.post(f"/timeline/views/{view.pk}/rename", {"name": "All cut", "shared": "on"})
@@ -57,7 +57,7 @@ def test_others_see_only_what_is_shared_and_cannot_change_it(browser: Client, ot
     assert SavedView.objects.get().name == "All cut"
 
 
-def test_no_two_views_of_one_person_have_one_name(browser: Client, view: SavedView):
+def test_view_names_are_unique_per_user(browser: Client, view: SavedView):
     browser.post("/timeline/views", {**GIVEN, "name": "Second"})
     response = browser.post(f"/timeline/views/{view.pk}/rename", {"name": "Second"}, follow=True)
     assert "another view “Second” already" in response.content.decode()
@@ -68,7 +68,7 @@ def test_a_deleted_view_is_gone(browser: Client, view: SavedView):
     assert "No saved views" in page(browser, "/timeline/views")
 
 
-def test_a_browser_may_open_with_a_view_and_all_turns_are_still_a_link_away(browser: Client, view: SavedView):
+def test_a_browser_can_open_with_a_view_and_still_links_to_all_turns(browser: Client, view: SavedView):
     browser.post(f"/timeline/views/{view.pk}/opens", {"opens": "1"})
     response = browser.get("/")
     assert (response.status_code, response["Location"]) == (302, f"/?{view.query}")
@@ -78,7 +78,7 @@ def test_a_browser_may_open_with_a_view_and_all_turns_are_still_a_link_away(brow
     page(browser, "/")
 
 
-def test_a_view_that_is_gone_opens_nothing(browser: Client, view: SavedView):
+def test_a_deleted_view_opens_nothing(browser: Client, view: SavedView):
     browser.post("/timeline/views", {**GIVEN, "opens": "on"})
     browser.post(f"/timeline/views/{view.pk}/delete")
     page(browser, "/")

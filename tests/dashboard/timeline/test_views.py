@@ -19,23 +19,23 @@ def cut(play: Play) -> Turn:
     return play("sim-essay", max_tokens=60)
 
 
-def test_facets_say_how_many_turns_have_each_value(browser: Client, cut: Turn):
+def test_facets_show_the_number_of_turns_per_value(browser: Client, cut: Turn):
     html = page(browser, "/timeline/facets")
     assert re.search(r'name="status" value="partial">.*?<span class="count">1</span>', html, re.DOTALL)
     assert re.search(r'name="has" value="continuation">.*?<span class="count">1</span>', html, re.DOTALL)
 
 
-def test_what_is_chosen_is_checked_though_nothing_has_it(browser: Client, cut: Turn):
+def test_a_selected_value_is_checked_even_without_turns(browser: Client, cut: Turn):
     html = page(browser, "/timeline/facets?status=failed")
     assert re.search(r'name="status" value="failed" checked>.*?<span class="count">0</span>', html, re.DOTALL)
 
 
-def test_several_values_of_a_facet_may_be_chosen(browser: Client, cut: Turn):
+def test_several_values_of_a_facet_can_be_selected(browser: Client, cut: Turn):
     html = page(browser, "/timeline/facets?status=failed&status=partial")
     assert html.count(" checked>") == 2
 
 
-def test_the_chart_draws_each_reason_in_its_look_and_tells_it_in_words(browser: Client, cut: Turn):
+def test_the_chart_draws_each_reason_in_its_style_and_names_it(browser: Client, cut: Turn):
     html = page(browser, "/timeline/chart")
     assert 'id="fill-max_tokens"' in html
     assert 'data-words="1 turn: 1 max_tokens"' in html
@@ -47,7 +47,7 @@ def test_the_chart_is_coloured_by_the_agents_reason_on_request(browser: Client, 
     assert "1 max_tokens" in page(browser, "/timeline/chart?stack=project_id")
 
 
-def test_all_that_match_are_those_the_chart_counted_and_none_that_came_since(browser: Client, cut: Turn):
+def test_all_matching_turns_are_those_counted_by_the_chart_and_no_later_ones(browser: Client, cut: Turn):
     newest = re.search(r'data-newest="([^"]+)"', page(browser, "/timeline/chart"))
     assert newest
     make_turn(status="partial")
@@ -55,7 +55,7 @@ def test_all_that_match_are_those_the_chart_counted_and_none_that_came_since(bro
     assert "Erase 1 turn permanently?" in browser.post("/timeline/erase", asked).content.decode()
 
 
-def test_a_chosen_time_is_said_and_can_be_left(browser: Client, cut: Turn):
+def test_a_selected_time_range_is_shown_and_can_be_removed(browser: Client, cut: Turn):
     html = page(browser, "/timeline/chart?since=2026-01-01&until=2026-01-02")
     assert "1 Jan 2026, 00:00 – 2 Jan 2026, 00:00 UTC" in html
     assert "All time" in html
@@ -66,23 +66,23 @@ def test_a_chosen_time_is_said_and_can_be_left(browser: Client, cut: Turn):
     "query", ["since=2026-01-15", "until=9999-12-31T23:59", "since=9999-12-31", "since=0001-01-01"]
 )
 @pytest.mark.parametrize("fragment", ["facets", "chart"])
-def test_no_time_is_too_far_away(browser: Client, cut: Turn, query: str, fragment: str):
+def test_any_time_is_accepted(browser: Client, cut: Turn, query: str, fragment: str):
     page(browser, f"/timeline/{fragment}?{query}")
 
 
-def test_without_turns_the_fragments_are_there_all_the_same(browser: Client):
+def test_without_turns_the_fragments_still_exist(browser: Client):
     assert "<b>0</b> turns" in page(browser, "/timeline/chart")
     assert page(browser, "/timeline/facets").strip() == ""
 
 
-def test_it_is_said_which_filter_to_take_away(browser: Client, cut: Turn):
+def test_the_filter_to_remove_is_suggested(browser: Client, cut: Turn):
     html = page(browser, "/timeline/drops?status=failed&agent=sim-essay")
     assert "without <b>Status: failed</b>" in html
     assert 'href="/?agent=sim-essay"' in html
     assert "finds nothing either" in page(browser, "/timeline/drops?status=failed&agent=nobody")
 
 
-def test_the_page_asks_for_its_counts_with_its_own_filters(browser: Client, cut: Turn):
+def test_the_page_requests_its_counts_with_its_own_filters(browser: Client, cut: Turn):
     html = page(browser, "/?status=partial")
     assert 'hx-get="/timeline/facets?status=partial"' in html
     assert 'hx-get="/timeline/chart?status=partial"' in html
@@ -95,31 +95,31 @@ def test_without_scripts_every_facet_is_in_the_form(browser: Client, cut: Turn):
     assert '<input type="checkbox" name="status" value="partial" checked>' in html
 
 
-def test_ranges_and_times_stand_in_their_fields(browser: Client, cut: Turn):
+def test_ranges_and_times_are_prefilled(browser: Client, cut: Turn):
     html = page(browser, "/?tokens_from=1&duration_to=900000&since=2026-01-01T10:30")
     for value in ('value="1"', 'value="900000"', 'value="2026-01-01T10:30:00"'):
         assert value in html
     assert str(cut.id) in html
 
 
-def test_tags_stand_in_the_row(browser: Client, cut: Turn):
+def test_tags_are_shown_in_the_row(browser: Client, cut: Turn):
     Turn.objects.filter(pk=cut.pk).update(tags=["<b>odd</b>"] * MOST_TAGS)
     assert '<span class="tag">&lt;b&gt;odd&lt;/b&gt;</span>' in page(browser, "/")
 
 
-def test_input_tokens_that_were_not_reported_are_no_zero(browser: Client):
+def test_unreported_input_tokens_are_not_shown_as_zero(browser: Client):
     make_turn(output_tokens=158, input_tokens=0, tokens_estimated=True)
     assert "≈ <b>158</b>" in (html := page(browser, "/"))
     assert ">/ ?</span>" in html
 
 
-def test_an_empty_timeline_teaches_how_to_make_a_turn(browser: Client):
+def test_an_empty_timeline_explains_how_to_create_a_turn(browser: Client):
     html = page(browser, "/")
     assert "manage.py ask" in html
     assert "POST /api/v1/turns" in html
 
 
-def test_a_sign_of_a_cut_has_the_words_of_its_badge_and_a_stop_reason_its_own_word(browser: Client):
+def test_signs_of_truncation_and_stop_reasons_have_the_labels_of_their_badges(browser: Client):
     make_turn(
         agent_name="my_agent",
         lint=["output_at_cap"],
@@ -135,5 +135,5 @@ def test_a_sign_of_a_cut_has_the_words_of_its_badge_and_a_stop_reason_its_own_wo
     assert "retry limit" in ended  # its title: the same word, spaced
 
 
-def test_the_page_without_turns_and_the_account_lead_to_the_reference_of_the_api(browser: Client):
+def test_the_empty_page_and_the_account_page_link_to_the_api_reference(browser: Client):
     assert all('href="/api/v1/docs"' in page(browser, address) for address in ("/", "/account/"))

@@ -28,7 +28,7 @@ def page(client: Client, address: str, data: dict[str, str] | None = None) -> st
     return unescape(answer.content.decode())
 
 
-def test_a_server_is_made_and_looked_into_in_one_step(admin_client, mcp_url):
+def test_a_server_is_created_and_inspected_in_one_step(admin_client, mcp_url):
     shown = page(admin_client, reverse("admin:tools_mcpserver_add"), {**FORM, "url": mcp_url, "_look": "1"})
     assert "“near” answers; it offers 10 tools." in shown
     assert "<code>near.greet</code> – may run again after a crash" in shown
@@ -36,7 +36,7 @@ def test_a_server_is_made_and_looked_into_in_one_step(admin_client, mcp_url):
     assert McpServer.objects.get().refreshed_at is not None
 
 
-def test_a_server_that_does_not_answer_is_saved_and_the_reason_is_shown(admin_client):
+def test_a_server_that_does_not_answer_is_saved_with_the_reason(admin_client):
     data = {**FORM, "url": "http://127.0.0.1:9/mcp", "_look": "1"}
     assert "cannot be reached at http://127.0.0.1:9/mcp" in page(
         admin_client, reverse("admin:tools_mcpserver_add"), data
@@ -44,7 +44,7 @@ def test_a_server_that_does_not_answer_is_saved_and_the_reason_is_shown(admin_cl
     assert McpServer.objects.count() == 1
 
 
-def test_the_form_says_what_a_command_means_and_whether_it_is_allowed(admin_client, settings):
+def test_the_form_explains_commands_and_says_whether_they_are_allowed(admin_client, settings):
     address = reverse("admin:tools_mcpserver_add")
     assert "To allow them, start Whystop with WHYSTOP_MCP_STDIO=1." in page(admin_client, address)
     refused = page(admin_client, address, {**FORM, "transport": "stdio", "command": "x"})
@@ -53,7 +53,7 @@ def test_the_form_says_what_a_command_means_and_whether_it_is_allowed(admin_clie
     assert "can run programs on the machine that Whystop runs on" in page(admin_client, address)
 
 
-def test_who_changed_a_server_or_looked_into_it_stands_in_the_log(admin_client, admin_user, http_server):
+def test_changes_and_inspections_of_a_server_are_logged(admin_client, admin_user, http_server):
     address = reverse("admin:tools_mcpserver_change", args=[http_server.pk])
     data = {**FORM, "name": "web", "url": http_server.url, "timeout": "7"}
     page(admin_client, address, data)
@@ -73,7 +73,7 @@ def test_no_key_is_shown(admin_client, http_server, monkeypatch):
     assert "tell-nobody" not in shown + page(admin_client, reverse("admin:tools_mcpserver_changelist"))
 
 
-def test_an_agents_form_lists_the_tools_with_what_they_do(admin_client, http_server, agent_of):
+def test_an_agents_form_lists_the_tools_with_their_descriptions(admin_client, http_server, agent_of):
     page(
         admin_client,
         reverse("admin:tools_mcpserver_change", args=[http_server.pk]),

@@ -48,7 +48,7 @@ def everything(
 WHOLE = {"name": "n", "kind": "a", "colour": "red", "near": {"street": "High"}, "day": "2026-01-02"}
 
 
-def test_the_schema_says_what_the_annotations_say():
+def test_the_schema_is_derived_from_the_annotations():
     schema = tool_of(everything).spec.schema
     properties = schema["properties"]
     assert schema["required"] == ["name", "kind", "colour", "near", "day"]
@@ -65,12 +65,12 @@ def test_the_schema_says_what_the_annotations_say():
     assert properties["day"] == {"type": "string", "format": "date"}
 
 
-def test_the_name_and_the_docstring_are_what_the_model_reads():
+def test_the_model_reads_the_name_and_the_docstring():
     spec = tool_of(everything).spec
     assert (spec.name, spec.description) == ("everything", "Take one of everything.")
 
 
-def test_whole_arguments_fit_the_schema_and_reach_the_function_converted_with_defaults():
+def test_valid_arguments_reach_the_function_converted_with_defaults():
     tool = tool_of(everything)
     assert violations(tool.spec.schema, WHOLE) == []
     content = call(tool, **WHOLE, how_many=2).content
@@ -92,7 +92,7 @@ def test_whole_arguments_fit_the_schema_and_reach_the_function_converted_with_de
         ({"colour": "green"}, "colour", "'red' or 'blue'"),
     ],
 )
-def test_an_argument_that_does_not_fit_is_named_with_the_reason(wrong: dict[str, Any], field: str, why: str):
+def test_an_invalid_argument_is_named_with_the_reason(wrong: dict[str, Any], field: str, why: str):
     failed = call(tool_of(everything), **{**WHOLE, **wrong})
     assert failed.error is ErrorType.TOOL
     assert "The arguments do not fit." in failed.content
@@ -101,7 +101,7 @@ def test_an_argument_that_does_not_fit_is_named_with_the_reason(wrong: dict[str,
     assert violations(tool_of(everything).spec.schema, {**WHOLE, **wrong})
 
 
-def test_every_argument_that_is_missing_is_named():
+def test_every_missing_argument_is_named():
     content = call(tool_of(everything)).content
     assert all(f"{name}: Missing required argument" in content for name in WHOLE)
 
@@ -118,7 +118,7 @@ def test_a_tool_without_parameters_takes_an_empty_object():
 
 
 @pytest.mark.parametrize("is_async", [True, False])
-def test_a_tool_that_asks_for_its_turn_is_given_it_and_the_model_is_not_told(is_async: bool):
+def test_a_tool_that_needs_its_turn_receives_it_hidden_from_the_model(is_async: bool):
     def here(word: str, turn: TurnContext) -> str:
         """Where."""
         return f"{word} {turn.turn_id}"
@@ -134,7 +134,7 @@ def test_a_tool_that_asks_for_its_turn_is_given_it_and_the_model_is_not_told(is_
     assert "turn: Unexpected keyword argument" in call(tool, word="in", turn="mine").content
 
 
-def test_no_more_than_so_many_run_at_once_and_all_run():
+def test_simultaneous_runs_are_limited_and_all_run():
     running, most = 0, 0
     lock = threading.Lock()
 
@@ -156,7 +156,7 @@ def test_no_more_than_so_many_run_at_once_and_all_run():
     assert 1 <= most <= 3
 
 
-def test_what_was_cancelled_before_it_began_never_runs():
+def test_a_call_cancelled_before_its_start_never_runs():
     release, ran = threading.Event(), threading.Event()
 
     async def story() -> None:
@@ -176,7 +176,7 @@ def test_what_was_cancelled_before_it_began_never_runs():
     assert not ran.is_set()
 
 
-def test_a_thread_that_never_ends_does_not_keep_the_process():
+def test_an_endless_thread_does_not_keep_the_process_alive():
     script = (
         "import asyncio, threading\n"
         "from dashboard.tools.functions import threads\n"

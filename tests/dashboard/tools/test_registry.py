@@ -18,7 +18,7 @@ def test_a_function_is_registered_under_its_name_and_stays_a_function():
     assert (found.name, found.timeout, found.idempotent) == ("double", 2.0, True)
 
 
-def test_a_name_that_is_taken_or_looks_like_a_servers_is_refused():
+def test_a_name_that_exists_or_looks_like_a_servers_is_refused():
     def double(number: int) -> int:
         return number * 2
 
@@ -32,7 +32,7 @@ def test_a_name_that_is_taken_or_looks_like_a_servers_is_refused():
             tools.tool()(function)
 
 
-def test_what_the_environment_does_not_offer_is_not_listed_but_known():
+def test_an_unavailable_tool_is_known_but_not_listed():
     tools = Registry()
 
     @tools.tool(offered=lambda: False)
@@ -43,7 +43,7 @@ def test_what_the_environment_does_not_offer_is_not_listed_but_known():
     assert tools.get("hidden") is not None
 
 
-def test_the_tools_that_come_along_say_what_they_are_for(settings, tmp_path):
+def test_the_built_in_tools_have_descriptions(settings, tmp_path):
     settings.FILES_DIR = tmp_path
     assert [tool.name for tool in registry] == ["calculator", "current_time", "read_file", "search_documents"]
     assert all(tool.spec.description for tool in registry)

@@ -19,7 +19,7 @@ from tests.dashboard.tools.calling import call
 from tests.together import together
 
 
-def test_text_comes_back_as_it_is():
+def test_text_is_returned_unchanged():
     def speak() -> str:
         return "line\n“two”"
 
@@ -39,14 +39,14 @@ def test_text_comes_back_as_it_is():
         (Path, "\"<class 'pathlib.Path'>\""),
     ],
 )
-def test_anything_else_comes_back_as_json(output: Any, text: str):
+def test_anything_else_is_returned_as_json(output: Any, text: str):
     def give() -> Any:
         return output
 
     assert call(tool_of(give)).content == text
 
 
-def test_what_cannot_be_json_is_an_error_result():
+def test_a_result_that_cannot_be_json_is_an_error_result():
     loop: list[Any] = []
     loop.append(loop)
 
@@ -63,7 +63,7 @@ def test_a_character_that_cannot_be_stored_is_replaced():
     assert call(tool_of(speak)).content == "a\ufffdb\ufffdc"
 
 
-def test_a_long_output_is_cut_and_says_how_much():
+def test_a_long_output_is_shortened_with_the_omitted_length():
     def babble() -> str:
         return "x" * 50_000
 
@@ -72,7 +72,7 @@ def test_a_long_output_is_cut_and_says_how_much():
     assert content.endswith("cut: 1,000 of 50,000 characters are shown, 49,000 are not.")
 
 
-def test_a_tool_that_is_gone_is_an_error_result():
+def test_a_missing_tool_is_an_error_result():
     gone = call(None)
     assert gone.error is ErrorType.TOOL
     assert "There is no tool named “nothing” any more." in gone.content
@@ -84,7 +84,7 @@ def test_a_tool_that_is_gone_is_an_error_result():
     "error",
     [ValueError("the oven is cold"), KeyError("key"), SystemExit(3), TimeoutError("the oven"), RecursionError()],
 )
-def test_an_exception_is_told_by_class_and_message_and_without_a_traceback(is_async: bool, error: BaseException):
+def test_an_exception_is_reported_by_class_and_message_without_a_traceback(is_async: bool, error: BaseException):
     def bake() -> str:
         raise error
 
@@ -98,14 +98,14 @@ def test_an_exception_is_told_by_class_and_message_and_without_a_traceback(is_as
     assert "Traceback" not in failed.content
 
 
-def test_a_very_long_message_of_an_exception_is_cut():
+def test_a_very_long_exception_message_is_shortened():
     def bake() -> str:
         raise ValueError("x" * 100_000)
 
     assert len(call(tool_of(bake)).content) < MAX_PROBLEM_CHARS + 200
 
 
-def test_an_asynchronous_tool_that_is_late_is_ended():
+def test_a_late_asynchronous_tool_is_ended():
     ended = threading.Event()
 
     async def dawdle() -> str:
@@ -121,7 +121,7 @@ def test_an_asynchronous_tool_that_is_late_is_ended():
     assert ended.is_set()
 
 
-def test_an_asynchronous_tool_that_will_not_end_is_waited_for_no_longer():
+def test_an_asynchronous_tool_that_ignores_cancellation_is_abandoned():
     released = False
 
     async def stubborn() -> str:
@@ -140,7 +140,7 @@ def test_an_asynchronous_tool_that_will_not_end_is_waited_for_no_longer():
     assert asyncio.run(story()).error is ErrorType.TIMEOUT
 
 
-def test_a_synchronous_tool_that_is_late_is_left_behind_and_says_so():
+def test_a_late_synchronous_tool_is_abandoned_and_reported():
     released = threading.Event()
 
     def wait() -> str:
@@ -153,7 +153,7 @@ def test_a_synchronous_tool_that_is_late_is_left_behind_and_says_so():
     assert "wait took longer than 0.05 s. It was left behind" in late.content
 
 
-def test_the_time_left_of_the_turn_bounds_a_tool_too():
+def test_the_remaining_time_of_the_turn_also_limits_a_tool():
     async def dawdle() -> str:
         await asyncio.sleep(600)
         return "late"

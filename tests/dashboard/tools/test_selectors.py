@@ -35,7 +35,7 @@ def results_of(turn: Turn) -> list[dict]:
     return [result for event in events if event["type"] == "tools_returned" for result in event["results"]]
 
 
-def test_an_agent_is_offered_our_tools_and_those_of_servers_that_are_switched_on(server):
+def test_an_agent_is_offered_our_tools_and_those_of_enabled_servers(server):
     ours = ["calculator", "current_time", "search_documents"]
     assert names() == [*ours, "near.greet", "near.odd/name.of a tool"]
     server.enabled = False
@@ -47,7 +47,7 @@ def test_an_agent_without_a_project_is_offered_no_servers(server):
     assert "near.greet" not in [tool.name for tool in selectors.tools_offered(project_id=None)]
 
 
-def test_the_provider_is_told_names_it_takes_and_they_find_the_tool_again(server, agent_of):
+def test_the_provider_gets_valid_names_that_map_back_to_the_tool(server, agent_of):
     turn = Turn.objects.create(
         project=server.project, agent=agent_of("sim-tools"), agent_name="a", provider="openai", model="m", max_tokens=9
     )
@@ -61,13 +61,13 @@ def test_the_provider_is_told_names_it_takes_and_they_find_the_tool_again(server
         assert tool_called(unknown, turn_id=turn.id) is None
 
 
-def test_an_agent_takes_a_servers_tool_and_a_wrong_name_is_answered_in_words(server, agent_of):
+def test_an_agent_accepts_a_servers_tool_and_a_wrong_name_is_explained(server, agent_of):
     assert agent_of("sim-tools", tools=["near.greet"]).tools == ["near.greet"]
     with pytest.raises(ValidationError, match=r"There is no tool “near\.nothing”"):
         agent_of("sim-tools", name="other", tools=["near.nothing"])
 
 
-def test_a_turn_whose_tool_is_gone_is_refused_before_anything_is_stored(server, agent_of):
+def test_a_turn_with_a_missing_tool_is_refused_before_anything_is_stored(server, agent_of):
     agent = agent_of("sim-tools", tools=["near.greet"])
     server.delete()
     with pytest.raises(ValidationError, match=r"The agent’s tool “near\.greet” is not there any more"):
@@ -75,7 +75,7 @@ def test_a_turn_whose_tool_is_gone_is_refused_before_anything_is_stored(server, 
     assert not Turn.objects.exists()
 
 
-def test_a_breakpoint_names_a_servers_tool_as_the_agent_does(server, agent_of):
+def test_a_breakpoint_names_a_servers_tool_like_the_agent(server, agent_of):
     agent = agent_of("sim-tools", tools=["near.greet"])
     held = drive(turn_start(agent=agent, input_text="Hello", breakpoints=[{"tool": "near.greet"}]))
     assert held.status == "held"
@@ -94,7 +94,7 @@ def test_a_turn_calls_a_tool_of_an_mcp_server_and_ends_with_its_result(request, 
     assert verify(recording_of(turn)).verified
 
 
-def test_a_turn_whose_mcp_server_is_dead_gets_an_error_result(server, agent_of):
+def test_a_turn_with_a_dead_mcp_server_gets_an_error_result(server, agent_of):
     agent = agent_of("sim-tools", tools=["near.greet"])
     turn = drive(turn_start(agent=agent, input_text="Greet me."))
     (result, *_) = results_of(turn)

@@ -25,7 +25,7 @@ pytestmark = pytest.mark.django_db
         ({"transport": "carrier pigeon"}, "transport", "not one of the choices"),
     ],
 )
-def test_a_server_that_makes_no_sense_is_refused_beside_the_field(fields, field, words):
+def test_an_invalid_server_is_refused_beside_the_field(fields, field, words):
     good = {"name": "near", "url": "http://127.0.0.1:9/mcp"}
     with pytest.raises(ValidationError) as refused:
         mcp_server_create(project=project_default(), **{**good, **fields})
@@ -33,13 +33,13 @@ def test_a_server_that_makes_no_sense_is_refused_beside_the_field(fields, field,
 
 
 @pytest.mark.parametrize(("fields", "field"), [({"command": ""}, "command"), ({"url": "http://x/"}, "url")])
-def test_a_command_that_makes_no_sense_is_refused_beside_the_field(stdio_allowed, fields, field):
+def test_an_invalid_command_is_refused_beside_the_field(stdio_allowed, fields, field):
     with pytest.raises(ValidationError) as refused:
         mcp_server_create(project=project_default(), name="near", transport="stdio", **{"command": "x", **fields})
     assert field in refused.value.message_dict
 
 
-def test_a_command_that_is_not_allowed_any_more_can_be_switched_off(stdio_server, settings):
+def test_a_command_no_longer_allowed_can_be_disabled(stdio_server, settings):
     settings.MCP_STDIO = False
     with pytest.raises(ValidationError):
         stdio_server.full_clean()
@@ -47,7 +47,7 @@ def test_a_command_that_is_not_allowed_any_more_can_be_switched_off(stdio_server
     stdio_server.full_clean()
 
 
-def test_a_server_that_does_not_answer_keeps_the_tools_it_had(http_server):
+def test_a_server_that_does_not_answer_keeps_its_known_tools(http_server):
     mcp_server_look(server=http_server)
     http_server.url = "http://127.0.0.1:9/mcp"
     assert mcp_server_look(server=http_server).problem

@@ -60,7 +60,7 @@ async def all_driven(turns: Iterable[Turn]) -> None:
     await asyncio.gather(*map(driven, turns))
 
 
-def test_each_lesson_is_what_its_sentence_says_and_runs_again_once_its_original_has_ended(project: Project):
+def test_each_lesson_matches_its_sentence_and_its_re_run_starts_after_the_original(project: Project):
     services.tour_load(project=project)
     assert services.tour_go_on(project=project), "the re-runs wait"
     asyncio.run(all_driven(turns_of_tour(project).values()))
@@ -77,7 +77,7 @@ def test_each_lesson_is_what_its_sentence_says_and_runs_again_once_its_original_
     assert (tour.loaded, tour.ended, tour.missing, tour.under_way) == (len(LESSONS), len(LESSONS), 0, False)
 
 
-def test_lessons_have_names_of_their_own_and_none_asks_what_another_does():
+def test_lessons_have_unique_names_and_prompts():
     assert max(Counter(lesson.key for lesson in LESSONS).values()) == 1
     assert max(Counter(lesson.title for lesson in LESSONS).values()) == 1
     assert all(lesson.after in ENDS for lesson in LESSONS if lesson.after)

@@ -28,7 +28,7 @@ def is_told(verdict: str, page: str) -> bool:
     return any(verdict[:50] in told or verdict.startswith(told.strip()) for told in told_on(page))
 
 
-def test_each_lesson_is_told_alike(project: Project, browser: Client):
+def test_each_lesson_is_described_the_same_way_everywhere(project: Project, browser: Client):
     services.tour_load(project=project)
     turns = list(turns_of_tour(project).values())
     asyncio.run(all_driven(turns))

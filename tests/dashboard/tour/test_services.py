@@ -39,7 +39,7 @@ def loaded(project: Project) -> dict[str, Turn]:
     return turns_of_tour(project)
 
 
-def test_loaded_again_it_starts_nothing_more(short: Project):
+def test_loading_it_again_starts_nothing(short: Project):
     assert services.tour_load(project=short) == 2
     assert services.tour_load(project=short) == 0
     assert jobs() == ["drive_turn", "drive_turn", "go_on_with_tour"]
@@ -58,7 +58,7 @@ def _elsewhere(act: Callable[[], int]) -> int:
         return pool.submit(acted).result(timeout=20)
 
 
-def test_windows_that_load_it_at_once_start_each_lesson_once_and_wait_for_no_one(short: Project):
+def test_windows_that_load_it_simultaneously_start_each_lesson_once_without_waiting(short: Project):
     with transaction.atomic():
         assert services.tour_load(project=short) == 2
         with pytest.raises(services.TourBusyError, match="already being loaded"):
@@ -67,7 +67,7 @@ def test_windows_that_load_it_at_once_start_each_lesson_once_and_wait_for_no_one
     assert Turn.objects.count() == Stop.objects.count() == 2
 
 
-def test_while_it_is_removed_nobody_loads_it_and_its_job_looks_again_later(short: Project, admin_user: User):
+def test_during_removal_nobody_can_load_it_and_its_job_retries_later(short: Project, admin_user: User):
     loaded(short)
     with transaction.atomic():
         assert services.tour_remove(project=short, by=admin_user) == (3, 0)
@@ -78,7 +78,7 @@ def test_while_it_is_removed_nobody_loads_it_and_its_job_looks_again_later(short
     assert not Stop.objects.exists()
 
 
-def test_what_is_killed_while_it_loads_leaves_nothing_and_loads_whole_the_next_time(
+def test_a_load_that_is_killed_leaves_nothing_and_the_next_one_is_complete(
     short: Project, monkeypatch: pytest.MonkeyPatch
 ):
     begun = services._begun
@@ -106,13 +106,13 @@ def test_a_re_run_whose_job_was_lost_is_started_by_loading_again(short: Project)
     assert jobs() == ["go_on_with_tour"]
 
 
-def test_the_job_waits_in_the_queue_once(short: Project):
+def test_the_job_is_queued_once(short: Project):
     defer_go_on(short)
     defer_go_on(short)
     assert jobs() == ["go_on_with_tour"]
 
 
-def test_removing_it_takes_its_turns_and_leaves_all_others_as_they_were(short: Project, admin_user: User):
+def test_removing_it_deletes_its_turns_and_no_others(short: Project, admin_user: User):
     own = drive(turn_start(agent=Agent.objects.get(name="sim-essay"), input_text="Mine."))
     before = [model.objects.count() for model in TABLES]
     again = drive(turn_rerun(turn=loaded(short)["whole-calls"], overrides={"max_tokens": 300}))
@@ -130,7 +130,7 @@ def _key(model: type[object]) -> str:
     return "pk" if model is Turn else "turn_id"
 
 
-def test_a_turn_that_has_not_ended_is_cancelled_and_removed_the_next_time(short: Project, admin_user: User):
+def test_a_running_turn_is_cancelled_and_deleted_by_the_next_removal(short: Project, admin_user: User):
     services.tour_load(project=short)
     drive(turns_of_tour(short)["gave-up"])
     assert services.tour_remove(project=short, by=admin_user) == (1, 1)
@@ -140,7 +140,7 @@ def test_a_turn_that_has_not_ended_is_cancelled_and_removed_the_next_time(short:
     assert services.tour_remove(project=short, by=admin_user) == (1, 0)
 
 
-def test_a_turn_of_it_that_somebody_erased_can_be_loaded_again(short: Project, admin_user: User):
+def test_an_erased_turn_can_be_loaded_again(short: Project, admin_user: User):
     from dashboard.timeline.services import turns_erase
 
     turns_erase(project=short, chosen=[loaded(short)["whole-calls"].id], by=admin_user)
@@ -149,7 +149,7 @@ def test_a_turn_of_it_that_somebody_erased_can_be_loaded_again(short: Project, a
 
 
 @pytest.mark.parametrize("changes", [{"base_url": "https://api.openai.com/v1"}, {"name": "elsewhere"}])
-def test_it_asks_no_provider_but_the_simulator(short: Project, changes: dict[str, str]):
+def test_it_calls_only_the_simulator(short: Project, changes: dict[str, str]):
     Connection.objects.filter(name="simulator").update(**changes)
     with pytest.raises(ValidationError, match="has no connection “simulator”, or it was changed"):
         services.tour_load(project=short)
@@ -157,7 +157,7 @@ def test_it_asks_no_provider_but_the_simulator(short: Project, changes: dict[str
     assert not Turn.objects.exists()
 
 
-def test_an_agent_that_was_given_another_connection_is_left_out_and_the_page_says_so(short: Project):
+def test_an_agent_moved_to_another_connection_is_skipped_and_the_page_says_so(short: Project):
     agent = Agent.objects.get(name="sim-tools")
     other = Connection.objects.create(project=short, name="paid", provider="openai", base_url="https://api.openai.com")
     Agent.objects.filter(pk=agent.pk).update(connection=other)
@@ -166,7 +166,7 @@ def test_an_agent_that_was_given_another_connection_is_left_out_and_the_page_say
     assert place.why_not == "Its agent “sim-tools” no longer uses the simulator."
 
 
-def test_a_simulator_that_does_not_answer_is_said_before_anything_is_stored(short: Project):
+def test_an_unreachable_simulator_is_reported_before_anything_is_stored(short: Project):
     with socket.create_server(("127.0.0.1", 0)) as closed:
         port = closed.getsockname()[1]
     Connection.objects.filter(name="simulator").update(base_url=f"http://127.0.0.1:{port}/v1")

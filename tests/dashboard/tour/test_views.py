@@ -51,7 +51,7 @@ def _loaded(project: Project) -> dict[str, Turn]:
     return turns_of_tour(project)
 
 
-def test_the_tour_is_loaded_with_one_button_shown_while_it_runs_and_removed_with_another(
+def test_the_tour_is_loaded_with_one_button_shown_while_loading_and_removed_with_another(
     short: Project, admin_client: Client
 ):
     assert "Load the tour" in page(admin_client, "/tour")
@@ -72,7 +72,7 @@ def test_the_tour_is_loaded_with_one_button_shown_while_it_runs_and_removed_with
     assert not Stop.objects.exists()
 
 
-def test_the_page_of_a_lessons_turn_says_what_it_teaches_and_leads_to_the_next(short: Project, admin_client: Client):
+def test_the_page_of_a_lesson_states_its_point_and_links_to_the_next(short: Project, admin_client: Client):
     turns = _loaded(short)
     html = words(page(admin_client, f"/turns/{drive(turns['gave-up']).id}"))
     assert "Cut too often. The answer was still cut after three" in html
@@ -80,7 +80,7 @@ def test_the_page_of_a_lessons_turn_says_what_it_teaches_and_leads_to_the_next(s
     assert "Next lesson" not in page(admin_client, f"/turns/{drive(turns['whole-calls']).id}")
 
 
-def test_who_watches_is_told_why_not_and_may_do_nothing(short: Project):
+def test_a_watcher_is_told_why_not_and_can_do_nothing(short: Project):
     _loaded(short)
     watcher = client_of("watcher")
     html = page(watcher, "/tour")
@@ -92,7 +92,7 @@ def test_who_watches_is_told_why_not_and_may_do_nothing(short: Project):
     assert (Stop.objects.count(), GatewayKey.objects.count()) == (2, 0)
 
 
-def test_an_operator_loads_it_and_is_told_who_may_remove_it(short: Project):
+def test_an_operator_loads_it_and_is_told_who_can_remove_it(short: Project):
     operator = client_of("operator")
     assert operator.post("/tour/load").status_code == 302
     html = words(page(operator, "/tour"))
@@ -101,7 +101,7 @@ def test_an_operator_loads_it_and_is_told_who_may_remove_it(short: Project):
     assert Stop.objects.count() == 2
 
 
-def test_a_key_is_made_with_one_button_and_stands_in_every_snippet_this_once(short: Project, admin_client: Client):
+def test_a_key_is_created_with_one_button_and_inserted_into_every_snippet_once(short: Project, admin_client: Client):
     assert page(admin_client, "/tour").count("YOUR_KEY") == 2
     response = admin_client.post("/tour/key")
     html = response.content.decode()
@@ -117,7 +117,7 @@ def test_a_key_is_made_with_one_button_and_stands_in_every_snippet_this_once(sho
 
 
 @pytest.mark.parametrize("action", ["load", "remove"])
-def test_who_clicks_while_another_one_loads_it_is_told_so(
+def test_a_click_while_another_user_loads_it_is_reported(
     short: Project, admin_client: Client, monkeypatch: pytest.MonkeyPatch, action: str
 ):
     monkeypatch.setattr(services, "LOCK", "SELECT false OR %s IS NULL")  # as the database says while it is held
@@ -133,7 +133,7 @@ def test_a_tour_that_cannot_be_loaded_says_why(short: Project, admin_client: Cli
 
 
 @pytest.mark.parametrize("address", ["/", "/live/", "/agents/sim-essay/live", "/admin/agents/connection/"])
-def test_the_simulator_is_not_called_by_the_name_of_a_vendor(short: Project, admin_client: Client, address: str):
+def test_the_simulator_is_not_called_by_a_vendors_name(short: Project, admin_client: Client, address: str):
     drive(_loaded(short)["gave-up"])
     html = words(page(admin_client, address).partition("<main")[2] or page(admin_client, address))
     assert "simulator" in html

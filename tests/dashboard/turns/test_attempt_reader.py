@@ -11,7 +11,7 @@ from tests.dashboard.driving import Play
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
-def test_for_its_address_no_words_of_a_call_are_read(play: Play):
+def test_the_url_of_a_call_is_built_without_reading_its_text(play: Play):
     turn = play("sim-essay")
     turn.overrides = {"connection": turn.agent.connection.name}
     turn_of_no_agent = type(turn)(id=turn.id, project=turn.project, provider=turn.provider, max_tokens=9)

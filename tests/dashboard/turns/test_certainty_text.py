@@ -25,14 +25,14 @@ def test_an_assumption_is_a_sentence_with_its_range_and_its_source(name, low, hi
 
 @together
 @pytest.mark.parametrize(("name", "high"), list(product(Assumed, [0, 1, 2500])))
-def test_every_assumption_and_each_of_its_ends_can_be_said(name, high):
+def test_every_assumption_and_each_of_its_ends_has_a_text(name, high):
     assumption = Assumption(name, 0, high, "default")
     for words in (assumption_in_words(assumption), if_low([assumption]), if_high([assumption])):
         assert words
         assert "{}" not in words
 
 
-def test_reasoning_that_may_not_count_is_not_told_as_reasoning_that_may_not_happen():
+def test_reasoning_that_may_not_count_is_not_described_as_absent_reasoning():
     """One range for both: what calls that were never made would think, and whether thoughts count at all."""
     uncounted = Assumption(Assumed.REASONING, 0, 300, "whether it counts towards max_tokens is not recorded")
     assert assumption_in_words(uncounted).startswith("Reasoning takes 0–300 tokens of a call’s max_tokens (whether it")
@@ -40,7 +40,7 @@ def test_reasoning_that_may_not_count_is_not_told_as_reasoning_that_may_not_happ
     assert if_high([uncounted]) == "If reasoning takes 300 tokens of each call’s max_tokens"
 
 
-def test_an_assumption_that_often_fails_is_told_with_the_share_of_estimates_that_came_true():
+def test_an_assumption_that_often_fails_is_shown_with_the_share_of_correct_estimates():
     often, seldom = (Assumption(Assumed.TRUNCATION, 0, 0, source) for source in (CUT_AS_TOLD, "stored calls"))
     assert assumption_and_share(often) == (
         f"The provider reports a truncated answer as truncated ({CUT_AS_TOLD}). "
@@ -49,5 +49,5 @@ def test_an_assumption_that_often_fails_is_told_with_the_share_of_estimates_that
     assert assumption_and_share(seldom) == assumption_in_words(seldom)
 
 
-def test_every_reason_of_an_undecidable_one_can_be_said():
+def test_every_reason_of_an_undecidable_result_has_a_text():
     assert list(WHYS) == list(Why)

@@ -32,7 +32,7 @@ def told(turn: Turn) -> tuple[Any, ...]:
 
 
 @pytest.mark.django_db
-def test_turns_that_ran_out_of_different_limits_are_of_different_cohorts():
+def test_turns_that_exhausted_different_limits_are_in_different_cohorts():
     reasons = {"stop_reason": "token_limit", "terminal_reason": "budget_exhausted"}
     one, other = (make_turn(**reasons, resource=name) for name in ("max_total_tokens", "max_total_completion_tokens"))
     assert told(one) != told(other)
@@ -42,7 +42,7 @@ def test_turns_that_ran_out_of_different_limits_are_of_different_cohorts():
 
 
 @pytest.mark.django_db
-def test_what_the_agent_stopped_for_is_implied_only_where_all_of_them_have_stopped():
+def test_the_agents_stop_reason_is_implied_only_where_all_turns_have_ended():
     make_turn(terminal_reason="x", stop_reason=None)
     make_turn(terminal_reason="x", stop_reason="error")
     wanted = cohorts.matching(project=project_default(), filters=TimelineFilters(terminal_reason=("x",)))
@@ -51,7 +51,7 @@ def test_what_the_agent_stopped_for_is_implied_only_where_all_of_them_have_stopp
 
 
 @pytest.mark.django_db(transaction=True)
-def test_what_a_database_held_before_is_grouped_and_filled_as_it_is_now(agent_of: AgentOf, monkeypatch):
+def test_existing_data_is_grouped_and_filled_like_new_data(agent_of: AgentOf, monkeypatch):
     monkeypatch.setattr(MIGRATION, "RANGE", 2)
     agent = agent_of("sim-essay", max_tokens=60)
     turns = [

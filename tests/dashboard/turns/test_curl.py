@@ -76,7 +76,7 @@ def run(command: str) -> tuple[str, dict[str, str], bytes]:
     ],
     ids=["plain", "quotes", "lines", "unicode", "at", "long", "injected"],
 )
-def test_what_arrives_is_what_was_sent(address: str, said: str):
+def test_the_received_request_equals_the_sent_one(address: str, said: str):
     body = body_text({"model": "m", "messages": [{"role": "user", "content": said}]})
     path, headers, arrived = run(command_for(body, f"{address}/v1/chat/completions?a=[1]&b='"))
     assert arrived == body.encode()
@@ -89,13 +89,13 @@ def test_what_arrives_is_what_was_sent(address: str, said: str):
 @needs_curl
 @settings(max_examples=examples(15), deadline=None)
 @given(said=st.text(alphabet=st.characters(exclude_categories=["Cs"]), max_size=80))
-def test_any_text_arrives(address: str, said: str):
+def test_any_text_arrives_unchanged(address: str, said: str):
     body = body_text({"content": said})
     assert run(command_for(body, f"{address}/"))[2] == body.encode()
 
 
 @pytest.mark.parametrize("provider", ["openai", "anthropic", "gemini", "cohere", "openai_responses"])
-def test_a_key_is_named_and_never_told(monkeypatch: pytest.MonkeyPatch, provider: str):
+def test_a_key_is_named_and_never_shown(monkeypatch: pytest.MonkeyPatch, provider: str):
     monkeypatch.setenv("OUR_API_KEY", SECRET)
     command = command_for("{}", "http://127.0.0.1:1/", provider=provider)
     assert '"$OUR_API_KEY"' in command
@@ -103,22 +103,22 @@ def test_a_key_is_named_and_never_told(monkeypatch: pytest.MonkeyPatch, provider
 
 
 @pytest.mark.parametrize("provider", PROVIDERS)
-def test_the_type_of_the_body_is_said_once(provider: str):
+def test_the_content_type_is_given_once(provider: str):
     command = command_for("{}", "http://127.0.0.1:1/", provider=provider)
     assert command.count("Content-Type: application/json") == 1
 
 
-def test_without_a_key_none_is_asked_for():
+def test_without_a_key_none_is_requested():
     assert "$" not in command_for("{}", "http://127.0.0.1:1/", env="")
     attempt = Attempt(turn_id=uuid4(), index=1, provider="openai", request_url="http://127.0.0.1:1/")
     assert "$" not in curl_command(Turn(agent=None), attempt, "{}")
 
 
-def test_a_name_that_is_no_variable_is_left_out():
+def test_an_invalid_variable_name_is_omitted():
     assert "evil" not in command_for("{}", "http://127.0.0.1:1/", env='X"; evil; "')
 
 
-def test_a_signed_call_is_signed_again_with_the_credentials_of_who_runs_it():
+def test_a_signed_call_is_signed_again_with_the_credentials_of_the_user():
     command = command_for(
         "{}", "https://bedrock-runtime.eu-west-1.amazonaws.com/model/x/converse", provider="bedrock", env=""
     )
@@ -126,7 +126,7 @@ def test_a_signed_call_is_signed_again_with_the_credentials_of_who_runs_it():
 
 
 @needs_curl
-def test_a_command_kept_as_a_file_does_the_same(address: str, tmp_path: Path):
+def test_a_command_saved_to_a_file_does_the_same(address: str, tmp_path: Path):
     body = body_text({"content": "kept"})
     script = tmp_path / "again.sh"
     script.write_text(command_for(body, f"{address}/") + "\n")
@@ -160,16 +160,16 @@ def imported(url: str, *, provider: str = "openai", env: str = "OUR_API_KEY", ba
     ],
 )
 @pytest.mark.parametrize("provider", PROVIDERS)
-def test_no_key_is_named_where_the_address_is_not_the_connections_own(url: str, provider: str):
+def test_no_key_is_named_where_the_url_is_not_that_of_the_connection(url: str, provider: str):
     for env in ("OUR_API_KEY", ""):
         assert "$" not in imported(url, provider=provider, env=env)
 
 
-def test_an_address_with_an_at_sign_in_its_path_gives_a_command():
+def test_a_url_with_an_at_sign_in_its_path_gives_a_command():
     assert "claude@2" in imported("HTTPS://vertex.example/v1/publishers/a/models/claude@2:generateContent")
 
 
-def test_no_key_is_named_that_the_list_does_not_let_go_there(settings):
+def test_no_key_is_named_that_the_list_does_not_allow_there(settings):
     own = "https://api.openai.com/v1/chat"
     assert '"$OUR_API_KEY"' in imported(own)
     assert "$" not in imported(own, env="AWS_SECRET_ACCESS_KEY")
@@ -177,7 +177,7 @@ def test_no_key_is_named_that_the_list_does_not_let_go_there(settings):
     assert "$" not in imported(own)
 
 
-def test_aws_credentials_are_named_for_hosts_of_aws_alone():
+def test_aws_credentials_are_named_only_for_aws_hosts():
     assert "$" not in imported(
         "https://a.example/model/x/converse", provider="bedrock", env="", base="https://a.example"
     )
@@ -202,7 +202,7 @@ def test_aws_credentials_are_named_for_hosts_of_aws_alone():
         "https://api.openai.com\u200b.evil.example/",
     ],
 )
-def test_what_is_no_address_gives_no_command(url: str):
+def test_an_invalid_url_gives_no_command(url: str):
     command = imported(url)
     assert command.startswith("# ")
     assert "\n" not in command
@@ -222,7 +222,7 @@ def test_what_is_no_address_gives_no_command(url: str):
     ],
     ids=["file", "option", "paste", "return", "signs", "long"],
 )
-def test_a_body_is_no_file_no_option_and_nothing_a_terminal_obeys(address: str, body: str):
+def test_a_body_cannot_become_a_file_an_option_or_terminal_control(address: str, body: str):
     command = command_for(body, f"{address}/")
     assert run(command)[2] == body.encode()
     assert not any(ord(sign) < 32 and sign != "\n" for sign in command)
@@ -232,7 +232,7 @@ def test_a_body_is_no_file_no_option_and_nothing_a_terminal_obeys(address: str, 
 @pytest.mark.parametrize(
     "tail", ["'; touch owned; '", "$(touch owned)", "`touch owned`", "&x=1;touch%20owned", "{a,b}[1-3]"]
 )
-def test_an_address_is_one_word_of_the_shell_and_one_address_of_curl(address: str, tail: str, tmp_path: Path):
+def test_a_url_is_one_shell_word_and_one_curl_url(address: str, tail: str, tmp_path: Path):
     command = command_for("{}", f"{address}/{tail.replace(' ', '%20')}")
     before = len(ARRIVED)
     environment = {"PATH": "/usr/bin:/bin", "OUR_API_KEY": SECRET}

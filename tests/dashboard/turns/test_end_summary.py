@@ -66,11 +66,11 @@ READINGS = [
 
 
 @pytest.mark.parametrize(("columns", "reading"), READINGS)
-def test_three_columns_are_one_reading(columns: dict[str, object], reading: EndSummary):
+def test_three_columns_give_one_reading(columns: dict[str, object], reading: EndSummary):
     assert end_summary_of(Turn(max_tokens=10, **columns)) == reading
 
 
-def test_only_what_the_model_is_known_to_have_ended_is_green():
+def test_only_a_known_natural_end_is_green():
     hues = {reading.words: reason_hue(reading.look) for _, reading in READINGS}
     assert [words for words, hue in hues.items() if hue == "end"] == ["Completed"]
     assert hues["Completed, unknown stop"] == hues["Completed, may be cut"] == "cut"

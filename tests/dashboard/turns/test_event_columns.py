@@ -28,7 +28,7 @@ def stream(words: list[bytes]) -> bytes:
     return b"".join(EVENT % word + b"\n\n" for word in words)
 
 
-def test_the_words_of_a_stream_stand_together():
+def test_the_words_of_a_stream_are_stored_together():
     columns = by_columns(stream([b"the ", b"tools ", b"they ", b"took "] * 8))
     assert columns is not None
     assert b"the tools they took the tools " in columns, "what they have in common by chance is theirs"
@@ -38,7 +38,7 @@ def test_the_words_of_a_stream_stand_together():
 @together
 @pytest.mark.parametrize("words", [WORDS, WORDS[:8], WORDS[:3]], ids=["odd", "of a byte's length", "plain"])
 @pytest.mark.parametrize("seed", range(30))
-def test_streams_come_back_byte_for_byte(seed: int, words: list[bytes]):
+def test_streams_are_restored_byte_for_byte(seed: int, words: list[bytes]):
     chance = Random(seed)
     events = [EVENT % chance.choice(words) for _ in range(chance.randint(16, 60))]
     for _ in range(chance.choice((0, 1, 3))):
@@ -52,7 +52,7 @@ def test_streams_come_back_byte_for_byte(seed: int, words: list[bytes]):
     "raw",
     [b"", b"{}", stream([b"few"] * 15), b"\r\n\r\n".join([EVENT % b"x"] * 40), bytes(range(256)) * 40, b"\n" * 500],
 )
-def test_what_is_no_stream_of_events_alike_stays_or_comes_back(raw: bytes):
+def test_a_stream_of_dissimilar_events_is_restored_or_stored_unchanged(raw: bytes):
     columns = by_columns(raw)
     assert columns is None or in_order(columns) == raw
 
@@ -63,11 +63,11 @@ def test_most_of_these_streams_are_stored_by_columns():
 
 
 @pytest.mark.parametrize("event", [b"", b'"a"', b'data: "a"'])
-def test_a_stream_of_events_too_short_to_be_a_providers_stays_as_it_is(event: bytes):
+def test_a_stream_too_short_to_benefit_is_stored_unchanged(event: bytes):
     assert by_columns((event + b"\n\n") * 20_000) is None
 
 
-def test_columns_that_were_cut_or_changed_are_refused():
+def test_truncated_or_changed_columns_are_refused():
     columns = by_columns(stream([b"word "] * 20))
     assert columns is not None
     with pytest.raises(struct.error):
@@ -76,7 +76,7 @@ def test_columns_that_were_cut_or_changed_are_refused():
         in_order(columns[:16] + bytes(len(columns) - 16))
 
 
-def test_columns_with_more_in_them_than_is_told_are_refused():
+def test_columns_with_undeclared_content_are_refused():
     odd = by_columns(stream([b"word "] * 20) + b": ping\n\n")
     plain = by_columns(stream([b"word "] * 20)[:-2])
     assert odd is not None

@@ -14,5 +14,5 @@ USAGE = TokenUsage(6, 40, no_reasoning=True)
     ("recorded", "agrees"),
     [(USAGE, True), (replace(USAGE, no_reasoning=None), True), (replace(USAGE, output_tokens=41), False)],
 )
-def test_a_usage_from_before_explicit_zeros_were_read_agrees_with_its_bytes(recorded: TokenUsage, agrees: bool):
+def test_usage_recorded_before_explicit_zeros_were_read_matches_its_bytes(recorded: TokenUsage, agrees: bool):
     assert _same("usage", ChatResponse("Yes.", usage=recorded), ChatResponse("Yes.", usage=USAGE)) is agrees

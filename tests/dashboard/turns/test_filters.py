@@ -14,7 +14,7 @@ def parse(query: str) -> TimelineFilters:
     return filters
 
 
-def test_nothing_asked_is_no_filter():
+def test_an_empty_query_is_no_filter():
     assert parse("") == TimelineFilters()
     assert parse("status=&q=+&since=&cursor=x&limit=5") == TimelineFilters()
     assert TimelineFilters().as_dict() == {}
@@ -39,11 +39,11 @@ def test_a_mapping_reads_like_a_query():
         "2026-11-20T15:30:00+01:00",
     ],
 )
-def test_a_time_is_read_in_utc_whether_or_not_its_plus_was_escaped(since: str):
+def test_a_time_is_read_in_utc_with_or_without_an_escaped_plus(since: str):
     assert parse(f"since={since}").since == MOMENT
 
 
-def test_a_time_before_all_turns_is_the_beginning_of_time():
+def test_a_time_before_all_turns_is_the_earliest_time():
     assert parse("since=0001-01-01").since == datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -67,7 +67,7 @@ def test_a_time_before_all_turns_is_the_beginning_of_time():
         ({"since": "2026-11-20", "until": "2026-11-20"}, "until must be later than since"),
     ],
 )
-def test_what_cannot_be_read_is_said_and_left_out(given: dict, words: str):
+def test_unreadable_parts_are_reported_and_ignored(given: dict, words: str):
     filters, errors = TimelineFilters.parse(given)
     assert list(errors) == list(given)[-1:]
     assert errors[list(given)[-1]].startswith(words)
@@ -80,11 +80,11 @@ def test_written_filters_read_back():
     assert TimelineFilters.parse(filters.as_dict()) == (filters, {})
 
 
-def test_a_slip_in_a_name_is_said():
+def test_a_misspelled_name_is_reported():
     assert unknown_filters([*FILTER_NAMES, "limit"], beside=("limit",)) == {}
     assert list(unknown_filters(["stopreason"])) == ["stopreason"]
 
 
-def test_a_number_may_come_as_one_and_a_very_large_one_is_as_good_as_the_largest():
+def test_a_number_may_be_numeric_and_a_very_large_one_equals_the_maximum():
     filters, errors = TimelineFilters.parse({"tokens_from": 5, "tokens_to": ["9" * 40], "duration_from": None})
     assert (filters, errors) == (TimelineFilters(tokens_from=5, tokens_to=2**63 - 1), {})

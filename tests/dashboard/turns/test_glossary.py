@@ -28,7 +28,7 @@ def test_every_limit_has_one_name_and_an_entry():
         assert label_of(field) == LIMIT_NAMES[key]
 
 
-def test_what_is_done_about_errors_has_one_name_on_the_form_the_pages_and_the_what_if():
+def test_error_handling_settings_have_one_name_on_the_form_the_pages_and_the_what_if():
     what_if = BudgetForm((), Policy(), None)
     for key in (*HANDLING_KEYS, "tool_calls_on_truncation"):
         field = key if key == "tool_calls_on_truncation" else f"error_policy.{key}"
@@ -37,13 +37,13 @@ def test_what_is_done_about_errors_has_one_name_on_the_form_the_pages_and_the_wh
         assert names == {SETTING_NAMES[key]}
 
 
-def test_a_term_stands_alone_on_a_shared_page_whose_readers_cannot_open_the_glossary():
+def test_a_term_is_explained_without_a_link_on_a_shared_page():
     template = Engine.get_default().from_string('{% load glossary %}{% term "seam" "2 seams" %}')
     assert template.render(Context({"sealed": True})).strip() == "2 seams"
     assert 'href="/glossary' in template.render(Context())
 
 
-def test_a_field_of_a_policy_is_the_term_of_its_limit_and_a_stranger_is_none():
+def test_a_policy_field_is_the_term_of_its_limit_and_an_unknown_one_has_no_term():
     assert term_of("limits.max_steps") is LIMITS["max_steps"]
     assert term_of("nothing") is None
     assert term_of("stop_reason").name == "Agent stop reason"  # as the filter is named
@@ -68,7 +68,7 @@ def test_the_page_has_every_term_and_every_link_to_a_term_has_its_place(browser:
     assert used <= places
 
 
-def test_a_sentence_has_the_keys_of_limits_in_code_and_stays_text_otherwise():
+def test_a_sentence_shows_the_keys_of_limits_as_code_and_is_text_otherwise():
     shown = keys_in_code("<b> stopped at max_steps, below max_tokens_x and max_tokens.")
     steps, tokens = '<code title="Max steps">max_steps</code>', '<code title="Max tokens per call">max_tokens</code>'
     assert shown == f"&lt;b&gt; stopped at {steps}, below max_tokens_x and {tokens}."
@@ -78,7 +78,7 @@ def test_a_sentence_has_the_keys_of_limits_in_code_and_stays_text_otherwise():
     assert field_named("system_prompt") == "<code>system_prompt</code>"
 
 
-def test_no_sentence_ends_behind_a_template_whose_last_line_break_would_be_a_space_before_the_full_stop():
+def test_no_sentence_ends_with_a_space_before_its_full_stop():
     found = re.compile(r"\{% include [^%]*%\}[.,;:!?)]")
     assert not [
         f"{template.name}: {place[0]}"

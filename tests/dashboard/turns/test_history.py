@@ -16,11 +16,11 @@ values = st.recursive(
 
 
 @given(values)
-def test_a_value_is_written_as_json_writes_it_without_a_space(value: Any):
+def test_a_value_is_written_as_compact_json(value: Any):
     assert compact_json(value) == json.dumps(value, separators=(",", ":"))
 
 
-def test_what_is_no_json_is_refused_and_the_next_is_written_all_the_same():
+def test_an_invalid_value_is_refused_and_the_next_one_still_written():
     with pytest.raises(TypeError):
         compact_json({"at": object()})
     assert compact_json({"at": 1}) == '{"at":1}'

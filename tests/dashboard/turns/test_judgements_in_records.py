@@ -21,7 +21,7 @@ def carry_over() -> None:
         MIGRATION.carry_over(None, editor)
 
 
-def test_they_are_carried_over_in_ranges_and_every_turn_verifies_before_and_after(play: Play, monkeypatch):
+def test_judgements_are_migrated_in_ranges_and_every_turn_verifies_before_and_after(play: Play, monkeypatch):
     monkeypatch.setattr(MIGRATION, "RANGE", 2)
     turns = [play("truncated-3"), play("sim-tools"), play("sim-essay", max_tokens=60)]
     told = list(Outcome.objects.values())
@@ -35,7 +35,7 @@ def test_they_are_carried_over_in_ranges_and_every_turn_verifies_before_and_afte
     assert all(turn_verify(turn=turn).verified for turn in turns)
 
 
-def test_what_was_ended_in_the_middle_is_gone_on_with_and_history_is_refused_to_change_again(play: Play, monkeypatch):
+def test_an_interrupted_migration_continues_and_history_is_protected_again(play: Play, monkeypatch):
     monkeypatch.setattr(MIGRATION, "RANGE", 1)
     turns = play("sim-essay", max_tokens=60), play("sim-script")
     told = list(Outcome.objects.values())

@@ -37,7 +37,7 @@ FIRST = "a06b8317e38ab9bb8a090f5f24a3513cc61c945a79fa20c8e0fbdb69cf03d3f4"
 
 @together
 @pytest.mark.parametrize("line", LINES)
-def test_each_line_is_an_answer_that_is_stored_as_its_number_and_its_numbers(line: str):
+def test_each_line_is_an_answer_stored_as_its_number_and_values(line: str):
     numbers = [str(n + 0.5) for n in range(line.count("%s"))]
     answer = json.loads(line % tuple(numbers))
     (held,) = stored([answer])
@@ -46,7 +46,7 @@ def test_each_line_is_an_answer_that_is_stored_as_its_number_and_its_numbers(lin
 
 
 @pytest.mark.django_db
-def test_the_database_reads_each_line_as_we_do():
+def test_the_database_reads_each_line_like_the_code():
     held = [" ".join([str(n), *map(str, range(line.count("%s")))]) for n, line in enumerate(LINES, start=1)]
     with connection.cursor() as cursor:
         cursor.execute("SELECT whystop_answer(to_jsonb(held)) FROM unnest(%s::text[]) held", [held])
@@ -54,7 +54,7 @@ def test_the_database_reads_each_line_as_we_do():
 
 
 @pytest.mark.parametrize("answer", OTHERS)
-def test_all_other_answers_stand_as_they_are(answer: dict[str, object]):
+def test_all_other_answers_are_stored_unchanged(answer: dict[str, object]):
     assert stored([answer]) == [answer]
     assert told(answer) is answer
 
@@ -78,7 +78,7 @@ UNCAPPED = [
 
 
 @pytest.mark.parametrize("story", UNCAPPED)
-def test_answers_about_calls_that_were_sent_no_cap_take_few_bytes_too(story: Playbook):
+def test_answers_about_calls_without_a_cap_take_few_bytes_too(story: Playbook):
     outcomes = [one.outcome.to_dict() for step in story.steps for one in step.transitions if one.outcome]
     told_of = [each for said in outcomes for each in said["evaluations"] if each["criterion"] in JUDGES]
     assert any(each["decision"] == "forbid" for each in told_of)
@@ -86,19 +86,19 @@ def test_answers_about_calls_that_were_sent_no_cap_take_few_bytes_too(story: Pla
 
 
 @pytest.mark.parametrize("held", ["", "0", "x", "-1", "9999", "3 20 1", "1 5", "²"])
-def test_a_text_that_stands_for_no_answer_is_refused(held: str):
+def test_a_text_that_represents_no_answer_is_refused(held: str):
     with pytest.raises(LookupError):
         told(held)
 
 
-def test_lines_are_only_added_and_the_database_is_told():
+def test_lines_are_append_only_and_known_to_the_database():
     assert hashlib.sha256("\n".join(LINES[:82]).encode()).hexdigest() == FIRST
     assert len(LINES) == import_module("dashboard.turns.migrations.0035_answers_without_limits").LINES
     assert Path(known_answers.__file__).with_name("known_answers.txt").read_text().count("\n") == len(LINES)
 
 
 @pytest.mark.django_db
-def test_rows_of_older_releases_are_read_as_they_are():
+def test_rows_of_older_releases_are_read_unchanged():
     turn_id = new_id()
     values = [turn_id, json.dumps([KNOWN, "3 20 1 1 20"]), turn_id, json.dumps(["9999", KNOWN])]
     with connection.cursor() as cursor:
@@ -112,7 +112,7 @@ def test_rows_of_older_releases_are_read_as_they_are():
 
 
 @pytest.mark.django_db(transaction=True)
-def test_a_turn_s_judgements_are_stored_in_few_bytes_and_told_in_full(play: Play):
+def test_a_turn_s_judgements_are_stored_in_few_bytes_and_returned_in_full(play: Play):
     turn = play("truncated-3")
     install()
     judged = list(Outcome.objects.filter(turn_id=turn.id).order_by("seq", "position"))

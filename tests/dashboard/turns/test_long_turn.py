@@ -35,7 +35,7 @@ def long_turn(stored: UUID, db: None) -> Turn:
     return Turn.objects.get(pk=stored)
 
 
-def test_it_is_what_it_says_and_replays_true(long_turn: Turn):
+def test_the_long_turn_has_its_documented_size_and_its_replay_is_verified(long_turn: Turn):
     assert (long_turn.attempts, long_turn.status) == (500, "completed")
     assert Attempt.objects.filter(turn_id=long_turn.id).count() == 500
     sizes = [len(raw) for raw in AttemptChunk.objects.filter(turn_id=long_turn.id).values_list("raw", flat=True)]
@@ -46,7 +46,7 @@ def test_it_is_what_it_says_and_replays_true(long_turn: Turn):
     assert rebuilt_columns(long_turn)["verdict"] == long_turn.verdict
 
 
-def test_its_page_is_small_and_asks_the_database_little(browser: Client, long_turn: Turn):
+def test_its_page_is_small_and_makes_few_queries(browser: Client, long_turn: Turn):
     with CaptureQueriesContext(connection) as asked:
         html = page(browser, f"/turns/{long_turn.id}?step=700")
     assert len(gzip.compress(html.encode())) < 300_000
@@ -57,7 +57,7 @@ def test_its_page_is_small_and_asks_the_database_little(browser: Client, long_tu
     assert re.search(r"parts</?[^>]*> (before|after) this one are left out|<b>\d+</b>\u00a0parts before", html)
 
 
-def test_all_of_its_transcript_comes_by_one_request(browser: Client, long_turn: Turn):
+def test_its_whole_transcript_is_loaded_by_one_request(browser: Client, long_turn: Turn):
     address = f"/turns/{long_turn.id}/transcript"
     html = page(browser, address, **HTMX)
     assert "<html" not in html
@@ -76,6 +76,6 @@ def test_its_attempts_are_paged(browser: Client, long_turn: Turn):
     assert {'attempts=2"', 'attempts=4"'} <= set(re.findall(r'attempts=\d+"', html))
 
 
-def test_a_page_of_attempts_is_the_asked_one_or_the_nearest(long_turn: Turn):
+def test_a_page_of_attempts_is_the_requested_one_or_the_nearest(long_turn: Turn):
     for number, attempt, found in [(None, 1, 1), (None, 50, 1), (None, 51, 2), (99, 1, 10), (0, 1, 1)]:
         assert attempts_page(long_turn.id, number=number, attempt=attempt).number == found

@@ -59,12 +59,12 @@ def make_turn(**values: object) -> Turn:
     return Turn.objects.create(project=selectors.project_default(), **{**defaults, **values})
 
 
-def test_the_migrations_say_all_the_models_say():
+def test_the_migrations_match_the_models():
     call_command("makemigrations", "agents", "turns", check=True, dry_run=True, stdout=StringIO())
 
 
 @pytest.mark.parametrize("model", [*APPEND_ONLY, Attempt])
-def test_columns_are_what_the_model_says(model):
+def test_columns_match_the_models(model):
     with connection.cursor() as cursor:
         described = connection.introspection.get_table_description(cursor, model._meta.db_table)
     fields = [field for field in model._meta.concrete_fields if not isinstance(field, models.CompositePrimaryKey)]
@@ -72,7 +72,7 @@ def test_columns_are_what_the_model_says(model):
 
 
 @pytest.mark.parametrize("model", APPEND_ONLY)
-def test_history_is_neither_changed_nor_deleted(model):
+def test_history_cannot_be_changed_or_deleted(model):
     make(model)
     with pytest.raises(IntegrityError, match="append-only: UPDATE was refused"), transaction.atomic():
         model._default_manager.update(turn_id=new_id())
@@ -82,7 +82,7 @@ def test_history_is_neither_changed_nor_deleted(model):
 
 
 @pytest.mark.parametrize("model", [*APPEND_ONLY, Attempt])
-def test_a_row_is_deleted_only_where_the_transaction_says_that_it_erases(model):
+def test_a_row_can_be_deleted_only_in_a_transaction_that_declares_an_erasure(model):
     make(model)
     erasing("on")
     model._default_manager.all().delete()
@@ -90,7 +90,7 @@ def test_a_row_is_deleted_only_where_the_transaction_says_that_it_erases(model):
 
 
 @pytest.mark.parametrize("model", [*APPEND_ONLY, Attempt])
-def test_truncate_is_refused_for_a_table_and_for_each_of_its_pieces(model):
+def test_truncate_is_refused_for_a_table_and_each_of_its_partitions(model):
     erasing("off")
     table = model._meta.db_table
     with connection.cursor() as cursor:
@@ -112,7 +112,7 @@ def test_a_test_database_can_be_emptied_without_letting_a_row_be_deleted():
     assert not Record.objects.exists()
 
 
-def test_an_attempt_changes_until_it_has_ended():
+def test_an_attempt_can_be_changed_until_it_has_ended():
     attempt = make(Attempt)
     assert isinstance(attempt, Attempt)
     attempt.text = "so far"
@@ -131,7 +131,7 @@ def test_the_late_writer_of_a_record_is_stopped_by_the_primary_key():
         Record.objects.bulk_create([Record(turn_id=record.turn_id, **ROWS[Record])])
 
 
-def test_turns_are_found_by_any_word_of_question_or_answer():
+def test_turns_are_found_by_any_word_of_prompt_or_answer():
     turn = make_turn(input_text="Why is the sky blue?", output_text="Rayleigh scattering; <b>über</b> 天空")
     make_turn(input_text="other")
     for word in ("sky", "RAYLEIGH", "über", "天空"):
@@ -144,7 +144,7 @@ def test_the_longest_answers_of_the_widest_characters_are_stored_and_searched():
     assert Turn.objects.filter(found_by(SearchQuery(wide.split()[0], config="simple"))).get() == turn
 
 
-def test_a_character_that_postgres_does_not_take_is_replaced_where_a_turn_is_saved():
+def test_a_character_that_postgres_rejects_is_replaced_when_a_turn_is_saved():
     made = make_turn()
     turn = Turn.objects.get()
     turn.output_text = "now\x00 there"
@@ -181,7 +181,7 @@ ONE_CALL = "Completed after 2 continuations. With max_tokens ≥ 150, one call w
         ({}, "Completed in 1 call.", "Completed in 1 call."),
     ],
 )
-def test_stored_verdicts_lose_a_number_that_was_not_certain(columns: dict[str, object], verdict: str, kept: str):
+def test_uncertain_numbers_are_removed_from_stored_verdicts(columns: dict[str, object], verdict: str, kept: str):
     told = {"agent_name": "a", "provider": "p", "model": "m", "max_tokens": 1, "attempts": 3, "continuations": 2}
     turn = Turn.objects.create(project=selectors.project_default(), verdict=verdict, **{**told, **columns})
     migration = import_module("dashboard.turns.migrations.0011_certain_verdicts")

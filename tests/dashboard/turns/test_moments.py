@@ -22,7 +22,7 @@ def test_there_is_one_moment_per_transition_in_order():
     assert [m.number for m in moments] == list(range(1, len(moves) + 1))
 
 
-def test_a_continuation_counts_from_the_transition_that_asks_for_it():
+def test_a_continuation_counts_from_the_transition_that_requests_it():
     moments = moments_of(fold(cut_twice()))
     by_trigger = {m.trigger: m for m in moments[:4]}
     assert used(by_trigger["max_tokens"], "continuations") == 0
@@ -59,7 +59,7 @@ def test_a_meter_never_shows_more_than_its_limit():
     assert (meter.shown, meter.left, meter.heat) == (240, 0, "full")
 
 
-def test_a_continuation_without_a_cap_names_none():
+def test_a_continuation_without_a_cap_mentions_none():
     uncapped = {"revision": 8, "max_tokens": 16_384, "extra": {"uncapped": NO_CAP}}
     for asked, words in (
         (uncapped, "continuation 1 of 3, no max_tokens set"),

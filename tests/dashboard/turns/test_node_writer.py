@@ -98,7 +98,7 @@ def stored_event(turn_id: UUID) -> Any:
 
 
 @pytest.mark.parametrize("write", [by_a_driver, by_the_gateway])
-def test_what_a_turn_began_with_reads_as_it_was_said(write):
+def test_the_initial_messages_of_a_turn_read_back_unchanged(write):
     story = agent("One.", f"Two. {ODD}")
     write(story)
     began, turn = serial.event_to_json(story.started()), story.turn()
@@ -111,7 +111,7 @@ def test_what_a_turn_began_with_reads_as_it_was_said(write):
 
 
 @pytest.mark.parametrize("write", [by_a_driver, by_the_gateway])
-def test_its_first_record_has_neither_the_history_nor_the_tools(write):
+def test_the_first_record_contains_neither_the_history_nor_the_tools(write):
     story = agent(*("A message of some length. " * 10 for _ in range(30)))
     write(story)
     assert len(json.dumps(stored_event(story.id))) < 1_000
@@ -133,7 +133,7 @@ def test_turns_of_one_agent_share_their_tools_and_each_message(write):
 
 
 @pytest.mark.parametrize("write", [by_a_driver, by_the_gateway])
-def test_turns_of_one_policy_share_it_and_who_said_what_in_it(write):
+def test_turns_of_one_policy_share_it_and_its_layers(write):
     first, second, other = agent("One."), agent("One.", "Two."), agent("One.")
     for story in (first, second):
         story.ruling = replace(story.ruling, sources=SOURCES)
@@ -160,7 +160,7 @@ def test_the_setup_of_a_clients_call_is_in_the_node_of_its_request():
         assert verify(recording_of(turn)).verified
 
 
-def test_calls_that_ask_alike_share_the_node_of_their_request():
+def test_calls_with_equal_requests_share_their_node():
     stories = [Story([ended("Yes.")]) for _ in range(3)]
     by_the_gateway(stories[0])
     before = Node.objects.count()
@@ -169,7 +169,7 @@ def test_calls_that_ask_alike_share_the_node_of_their_request():
 
 
 @pytest.mark.parametrize("lost", [[str(UUID(int=1)), {}], [1], [], ["no id"]])
-def test_a_setup_that_cannot_be_followed_reads_as_what_its_row_holds_and_is_named(lost):
+def test_an_unresolvable_setup_reads_as_the_values_of_its_row_and_is_named(lost):
     by_the_gateway(story := agent())
     Turn.objects.filter(id=story.id).update(setup={"setup": lost})
     assert story.turn().setup == {"setup": lost}
@@ -185,13 +185,13 @@ def test_drivers_and_the_gateway_share_a_policy():
 
 
 @pytest.mark.parametrize("lost", [[str(UUID(int=1)), {}], [1], [], ["no id"]])
-def test_a_policy_that_cannot_be_followed_reads_as_what_its_row_holds(lost):
+def test_an_unresolvable_policy_reads_as_the_values_of_its_row(lost):
     by_the_gateway(story := agent())
     Turn.objects.filter(id=story.id).update(policy=lost)
     assert story.turn().policy == lost
 
 
-def test_what_turns_share_goes_with_the_last_of_them(django_user_model):
+def test_shared_content_is_deleted_with_the_last_turn(django_user_model):
     first, second = agent("One."), agent("One.", "Two.")
     by_the_gateway(first, second)
     user, project = django_user_model.objects.create(username="ada"), project_default()
@@ -201,7 +201,7 @@ def test_what_turns_share_goes_with_the_last_of_them(django_user_model):
     assert Node.objects.count() == 0
 
 
-def test_a_value_that_is_told_apart_comes_back_to_the_last_digit():
+def test_a_value_is_restored_to_the_last_digit():
     shared, made = SharedValues(), []
     told = shared.told(project_default().pk, ODD_VALUES, made)
     assert shared.told(project_default().pk, ODD_VALUES, made) == told
@@ -212,13 +212,13 @@ def test_a_value_that_is_told_apart_comes_back_to_the_last_digit():
     assert list(whole(told)) == list(ODD_VALUES), "in its order"
 
 
-def test_what_is_small_stays_in_its_row():
+def test_small_values_stay_in_their_row():
     shared, made = SharedValues(), []
     assert shared.told(project_default().pk, {"a": 1, "b": "short"}, made) == {"a": 1, "b": "short"}
     assert (shared.head, made) == (None, [])
 
 
-def test_nobody_elses_words_are_read_as_a_reference():
+def test_text_of_others_is_never_read_as_a_reference():
     """A reference stands where an object stands otherwise, and a part of a column is never read as a beginning."""
     secret = SharedValues()
     made: list[nodes.NewNode] = []
@@ -236,7 +236,7 @@ def test_nobody_elses_words_are_read_as_a_reference():
     assert Record.objects.get(turn_id=story.id).event == {"type": "operator_acted", **extra}
 
 
-def test_a_turn_from_before_there_were_nodes_goes_on_with_them():
+def test_a_turn_from_before_nodes_continues_with_them():
     telling = NodeWriter(project_default().pk, None, ['{"role":"user"}'])
     telling._grow(['{"role":"assistant"}'], ())
     with transaction.atomic():

@@ -23,7 +23,7 @@ def stored(forms: dict[NodeForm, list[bytes]], parent: UUID | None = None, proje
 
 
 @pytest.mark.django_db
-def test_a_conversation_comes_back_in_each_form():
+def test_a_conversation_is_restored_in_each_format():
     head = stored({NodeForm.CLIENT: HISTORY[1:], NodeForm.WIRE: HISTORY})
     nodes = read(head)
     assert said(nodes, NodeForm.WIRE) == HISTORY
@@ -32,7 +32,7 @@ def test_a_conversation_comes_back_in_each_form():
 
 
 @pytest.mark.django_db
-def test_conversations_that_begin_alike_share_what_they_have_in_common():
+def test_conversations_with_the_same_start_share_it():
     heads = [stored({NodeForm.CLIENT: HISTORY[: n + 1], NodeForm.WIRE: HISTORY[: n + 1]}) for n in range(4)]
     assert Node.objects.count() == 4
     assert len(set(heads)) == 4
@@ -41,7 +41,7 @@ def test_conversations_that_begin_alike_share_what_they_have_in_common():
     assert Node.objects.count() == 5
 
 
-def test_the_form_without_a_system_prompt_shares_the_nodes_of_the_later_messages():
+def test_the_form_without_a_system_prompt_shares_the_nodes_of_later_messages():
     early, late = (grown(ONE, None, {NodeForm.CLIENT: HISTORY[1:n], NodeForm.WIRE: HISTORY[:n]}) for n in (2, 4))
     assert late[: len(early)] == early
 
@@ -56,7 +56,7 @@ def test_another_project_another_key_and_another_parent_give_another_id():
         assert grown(ONE, None, forms)[0].id != first
 
 
-def test_forms_and_messages_that_run_together_alike_are_told_apart():
+def test_forms_and_messages_with_equal_concatenations_are_distinguished():
     ids = {
         grown(ONE, None, forms)[-1].id
         for forms in (
@@ -70,12 +70,12 @@ def test_forms_and_messages_that_run_together_alike_are_told_apart():
 
 
 @pytest.mark.django_db
-def test_a_long_conversation_is_read_in_one_go():
+def test_a_long_conversation_is_read_with_one_query():
     wires = [b"%d" % n for n in range(3_000)]
     assert said(read(stored({NodeForm.WIRE: wires})), NodeForm.WIRE) == wires
 
 
-def test_a_form_that_says_it_is_longer_than_it_is_is_refused():
+def test_a_form_with_an_overstated_length_is_refused():
     (node,) = grown(ONE, None, {NodeForm.WIRE: [b"Why?"]})
     assert dict(parts(node.content)) == {NodeForm.WIRE: b"Why?"}
     with pytest.raises(ValueError, match="cut off"):
@@ -84,9 +84,7 @@ def test_a_form_that_says_it_is_longer_than_it_is_is_refused():
 
 @pytest.mark.django_db
 @pytest.mark.parametrize("at_once", [1, 60, 10_000])
-def test_all_nodes_of_conversations_are_told_once_however_many_are_fetched_together(
-    at_once: int, monkeypatch: pytest.MonkeyPatch
-):
+def test_shared_nodes_are_returned_once_for_any_number_of_conversations(at_once: int, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(nodes, "_AT_ONCE", at_once)
     made = grown(ONE, None, {NodeForm.WIRE: HISTORY})
     keep(made)

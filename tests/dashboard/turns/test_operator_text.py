@@ -7,7 +7,7 @@ def acted(action: OperatorAction = OperatorAction.CHANGE, **changes: object) -> 
     return OperatorActed(1.0, "ada", action, **changes)
 
 
-def test_every_thing_an_operator_can_change_is_said():
+def test_every_operator_change_has_a_text():
     event = acted(
         limits={"max_seconds": None, "max_steps": 3},
         error_policy={"max_retries": 2},
@@ -27,7 +27,7 @@ def test_every_thing_an_operator_can_change_is_said():
     )
 
 
-def test_a_field_that_is_added_to_the_event_is_said_too():
+def test_a_field_added_to_the_event_has_a_text_too():
     said = {"at", "by", "action", "run_to"}
     measured = {"waited"}  # by the driver, of the call in flight
     numbers = {"limits", "error_policy", "max_tokens", "uncapped"}
@@ -35,13 +35,13 @@ def test_a_field_that_is_added_to_the_event_is_said_too():
     assert set(OperatorActed.__dataclass_fields__) == said | told | measured | {"breakpoints", "answer"}
 
 
-def test_a_sentence_says_who_and_what():
+def test_a_sentence_names_the_operator_and_the_change():
     assert sentence_of(acted(max_tokens=16_384, uncapped=True)) == "ada: change; max_tokens: no limit set"
     assert sentence_of(acted(OperatorAction.RELEASE, run_to="abort_partial")) == "ada: release, run to abort partial"
     assert sentence_of(acted(breakpoints=())) == "ada: change; no breakpoints"
     assert sentence_of(acted(answer=ChatResponse())) == "ada: change; answered in the model’s place: “nothing, unknown”"
 
 
-def test_long_words_are_cut_and_other_events_say_nothing():
+def test_long_texts_are_shortened_and_other_events_have_none():
     assert len(changes_in_words(acted(system_prompt="x" * 999))) == len("system prompt “…”") + QUOTED
     assert changes_in_words(WokeUp(1.0)) == ""

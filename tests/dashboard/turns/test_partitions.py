@@ -23,7 +23,7 @@ def piece_of(moment: datetime) -> str:
     return name
 
 
-def test_after_a_migration_the_pieces_of_this_month_and_the_next_two_are_there(django_assert_num_queries):
+def test_after_a_migration_the_partitions_of_this_month_and_the_next_two_exist(django_assert_num_queries):
     with django_assert_num_queries(1):
         assert partitions.ensure() == []
     assert len(partitions.ensure(ahead=3)) in (0, 3)
@@ -40,7 +40,7 @@ def test_a_year_ends_and_another_begins():
     assert partitions.ensure(now=LATER, ahead=1) == []
 
 
-def test_a_row_goes_to_the_piece_of_the_month_its_turn_was_made_in():
+def test_a_row_goes_to_the_partition_of_its_turns_month():
     partitions.ensure(now=LATER)
     first, last = datetime(2031, 12, 1, tzinfo=UTC), datetime(2031, 12, 31, 23, 59, 59, 999000, tzinfo=UTC)
     record(first)
@@ -48,7 +48,7 @@ def test_a_row_goes_to_the_piece_of_the_month_its_turn_was_made_in():
     assert {piece_of(first), piece_of(last)} == {"turns_record_p203112"}
 
 
-def test_rows_that_came_before_their_piece_move_into_it():
+def test_rows_stored_before_their_partition_existed_move_into_it():
     record(LATER)
     record(datetime(2033, 1, 1, tzinfo=UTC))
     assert piece_of(LATER) == "turns_record_default"
@@ -57,7 +57,7 @@ def test_rows_that_came_before_their_piece_move_into_it():
     assert piece_of(datetime(2033, 1, 1, tzinfo=UTC)) == "turns_record_default"
 
 
-def test_a_new_piece_refuses_to_be_changed_as_its_table_does_and_so_do_the_others_afterwards():
+def test_a_new_partition_is_as_protected_as_its_table():
     record(LATER)
     partitions.ensure(now=LATER, ahead=0)
     for refused in ("UPDATE turns_record SET seq = 2", "DELETE FROM turns_record", "DELETE FROM turns_record_p203112"):
@@ -72,7 +72,7 @@ def test_the_same_turn_and_seq_cannot_be_written_twice_after_the_move():
         record(LATER)
 
 
-def test_an_empty_piece_of_a_past_month_is_dropped_and_no_other():
+def test_only_an_empty_partition_of_a_past_month_is_dropped():
     """A late row of that month is kept by the default piece, and refuses changes as before."""
     partitions.ensure(now=LATER, ahead=3)
     full = datetime(2032, 1, 5, tzinfo=UTC)
@@ -88,7 +88,7 @@ def test_an_empty_piece_of_a_past_month_is_dropped_and_no_other():
     assert piece_of(datetime(2032, 3, 5, tzinfo=UTC)) == "turns_record_p203203"
 
 
-def test_a_row_that_comes_while_its_piece_is_to_be_dropped_keeps_it(monkeypatch):
+def test_a_row_written_before_the_drop_keeps_its_partition(monkeypatch):
     partitions.ensure(now=LATER, ahead=0)
     asked: list[str] = []
     really = partitions._empty

@@ -24,7 +24,7 @@ def read(html: str, name: str) -> str:
     )
 
 
-def test_a_stream_is_put_together_beside_its_bytes(play: Play, browser: Client):
+def test_a_stream_is_assembled_beside_its_bytes(play: Play, browser: Client):
     turn = play("sim-essay", max_tokens=60)
     attempt = Attempt.objects.get(turn_id=turn.id, index=1)
     html = page(browser, f"/turns/{turn.id}/attempts/1/raw")
@@ -38,12 +38,12 @@ def test_a_stream_is_put_together_beside_its_bytes(play: Play, browser: Client):
 
 
 @pytest.mark.parametrize(("came", "status"), [(b"", 200), (b"no stream at all", 200), (b"<html>", 502)])
-def test_what_adds_up_to_no_answer_is_shown_as_bytes_alone(came: bytes, status: int):
+def test_an_unassemblable_stream_is_shown_only_as_bytes(came: bytes, status: int):
     attempt = Attempt(provider="openai", status_code=status, max_tokens=60)
     assert readable_of(attempt, "{}", came).came is None
 
 
-def test_one_whole_answer_is_folded_as_it_came():
+def test_a_complete_answer_is_shown_collapsible_and_unchanged():
     found = readable_of(Attempt(provider="openai", status_code=200, max_tokens=60), "{}", WHOLE)
     assert (found.is_stream, found.came is not None) == (False, True)
 
@@ -65,23 +65,23 @@ def copied(text: str) -> str:
         '[{"a": "\\ud800"}, [[["deep"]]]]',
     ],
 )
-def test_what_is_copied_is_the_json_that_came(text: str):
+def test_the_copied_text_is_the_original_json(text: str):
     as_it_came = {"parse_int": str, "parse_float": str}
     assert json.loads(copied(text), **as_it_came) == json.loads(text, **as_it_came)
 
 
-def test_repeated_keys_and_digits_stay():
+def test_repeated_keys_and_digits_are_kept():
     assert copied('{"a": 1.10, "a": 2}') == '{\n  "a": 1.10,\n  "a": 2\n}\n'
 
 
-def test_nothing_of_it_is_markup():
+def test_none_of_it_is_markup():
     shown = folded('{"<b>": "</details><script>"}')
     assert shown is not None
     assert "<script" not in shown
     assert '<b>"&lt;b&gt;"' in shown
 
 
-def test_what_lies_deep_or_is_long_begins_folded():
+def test_deep_or_long_parts_start_collapsed():
     shown = folded(json.dumps({"a": {"b": {"c": {"d": 1}}}, "many": [0] * 41})) or ""
     assert shown.count("<details open>") == 3
     assert shown.count("<details>") == 2
@@ -93,5 +93,5 @@ def test_what_lies_deep_or_is_long_begins_folded():
     "text",
     ["", "null", "12", "data: {}", "[" * (MOST_DEPTH + 2) + "]" * (MOST_DEPTH + 2), json.dumps([0] * MOST_VALUES)],
 )
-def test_what_is_no_json_or_too_large_is_not_folded(text: str):
+def test_invalid_or_oversized_json_is_not_collapsible(text: str):
     assert folded(text) is None

@@ -53,7 +53,7 @@ def vectors_made() -> int:
 
 @settings(max_examples=examples(25), deadline=None)
 @given(st.lists(st.tuples(TEXTS, TEXTS), max_size=4), ASKED)
-def test_a_search_finds_what_the_vectors_of_the_texts_say(texts: list[tuple[str, str]], asked: str):
+def test_a_search_finds_the_same_as_the_vectors_of_the_texts(texts: list[tuple[str, str]], asked: str):
     Turn.objects.all().delete()
     for question, answer in texts:
         make_turn(input_text=question, output_text=answer)
@@ -72,7 +72,7 @@ def test_a_search_finds_what_the_vectors_of_the_texts_say(texts: list[tuple[str,
 @pytest.mark.parametrize(
     "asked", ["foo.py", "snake_case", '"two words"', '-"two words"', "words or foo.py", "7e2af3", "a_" * 200, "-lakes"]
 )
-def test_no_search_makes_the_words_of_a_turn_again(asked: str, monkeypatch: pytest.MonkeyPatch):
+def test_no_search_recomputes_the_vectors_of_a_turn(asked: str, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(turn_query, "WINDOW", 2)
     with connection.cursor() as cursor:
         cursor.execute("SET LOCAL track_functions = 'pl'")
@@ -84,7 +84,7 @@ def test_no_search_makes_the_words_of_a_turn_again(asked: str, monkeypatch: pyte
     assert vectors_made() == before
 
 
-def test_texts_are_read_of_no_more_turns_than_are_shown():
+def test_texts_are_read_only_of_displayed_turns():
     for _ in range(20):
         make_turn(output_text="foo.py")
     with connection.cursor() as cursor:
@@ -102,7 +102,7 @@ def test_texts_are_read_of_no_more_turns_than_are_shown():
     assert "Index Scan using turns_turn_pkey on turns_turn (actual rows=1.00 loops=3)" in told, told
 
 
-def test_nothing_but_punctuation_finds_nothing():
+def test_punctuation_alone_finds_nothing():
     make_turn(output_text="foo.py")
     assert found(string.punctuation) == []
     assert not turns_matching(project=project_default(), filters=TimelineFilters(q="-- !")).exists()
@@ -122,6 +122,6 @@ def test_nothing_but_punctuation_finds_nothing():
         (['"a a', "a " * 200, "b " * 200, "c " * 200, 'a"'], False),
     ],
 )
-def test_a_search_has_a_bounded_number_of_phrases_and_of_words_in_them(asked: list[str], fits: bool):
+def test_the_number_and_length_of_searched_phrases_are_limited(asked: list[str], fits: bool):
     _, faults = TimelineFilters.parse({"q": asked})
     assert ("q" not in faults) == fits

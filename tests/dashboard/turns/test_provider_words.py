@@ -44,13 +44,13 @@ def _shown(filters: TimelineFilters) -> list[tuple[str, str]]:
     return sorted((turn.provider, turn.model) for turn in page.items)
 
 
-def test_the_facet_counts_the_turns_of_the_simulator_apart():
+def test_the_facet_counts_turns_of_the_simulator_separately():
     counted = facets(project=project_default(), filters=TimelineFilters())
     provider = next(facet for facet in counted if facet.name == "provider")
     assert [(value.value, value.count) for value in provider.values] == [("simulator", 2), ("openai", 1)]
 
 
-def test_a_page_finds_by_the_word_that_its_facet_counts():
+def test_a_page_filters_by_the_value_of_its_facet():
     assert found(provider="openai") == [("openai", "gpt-4o")]
     assert found(provider="simulator") == [("anthropic", "sim-essay"), ("openai", "sim-essay")]
     assert len(found(provider=["openai", "simulator"])) == 3
@@ -58,32 +58,32 @@ def test_a_page_finds_by_the_word_that_its_facet_counts():
     assert found(provider="openai", q="nothing said") == []
 
 
-def test_programs_find_what_is_stored():
+def test_programs_filter_by_stored_values():
     assert of_programs(provider="openai") == [("openai", "gpt-4o"), ("openai", "sim-essay")]
     assert of_programs(not_provider="openai") == [("anthropic", "sim-essay")]
     assert of_programs(provider="simulator") == found(provider="simulator")
 
 
-def test_what_programs_ask_for_is_read_back_as_it_was():
+def test_a_programs_query_is_read_back_unchanged():
     asked, _ = TimelineFilters.parse_stored({"provider": "p" * 500})
     assert TimelineFilters.parse(asked.as_dict()) == (asked, {})
     assert TimelineFilters.parse_stored(asked.as_dict()) == (asked, {})
 
 
-def test_a_filter_of_a_program_is_named_for_what_it_finds():
+def test_a_programs_filter_is_labelled_by_its_results():
     (chip,) = chips_of(TimelineFilters.parse_stored({"provider": "openai"})[0])
     assert chip.words == "openai, simulator included"
 
 
-def test_lists_to_choose_from_name_the_simulator():
+def test_selection_lists_name_the_simulator():
     assert words_of_turns(project=project_default())["provider"] == ["openai", "simulator"]
 
 
-def test_a_provider_that_is_not_known_has_no_words():
+def test_an_unknown_provider_has_no_label():
     assert words_of(None, "m") == ()
 
 
-def test_the_board_is_narrowed_by_the_same_words():
+def test_the_metrics_page_filters_by_the_same_values():
     since, until = datetime(2020, 1, 1, tzinfo=UTC), datetime(2030, 1, 1, tzinfo=UTC)
     project = project_default()
 
@@ -95,6 +95,6 @@ def test_the_board_is_narrowed_by_the_same_words():
     assert [turns(word) for word in ("openai", "simulator", "stored:openai", "anthropic")] == [1, 2, 2, 0]
 
 
-def test_an_alert_goes_on_judging_what_is_stored():
+def test_an_alert_keeps_evaluating_stored_values():
     assert Alert(provider="openai").scope == Scope(provider="stored:openai")
     assert Alert(provider="openai").about == "provider openai"

@@ -26,7 +26,7 @@ ANSWERS = [
 ]
 
 
-def test_a_record_comes_back_as_it_was():
+def test_a_record_is_restored_unchanged():
     columns = packed_columns(WHOLE)
     assert unpacked_columns(columns["packed"]) == WHOLE
     assert columns["event"] == {"type": "model_responded"}, "what statements ask for"
@@ -36,7 +36,7 @@ def test_a_record_comes_back_as_it_was():
 
 @pytest.mark.django_db
 @pytest.mark.parametrize("raw", ANSWERS)
-def test_the_bytes_of_an_answer_come_back_as_they_came(raw: bytes):
+def test_the_bytes_of_an_answer_are_restored_unchanged(raw: bytes):
     AttemptChunk.objects.create(turn_id=new_id(), attempt=1, n=1, raw=raw, at=AT)
     assert AttemptChunk.objects.get().raw == raw
     assert AttemptChunk.objects.values_list("raw", flat=True).get() == raw
@@ -56,7 +56,7 @@ def test_a_stream_takes_few_bytes_after_the_record_of_its_text():
 
 
 @pytest.mark.django_db
-def test_bytes_that_were_stored_before_are_read_as_they_are():
+def test_bytes_stored_by_earlier_releases_are_read():
     turn_id, raw = new_id(), b"data: {}\n\n" * 500
     with connection.cursor() as cursor:
         cursor.execute(
@@ -68,7 +68,7 @@ def test_bytes_that_were_stored_before_are_read_as_they_are():
 
 
 @pytest.mark.django_db
-def test_bytes_after_a_record_take_next_to_nothing_and_are_read_with_it():
+def test_bytes_after_a_record_take_almost_no_space_and_are_read_with_it():
     turn_id, words = new_id(), " ".join(map(str, range(500)))
     raw = b'{"choices": [{"message": {"content": "%b"}}]}' % words.encode()
     columns = packed_columns(WHOLE | {"event": EVENT | {"response": {"text": words}}})

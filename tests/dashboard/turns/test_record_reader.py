@@ -49,7 +49,7 @@ def together() -> Turn:
     return Turn.objects.get(id=story.id)
 
 
-def test_records_are_read_in_order_from_any_place_and_backwards(play: Play, together: Turn):
+def test_records_are_read_in_order_from_any_position_and_backwards(play: Play, together: Turn):
     assert Record.objects.filter(turn_id=together.id).count() == 1
     for turn in (play("sim-essay", max_tokens=60), together):
         last = turn.last_seq
@@ -62,7 +62,7 @@ def test_records_are_read_in_order_from_any_place_and_backwards(play: Play, toge
         assert stamps_of(turn.id) == [(record.at, record.core_version) for record in records_of(turn.id)]
 
 
-def test_what_was_committed_at_once_is_as_it_was_said(together: Turn):
+def test_records_committed_together_read_back_unchanged(together: Turn):
     entries = [entry for _, entry in Story(ANSWERS, id=together.id).steps()]
     recording = recording_of(together)
     assert [record.event for record in recording.records] == [entry.event for entry in entries]
@@ -76,7 +76,7 @@ def test_what_was_committed_at_once_is_as_it_was_said(together: Turn):
     assert [record.event for record in judged.records] == [entry.event for entry in entries]
 
 
-def test_of_several_turns_they_come_turn_by_turn(play: Play, together: Turn):
+def test_records_of_several_turns_are_returned_turn_by_turn(play: Play, together: Turn):
     turns = sorted([play("sim-script"), together, play("sim-essay", max_tokens=60)], key=lambda turn: turn.id)
     assert [(record.turn_id, record.seq) for record in records_of({turn.id for turn in turns})] == [
         (turn.id, seq) for turn in turns for seq in range(1, turn.last_seq + 1)
@@ -94,7 +94,7 @@ def acted(turn_id: UUID) -> Iterator[StepRows]:
     yield StepRows(turn_id, 4, last.at, before[0].at, last.event, again, last.ended)
 
 
-def test_what_statements_look_for_has_a_row_of_its_own():
+def test_records_that_queries_need_have_their_own_row():
     story = Story([])
     whole_turns_store([(story.id, TurnUpdate(0.0, story.new_turn(), list(acted(story.id))))])
     rows = Record.objects.order_by("seq").values_list("seq", "length")
@@ -107,7 +107,7 @@ def lengths(records: Iterable[dict]) -> list[int]:
     return [len(row) for row in rows_of(list(records))]
 
 
-def test_a_row_has_so_many_records_and_no_more():
+def test_the_number_of_records_per_row_is_limited():
     plain = {"event": {"type": "x"}, "command": {"type": "y"}}
     held = plain | {"command": {"type": "hold"}}
     assert lengths([plain] * (MOST_TOGETHER + 1)) == [MOST_TOGETHER, 1]
@@ -115,7 +115,7 @@ def test_a_row_has_so_many_records_and_no_more():
 
 
 @pytest.mark.parametrize("damage", ["length = 3", "packed = NULL", "packed = 'broken'", "length = 5"])
-def test_a_row_that_cannot_be_read_is_named_and_hides_no_other_turn(play: Play, together: Turn, damage: str):
+def test_an_unreadable_row_is_named_and_hides_no_other_turn(play: Play, together: Turn, damage: str):
     browser = Client()
     other = play("sim-essay", max_tokens=60)
     with connection.cursor() as cursor:
@@ -155,7 +155,7 @@ def other(play: Play) -> Turn:
     ],
 )  # fmt: skip
 @pytest.mark.parametrize("alone", [False, True])
-def test_what_was_changed_within_a_row_raises_nothing_and_hides_no_other_turn(
+def test_a_changed_value_within_a_row_raises_nothing_and_hides_no_other_turn(
     other: Turn, together: Turn, change: Callable[[list[bytes]], None], alone: bool
 ):
     row = Record.objects.filter(turn_id=other.id if alone else together.id).order_by("seq")
@@ -183,7 +183,7 @@ def is_read(together: Turn, other: Turn, *, alone: bool) -> None:
     assert found[together.id if alone else other.id] is not None
 
 
-def test_nobody_else_reads_their_rows():
+def test_no_other_module_reads_the_record_rows():
     sources = Path(dashboard.__file__).parent.rglob("*.py")
     reading = {path.stem for path in sources if re.search(r"\bRecord\.objects\b", path.read_text())}
     assert reading == ROWS

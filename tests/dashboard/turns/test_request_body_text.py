@@ -22,7 +22,7 @@ def message(chance: random.Random) -> Any:
 
 @together
 @pytest.mark.parametrize("seed", range(40))
-def test_a_body_is_written_as_if_it_were_the_first(seed: int) -> None:
+def test_a_body_is_written_like_the_first(seed: int) -> None:
     chance, texts, messages = random.Random(seed), BodyTexts(), list[Any]()
     for _ in range(30):
         messages = [
@@ -35,7 +35,7 @@ def test_a_body_is_written_as_if_it_were_the_first(seed: int) -> None:
         assert texts.messages == ([] if key == "other" else list(map(compact_json, messages)))
 
 
-def test_a_message_that_stays_is_not_written_again() -> None:
+def test_an_unchanged_message_is_not_written_again() -> None:
     texts, first = BodyTexts(), {"role": "user", "content": "x" * 100}
     texts.written({"messages": [first]})
     (before,) = texts.messages
@@ -44,5 +44,5 @@ def test_a_message_that_stays_is_not_written_again() -> None:
 
 
 @pytest.mark.parametrize("body", [{}, {"messages": "text"}, {"messages": []}, {"input": "text", "contents": [1]}])
-def test_a_body_without_messages(body: dict[str, Any]) -> None:
+def test_a_body_without_messages_is_written(body: dict[str, Any]) -> None:
     assert BodyTexts().written(body) == body_text(body)

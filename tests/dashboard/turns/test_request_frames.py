@@ -36,7 +36,7 @@ WHOLE = {
 
 
 @pytest.mark.parametrize("body", SPLIT.values(), ids=SPLIT)
-def test_each_message_is_a_part_of_its_own(body: str):
+def test_each_message_is_a_separate_part(body: str):
     parts = split(body.encode())
     given = json.loads(body)
     listed = next(value for value in given.values() if isinstance(value, list))
@@ -45,13 +45,13 @@ def test_each_message_is_a_part_of_its_own(body: str):
 
 
 @pytest.mark.parametrize("body", WHOLE.values(), ids=WHOLE)
-def test_what_cannot_be_told_apart_is_kept_whole(body: bytes):
+def test_an_inseparable_body_is_kept_whole(body: bytes):
     parts = split(body)
     assert parts.messages == ()
     assert joined(parts.frame, ()) == body
 
 
-def test_requests_that_differ_in_their_messages_alone_have_the_same_frame():
+def test_requests_that_differ_only_in_their_messages_have_the_same_frame():
     frames = {split(json.dumps({"model": "m", "messages": MESSAGES[:n], "tools": [1]}).encode()).frame for n in (1, 2)}
     assert len(frames) == 2, "of one message nobody knows what would stand between two"
     more = {split(json.dumps({"messages": [*MESSAGES] * n, "tools": [1]}).encode()).frame for n in (1, 2, 9)}
@@ -59,7 +59,7 @@ def test_requests_that_differ_in_their_messages_alone_have_the_same_frame():
 
 
 @given(st.binary(max_size=200) | st.text(max_size=200).map(str.encode))
-def test_any_bytes_come_back(body: bytes):
+def test_any_bytes_are_restored(body: bytes):
     parts = split(body)
     assert joined(parts.frame, parts.messages) == body
 
@@ -68,7 +68,7 @@ JSON = st.recursive(st.none() | st.integers() | st.text(max_size=9), lambda deep
 
 
 @given(st.dictionaries(st.sampled_from(["messages", "a", "input", "tools"]), st.lists(JSON, max_size=4)), st.booleans())
-def test_any_object_comes_back(value: dict[str, object], ascii: bool):
+def test_any_object_is_restored(value: dict[str, object], ascii: bool):
     body = json.dumps(value, ensure_ascii=ascii).encode("utf-8", "surrogatepass")
     parts = split(body)
     assert joined(parts.frame, parts.messages) == body

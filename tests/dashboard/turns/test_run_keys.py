@@ -47,7 +47,7 @@ ALIKE = {
 
 
 @pytest.mark.parametrize("form", ALIKE)
-def test_the_same_in_another_form(form):
+def test_equal_conversations_in_different_formats_have_equal_keys(form):
     one, other = ALIKE[form]
     assert normal(one) == normal(other)
 
@@ -88,7 +88,7 @@ def test_messages_that_differ_in_content_have_different_keys(form):
         {"role": "user", "content": "\ud800"},
     ],
 )
-def test_a_message_that_is_none_has_a_key_all_the_same(message):
+def test_an_invalid_message_still_has_a_key(message):
     assert normal(message)
 
 
@@ -99,30 +99,30 @@ def texts(*messages):
 USER = {"role": "user", "content": "Why?"}
 
 
-def test_a_conversation_with_its_answer_is_what_the_next_call_begins_with():
+def test_a_conversation_with_its_answer_is_the_start_of_the_next_call():
     asked = Keys().of(PROJECT, texts(USER))
     after = Keys().of(PROJECT, texts(USER, said("So."), USER))
     assert asked.answers == ()
     assert after.answers == (asked.answered(answer_of("So.", [])),)
 
 
-def test_each_project_has_keys_of_its_own():
+def test_each_project_has_its_own_keys():
     one, other = (Keys().of(project, texts(USER, said("So."), USER)) for project in (PROJECT, OTHER))
     assert set(one.answers).isdisjoint(other.answers)
 
 
-def test_the_last_answers_are_looked_for_the_longest_conversation_first():
+def test_the_latest_answers_are_searched_with_the_longest_conversation_first():
     long = Keys().of(PROJECT, texts(*[USER, said("So.")] * 9, USER))
     short = Keys().of(PROJECT, texts(*[USER, said("So.")] * 8, USER))
     assert len(long.answers) == MOST_KEYS
     assert long.answers[1:] == short.answers[: MOST_KEYS - 1]
 
 
-def test_what_is_known_by_its_node_is_not_read_again():
+def test_a_conversation_known_by_its_node_is_not_read_again():
     keys, nodes = Keys(), [UUID(int=n) for n in range(3)]
     first = keys.of(PROJECT, texts(USER, said("So."), USER), nodes)
     assert keys.of(PROJECT, [b"never", b"read", b"again"], nodes) == first
 
 
-def test_what_is_no_json_is_words():
+def test_text_that_is_not_json_is_treated_as_words():
     assert Keys().of(PROJECT, [b"{"]).key != Keys().of(PROJECT, [b"["]).key

@@ -51,7 +51,7 @@ def nanoseconds(sql: str, text: str) -> int:
 
 
 @pytest.mark.skipif(not Path("/proc/self/schedstat").exists(), reason="processor time is read from /proc")
-def test_what_is_made_blank_costs_little_beside_reading_the_words():
+def test_replacing_characters_costs_little_compared_with_parsing():
     text = "The river's banks, as they were (in 1999), are gone; nobody knows why. " * 20
     read = "to_tsvector('pg_catalog.simple'::regconfig, %(text)s || n)"
     assert nanoseconds(WORDS, text) < 2.5 * nanoseconds(read, text)
@@ -64,7 +64,7 @@ def test_a_run_of_punctuation_is_indexed_as_fast_as_any_text(run: str):
 
 @settings(max_examples=examples(40), deadline=None)
 @given(st.text(string.punctuation + "aé1 \n", min_size=1, max_size=6))
-def test_no_short_run_that_is_repeated_is_slow(run: str):
+def test_no_short_repeated_sequence_is_slow(run: str):
     indexed(run * (60_000 // len(run)))
 
 
@@ -84,14 +84,14 @@ def test_no_short_run_that_is_repeated_is_slow(run: str):
         ("'; DROP", "DROP"),
     ],
 )
-def test_what_is_typed_is_asked_for_by_its_words(typed: str, asked: str):
+def test_a_query_is_searched_by_its_words(typed: str, asked: str):
     assert words_query(typed) == asked
 
 
 @pytest.mark.parametrize(
     "typed", ["foo.py", "snake_case", "re-run", "me@mail.example", "3.14", '"the re-run of foo.py"']
 )
-def test_words_with_punctuation_are_found_as_they_are_typed(typed: str):
+def test_words_with_punctuation_are_found_as_typed(typed: str):
     turn = make_turn(output_text="So the re-run of foo.py mailed 3.14 as snake_case to me@mail.example, twice.")
     make_turn(output_text="Some foo and py; a run, snake or case; 14 times 3, example of a mail.")
     found = find(project=project_default(), filters=TimelineFilters(q=typed), reach=IdRange(newest_first=True), limit=9)
@@ -99,13 +99,13 @@ def test_words_with_punctuation_are_found_as_they_are_typed(typed: str):
 
 
 @pytest.mark.parametrize("typed", ["foo.py", "re-run", "me@mail.example", '"the re-run of foo.py"'])
-def test_what_a_backtest_runs_over_is_what_the_timeline_finds(typed: str):
+def test_a_backtest_covers_the_turns_of_the_timeline(typed: str):
     turn = make_turn(output_text="So the re-run of foo.py mailed 3.14 as snake_case to me@mail.example, twice.")
     make_turn(output_text="Some foo and py; a run, snake or case; 14 times 3, example of a mail.")
     assert list(turns_matching(project=project_default(), filters=TimelineFilters(q=typed))) == [turn]
 
 
-def test_all_of_ascii_s_punctuation_parts_words():
+def test_all_ascii_punctuation_separates_words():
     words = [f"{letter}{place}" for place, letter in enumerate("ab" * 16)]
     text = "".join(word + mark for word, mark in zip(words, string.punctuation, strict=True))
     with connection.cursor() as cursor:
@@ -115,7 +115,7 @@ def test_all_of_ascii_s_punctuation_parts_words():
 
 
 @pytest.mark.parametrize("run", [*SLOW[::3], *(nightly(run) for run in SLOW if run not in SLOW[::3])])
-def test_no_text_makes_what_is_searched_for_slow(run: str):
+def test_no_text_makes_a_search_slow(run: str):
     text = run * (120_000 // len(run))
     turn, other = make_turn(input_text=text), make_turn(input_text=text)
     with connection.cursor() as cursor:

@@ -26,7 +26,7 @@ def has_terms(turn: Turn, query: str) -> bool:
 
 @pytest.mark.django_db
 @pytest.mark.parametrize("number", [0, 1, 3, 4, 15, 16, 1000, 2**31, 2**40])
-def test_a_number_has_the_term_of_any_range_it_lies_in(number: int):
+def test_a_number_has_a_term_for_every_range_that_contains_it(number: int):
     turn = make_turn(input_tokens=number, duration_ms=number)
     for name in ("tokens", "duration"):
         for low, high in [(number, number), (None, number), (number, None), (number // 2, number * 2)]:
@@ -37,7 +37,7 @@ def test_a_number_has_the_term_of_any_range_it_lies_in(number: int):
 
 @pytest.mark.django_db
 @pytest.mark.parametrize("value", ["it's", "back\\slash", "a & b | !c", "'", "x" * 300, "天空", "a:b"])
-def test_any_value_is_found_by_its_term_and_no_part_of_it_is_a_word(value: str):
+def test_any_value_is_found_by_its_term_and_its_parts_are_not_words(value: str):
     turn, query = make_turn(model=value, agent_name=value), text_query(TimelineFilters(model=(value,), agent=(value,)))
     assert has_terms(turn, query)
     assert not has_terms(turn, text_query(TimelineFilters(model=("other",))))
@@ -46,7 +46,7 @@ def test_any_value_is_found_by_its_term_and_no_part_of_it_is_a_word(value: str):
 
 
 @pytest.mark.django_db
-def test_what_a_turn_has_is_a_term():
+def test_every_property_of_a_turn_is_a_term():
     turn = make_turn(continuations=1, envelope_retries=2, tags=["x"], error_type="tool")
     filters = TimelineFilters(has=("continuation", "envelope_retry"), tag=("y", "x"), error_type=("tool",))
     assert has_terms(turn, text_query(filters))
@@ -55,7 +55,7 @@ def test_what_a_turn_has_is_a_term():
 
 @pytest.mark.django_db
 @pytest.mark.parametrize("span", [timedelta(0), timedelta(minutes=3), timedelta(hours=5), timedelta(days=40)])
-def test_an_id_has_the_term_of_any_span_it_lies_in(span: timedelta):
+def test_an_id_has_a_term_for_every_period_that_contains_it(span: timedelta):
     turn = make_turn(MOMENT)
     for low, high in [(MOMENT - span, MOMENT), (MOMENT, MOMENT + span)]:
         assert has_terms(turn, span_query(first_id_at(low), first_id_at(high + timedelta(milliseconds=1))))
@@ -64,10 +64,10 @@ def test_an_id_has_the_term_of_any_span_it_lies_in(span: timedelta):
 
 
 @given(start=st.integers(0, 2**48 - 1), length=st.integers(0, 2**40))
-def test_a_span_is_told_in_few_terms_or_not_at_all(start: int, length: int):
+def test_a_period_is_expressed_in_few_terms_or_not_at_all(start: int, length: int):
     low, high = (type(new_id())(int=min(n, 2**48 - 1) << 80) for n in (start, start + length))
     assert span_query(low, high).count("|") < MOST_SPANS
 
 
-def test_no_filter_asks_for_no_term():
+def test_no_filters_give_no_terms():
     assert text_query(TimelineFilters(q="rivers", since=MOMENT)) == ""

@@ -54,28 +54,28 @@ def found(query: str = "", **more: Any) -> list[Turn]:
         ("q=%22long+rivers%22+-lakes", {"output_text": "The long rivers"}),
     ],
 )
-def test_each_filter_finds_its_turn_and_no_other(query: str, columns: dict):
+def test_each_filter_finds_only_its_turn(query: str, columns: dict):
     make_turn(input_text="rivers and lakes" if "lakes" in query else "")
     wanted = make_turn(**columns)
     make_turn(status="completed", tool_repairs=1 if "has=repair&" in query else 0)
     assert found(query) == [wanted]
 
 
-def test_times_are_about_when_a_turn_was_made():
+def test_times_refer_to_the_creation_of_a_turn():
     before, at, after = (make_turn(id=first_id_at(NOW + timedelta(seconds=n))) for n in (-1, 0, 1))
     assert found("since=2026-11-20") == [after, at]
     assert found("until=2026-11-20") == [before]
     assert found("since=2026-11-20&until=2026-11-20T00:00:01Z") == [at]
 
 
-def test_the_turns_of_another_project_are_not_seen():
+def test_the_turns_of_another_project_are_not_visible():
     other = agents.Project.objects.create(name="other")
     make_turn(project=other)
     assert found() == []
     assert selectors.models_seen(agents.project_default()) == []
 
 
-def test_a_page_takes_as_many_queries_however_much_it_shows(django_assert_max_num_queries):
+def test_a_page_takes_a_constant_number_of_queries(django_assert_max_num_queries):
     for _ in range(5):
         make_turn(output_text="words")
     project = agents.project_default()
@@ -85,7 +85,7 @@ def test_a_page_takes_as_many_queries_however_much_it_shows(django_assert_max_nu
 
 
 @pytest.mark.parametrize("sort", ["", "-tokens"])
-def test_a_page_of_large_texts_has_fewer_turns_and_leads_to_the_others(monkeypatch: pytest.MonkeyPatch, sort: str):
+def test_a_page_of_large_texts_has_fewer_turns_and_links_to_the_others(monkeypatch: pytest.MonkeyPatch, sort: str):
     monkeypatch.setattr(text_budget, "MOST", 100)
     made = [make_turn(input_text="é" * 20, output_text="x" * size) for size in (10, 200, 10, 10)]
     filters, pages, cursor = TimelineFilters(sort=sort), [], None
@@ -99,7 +99,7 @@ def test_a_page_of_large_texts_has_fewer_turns_and_leads_to_the_others(monkeypat
     assert [turn.id for turn in back.items] == pages[1]
 
 
-def test_a_page_of_rows_reads_the_beginnings_of_texts(django_assert_num_queries):
+def test_a_page_of_rows_reads_only_the_start_of_texts(django_assert_num_queries):
     make_turn(input_text="é" * 20, output_text="x" * 20)
     (turn,) = found(beginning=5)
     with django_assert_num_queries(0):
@@ -108,7 +108,7 @@ def test_a_page_of_rows_reads_the_beginnings_of_texts(django_assert_num_queries)
     assert sorted(texts) == ["input_text", "output_text"], "who lets go of a text keeps no second one"
 
 
-def test_a_page_that_has_become_empty_still_leads_back():
+def test_a_page_that_became_empty_still_links_back():
     newest, oldest = make_turn(), make_turn()
     newest, oldest = oldest, newest
     project = agents.project_default()
@@ -123,7 +123,7 @@ def test_a_page_that_has_become_empty_still_leads_back():
 
 
 @pytest.mark.parametrize("is_first", [True, False])
-def test_a_page_whose_turns_were_erased_just_now_leads_on(monkeypatch: pytest.MonkeyPatch, is_first: bool):
+def test_a_page_whose_turns_were_just_erased_links_on(monkeypatch: pytest.MonkeyPatch, is_first: bool):
     """A page of large texts has one turn, and whoever walks all pages is not at their end."""
     oldest, gone, newest = make_turn(), make_turn(), make_turn()
     asked = {"project": agents.project_default(), "filters": TimelineFilters(), "limit": 1}
@@ -140,20 +140,20 @@ def test_a_page_whose_turns_were_erased_just_now_leads_on(monkeypatch: pytest.Mo
     assert selectors.timeline(**asked, cursor=page.next).items == [gone if is_first else oldest]
 
 
-def test_models_that_were_seen_are_named_once_in_order():
+def test_known_models_are_listed_once_in_order():
     for model in ("m2", "m1", "m2", "m3"):
         make_turn(model=model)
     assert selectors.models_seen(agents.project_default()) == ["m1", "m2", "m3"]
 
 
-def test_all_turns_the_filters_let_through_come_oldest_first():
+def test_all_matching_turns_are_returned_oldest_first():
     first, second = make_turn(), make_turn()
     make_turn(status="failed")
     turns = selectors.turns_matching(project=agents.project_default(), filters=TimelineFilters(status=("queued",)))
     assert list(turns) == [first, second]
 
 
-def test_raw_answers_are_joined_by_attempt_and_bounded(django_assert_num_queries):
+def test_raw_answers_are_joined_by_attempt_and_limited(django_assert_num_queries):
     turn_id = new_id()
     for attempt, n, raw in [(1, 1, b"abc"), (1, 2, b"def"), (1, 3, b"ghi"), (2, 1, b"xy")]:
         AttemptChunk.objects.create(turn_id=turn_id, attempt=attempt, n=n, raw=raw, at=NOW)
@@ -163,7 +163,7 @@ def test_raw_answers_are_joined_by_attempt_and_bounded(django_assert_num_queries
     assert selectors.raw_responses_of(new_id(), most=1) == {}
 
 
-def test_a_turn_or_backtest_that_is_not_there_says_so():
+def test_a_missing_turn_or_backtest_is_reported():
     with pytest.raises(Turn.DoesNotExist):
         selectors.turn_get(new_id())
     with pytest.raises(Backtest.DoesNotExist):

@@ -9,12 +9,12 @@ def setup(**extra: object) -> Setup:
     return Setup("t", "openai", "m", DEFAULT_CAP, extra=extra)
 
 
-def test_a_cap_is_a_number_or_none_was_set_or_it_is_not_recorded():
+def test_a_cap_is_a_number_unset_or_not_recorded():
     assert cap_of_turn(1_200, None) == "1,200"
     assert cap_of_turn(1_200, setup()) == "1,200"
     assert cap_of_turn(None, setup(uncapped=NO_CAP)) == "no limit set"
     assert cap_of_turn(DEFAULT_CAP, setup(uncapped=UNRECORDED)) == "not recorded"
 
 
-def test_what_a_truncated_answer_used_is_about_the_cap():
+def test_the_usage_of_a_truncated_answer_is_compared_with_its_cap():
     assert cap_of_turn(640, setup(uncapped=UNRECORDED)) == "≈ 640"

@@ -13,7 +13,7 @@ from dashboard.turns.shared_values import messages_of
 TURNS, MESSAGES = 5, 7
 
 
-def test_of_a_list_that_was_read_ahead_only_the_messages_asked_for_are_parsed(monkeypatch: pytest.MonkeyPatch):
+def test_only_the_requested_messages_of_a_prefetched_list_are_parsed(monkeypatch: pytest.MonkeyPatch):
     parsed, loads = [], json.loads
     monkeypatch.setattr(shared_values.json, "loads", lambda text: (parsed.append(text), loads(text))[1])
     with reading_ahead() as held:

@@ -37,7 +37,7 @@ def page(sort: str, cursor: str | None = None, limit: int = 2) -> Page:
 
 
 @pytest.mark.parametrize("sort", BY_COLUMN)
-def test_leafing_through_shows_each_turn_once_in_its_order_both_ways(sort: str):
+def test_paging_shows_each_turn_once_in_order_in_both_directions(sort: str):
     wanted = [turn.id for turn in page(sort, limit=100).items]
     values = [getattr(turn, COLUMNS[sort.removeprefix("-")]) for turn in page(sort, limit=100).items]
     known = [value for value in values if value is not None]
@@ -77,7 +77,7 @@ ENDS = (
 
 
 @pytest.mark.parametrize("sort", ["ended", "-ended"])
-def test_turns_that_end_with_the_same_words_stand_together(sort: str):
+def test_turns_with_the_same_ending_are_adjacent(sort: str):
     Turn.objects.all().delete()
     for _ in range(2):
         for told in ENDS:
@@ -87,14 +87,14 @@ def test_turns_that_end_with_the_same_words_stand_together(sort: str):
     assert shown == (wanted if sort == "ended" else wanted[::-1])
 
 
-def test_the_order_of_ends_knows_every_way_to_end():
+def test_the_sort_order_covers_every_ending():
     """Words that are in no row of the order would stand behind turns that have not ended."""
     ended = {end_summary_of(Turn(**told)).words for told in ENDS[:-1]}
     assert ended <= set(_ORDER)
 
 
 @pytest.mark.parametrize("sort", ["limit", "-limit"])
-def test_limits_of_one_kind_stand_together_and_those_without_a_value_come_after(sort: str, monkeypatch):
+def test_limits_of_one_kind_are_adjacent_and_those_without_a_value_come_last(sort: str, monkeypatch):
     Turn.objects.all().delete()
     turns = [make_turn() for _ in range(6)]
     kept = [("max_tokens", 900, True), ("max_seconds", 30, True), ("max_tokens", 80, True), ("max_seconds", 9, False)]
@@ -112,14 +112,14 @@ def suggestion(limit: str, value: int, known: bool) -> Suggestion:
     return Suggestion(limit, value, 1, certainty, Basis.RECORDING if known else Basis.NONE)
 
 
-def test_turns_that_come_later_do_not_shift_the_pages():
+def test_later_turns_do_not_shift_the_pages():
     first = page("-took")
     wanted = page("-took", first.next).items
     make_turn(duration_ms=6)
     assert page("-took", first.next).items == wanted
 
 
-def test_only_the_newest_turns_are_sorted_and_the_page_is_told(monkeypatch):
+def test_only_the_newest_turns_are_sorted_and_the_page_says_so(monkeypatch):
     assert page("-took").sorted_among == 0
     monkeypatch.setattr(selectors, "WINDOW", 4)
     assert (page("-took").sorted_among, page("-took").items[0].duration_ms) == (4, 7)
@@ -131,7 +131,7 @@ def test_a_cursor_of_another_list_is_refused():
             page("-took", cursor)
 
 
-def test_what_a_turn_cost_sorts_too_the_simulator_is_free_and_a_price_that_is_not_known_is_last():
+def test_costs_are_sorted_with_the_simulator_as_free_and_unknown_prices_last():
     Turn.objects.all().delete()
     models = ("gpt-4o", "gpt-4o", "nobody's", "sim-essay")
     dear, cheap, unknown, free = (make_turn(model=model, attempts=1) for model in models)
@@ -147,7 +147,7 @@ def test_what_a_turn_cost_sorts_too_the_simulator_is_free_and_a_price_that_is_no
 
 
 @pytest.mark.django_db(transaction=True)
-def test_the_limit_that_would_have_sufficed_sorts_among_fewer_turns(play: Play, monkeypatch: pytest.MonkeyPatch):
+def test_the_limit_that_would_have_sufficed_is_sorted_among_fewer_turns(play: Play, monkeypatch: pytest.MonkeyPatch):
     Turn.objects.all().delete()
     cut = play("sim-essay", max_tokens=150)
     whole = play("sim-essay", name="whole", max_tokens=900)

@@ -18,7 +18,7 @@ def failed_once(handling: ErrorPolicy) -> list[StepView]:
     return steps(recorded(started(), error, policy=Policy(error_policy=handling)))
 
 
-def test_a_step_says_where_it_is_and_why():
+def test_a_step_gives_its_position_and_reason():
     step = steps(cut_twice())[2]
     assert (step.number, step.source, step.target, step.trigger) == (
         3,
@@ -35,7 +35,7 @@ def test_a_decision_has_a_word_a_colour_and_a_shape():
     assert shapes == {"allow": "check", "request": "play", "stop": "ring"}
 
 
-def test_the_error_policy_is_shown_with_the_context_it_saw():
+def test_the_error_policy_is_shown_with_its_input():
     step = failed_once(ErrorPolicy.retry_all(5))[-1]
     assert step.handling == "retry"
     assert "Rate limit error, retrying (1/5)" in [said.reason for said in step.said]
@@ -47,7 +47,7 @@ def test_the_error_policy_is_shown_with_the_context_it_saw():
     ]
 
 
-def test_a_tool_that_failed_is_named():
+def test_a_failed_tool_is_named():
     told_steps = steps(recorded(started(), called(1.0, "a"), returned(1.5, "a", "division by zero", ErrorType.TOOL)))
     seen = next(step for step in told_steps if step.handling)
     assert ("tool", "calculator") in [(fact.name, fact.value) for fact in seen.facts]
@@ -68,11 +68,11 @@ def test_no_other_transition_shows_the_sentence_of_the_specification():
     assert not any("consecutive failures (max" in said for said in missed)
 
 
-def test_where_nothing_failed_there_is_no_error_to_show():
+def test_without_a_failure_no_error_is_shown():
     assert all(not step.handling and not step.facts for step in steps(cut_twice()))
 
 
-def test_roads_not_taken_say_how_near_each_limit_was_and_the_rest_of_the_table_stands_apart():
+def test_other_transitions_show_the_distance_to_each_limit_with_the_rest_of_the_table_apart():
     going_on = next(step for step in steps(cut_twice()) if step.trigger == "under_limits")
     assert [(road.trigger, road.target, road.miss) for road in going_on.roads] == [
         ("retry_limit", "abort partial", "0 of 3 continuations used"),
@@ -83,7 +83,7 @@ def test_roads_not_taken_say_how_near_each_limit_was_and_the_rest_of_the_table_s
     assert {(road.stood, road.shape) for road in going_on.roads} == {("not met", "ring")}
 
 
-def test_the_way_on_stands_first_where_a_limit_barred_it():
+def test_continuing_is_listed_first_where_a_limit_prevented_it():
     none_left = Policy(limits=Limits(max_continuations=0))
     stopped = steps(recorded(started(), answered(1.0, "a", "max_tokens"), policy=none_left))
     roads = next(step for step in stopped if step.trigger == "retry_limit").roads
@@ -91,12 +91,12 @@ def test_the_way_on_stands_first_where_a_limit_barred_it():
     assert roads[0].miss.endswith("with 1 continuation it would have continued")
 
 
-def test_where_nothing_was_judged_there_are_no_roads():
+def test_without_a_judgement_there_are_no_other_transitions():
     assert not steps(recorded(started()))[0].roads
     assert not steps(recorded(started()))[0].others
 
 
-def test_an_estimate_is_marked_and_whole_numbers_have_no_point():
+def test_an_estimate_is_marked_and_integers_have_no_decimal_point():
     shown = gauge(Meter("seconds", used=2.0, limit=30.0, unit="s", estimated=True))
     assert (shown.used, shown.limit, shown.left) == ("≈ 2", "30 s", "28 left")
     assert (str(shown.value), str(shown.most)) == ("2", "30")

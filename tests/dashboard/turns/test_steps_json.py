@@ -21,11 +21,11 @@ def test_every_value_of_every_step_can_be_read_back():
             assert rows == [{key: getattr(row, key) for key in ROWS[name]} for row in getattr(step, name)]
 
 
-def test_nothing_of_a_step_is_left_out():
+def test_no_part_of_a_step_is_omitted():
     assert {field.name for field in fields(StepView)} == set(FIELDS)
 
 
-def test_what_recurs_stands_once():
+def test_repeated_values_are_stored_once():
     rows = json.loads(steps_json(STEPS))["rows"]
     for table in rows.values():
         assert len({tuple(row) for row in table}) == len(table)
@@ -33,7 +33,7 @@ def test_what_recurs_stands_once():
     assert 2 * len(rows["said"]) < said
 
 
-def test_as_text_of_a_page_it_has_no_markup_and_means_the_same():
+def test_as_text_of_a_page_it_has_no_markup_and_the_same_meaning():
     steps = [step_view(m) for m in moments_of(fold(recorded(started(), answered(1.0, "x"))))]
     evil = [*steps[:1], *steps[1:]]
     text = steps_json(evil).replace("started", "</template><script>&amp;")

@@ -4,7 +4,7 @@ from django.core.exceptions import ValidationError
 from dashboard.turns.tags import MOST_TAGS, tags_clean
 
 
-def test_tags_are_trimmed_and_each_is_there_once_in_order():
+def test_tags_are_trimmed_unique_and_ordered():
     assert tags_clean([" b", "a", "b "]) == ("b", "a")
     assert tags_clean([]) == ()
 

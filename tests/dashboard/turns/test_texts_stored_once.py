@@ -32,7 +32,7 @@ def in_column(table: str) -> list[str | None]:
 
 
 @pytest.mark.parametrize("one_by_one", [False, True])
-def test_the_answer_that_ended_a_turn_stands_in_its_row_alone(one_by_one: bool):
+def test_the_final_answer_is_stored_only_in_the_turns_row(one_by_one: bool):
     recorded(Story([ended("whole")]), one_by_one=one_by_one)
     assert in_column("turns_attempt") == [None]
     assert Attempt.objects.get().text == "whole"
@@ -41,7 +41,7 @@ def test_the_answer_that_ended_a_turn_stands_in_its_row_alone(one_by_one: bool):
     assert Piece.objects.get().text == "whole"
 
 
-def test_a_part_of_an_answer_stands_in_its_attempt():
+def test_a_partial_answer_is_stored_in_its_attempt():
     recorded(Story([cut("The quick brown fox"), ended(" jumps.")]))
     assert in_column("turns_attempt") == [" jumps.", "The quick brown fox"]
     assert in_column("turns_piece") == [None, None]
@@ -50,7 +50,7 @@ def test_a_part_of_an_answer_stands_in_its_attempt():
 
 
 @pytest.mark.parametrize("text", ["", "whole", "other"])
-def test_an_answer_that_came_whole_stands_in_the_row_of_its_attempt_with_the_text_decoded_as_it_came(text: str):
+def test_a_non_streamed_answer_is_stored_in_its_attempt_with_the_decoded_text(text: str):
     story = Story([ended("whole")])
     steps = [(piece and (*piece[:2], text), entry) for piece, entry in story.steps()]
     with patch.object(Story, "steps", lambda _: steps):

@@ -27,7 +27,7 @@ def of_every_kind():
     return recorded(*events, answered(10.0, "It is 42."), policy=policy)
 
 
-def test_time_goes_into_tokens_waiting_tools_and_people():
+def test_time_is_divided_into_tokens_waiting_tools_and_people():
     assert kinds(of_every_kind(), {2: 0.5}) == {
         "in line": 0.25,
         "first token": 1.25,
@@ -38,21 +38,21 @@ def test_time_goes_into_tokens_waiting_tools_and_people():
     }
 
 
-def test_neither_people_nor_backing_off_nor_standing_in_line_are_time_in_the_model():
+def test_people_backoff_and_queueing_are_not_time_in_the_model():
     final = of_every_kind().final
     assert final is not None
     assert final.spent.seconds == pytest.approx(10.0 - 4.5 - 1.0 - 0.25)
 
 
-def test_all_of_the_time_is_somewhere():
+def test_all_time_is_accounted_for():
     assert sum(one.seconds for one in time_totals_of(time_spans_of(fold(of_every_kind()), {}))) == pytest.approx(10.0)
 
 
-def test_a_wait_that_is_longer_than_its_call_is_its_call():
+def test_a_wait_longer_than_its_call_fills_the_call():
     assert kinds(cut_twice(), {1: 99.0})["first token"] == 1.0
 
 
-def test_each_kind_and_tint_is_one_path_however_many_calls_there_were():
+def test_each_kind_and_tint_is_one_path_for_any_number_of_calls():
     spans = fold(cut_twice())
     rail = rail_of(moments_of(spans), bars_of(spans), {}, time_spans_of(spans, {}))
     assert [(layer.kind, layer.tint) for layer in rail.layers] == [("stream", 1), ("stream", 2), ("stream", 3)]
@@ -66,7 +66,7 @@ def test_every_kind_has_its_pattern_and_lies_on_the_rail():
     assert all(0 <= number <= LENGTH for number in numbers)
 
 
-def test_what_lasts_reaches_to_the_end():
+def test_an_open_interval_reaches_to_the_end():
     spans = fold(recorded(started()))
     (layer,) = rail_of(moments_of(spans), bars_of(spans), {}, time_spans_of(spans, {})).layers
     assert f"H{LENGTH}" in layer.path

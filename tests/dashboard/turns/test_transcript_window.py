@@ -27,19 +27,19 @@ def shown(window: TranscriptWindow) -> list[int]:
 
 
 @pytest.mark.parametrize("recording", [cut_twice(), with_a_tool()])
-def test_a_short_transcript_is_whole_at_every_step(recording):
+def test_a_short_transcript_is_complete_at_every_step(recording):
     transcript = transcript_of(Snapshot(), fold(recording))
     assert window_of(transcript, 1) == window_of(transcript, 99) == whole(transcript)
     assert not whole(transcript).cut
 
 
-def test_blocks_hold_all_of_the_answer_in_order():
+def test_blocks_contain_the_whole_answer_in_order():
     for passage in LONG_ONE.passages:
         assert [piece for block in passage.blocks for piece in block.pieces] == passage.pieces
 
 
 @pytest.mark.parametrize("now", [1, 5, 50, 100, 150, 999])
-def test_a_window_stands_around_its_step_and_says_what_it_leaves_out(now: int):
+def test_a_window_surrounds_its_step_and_says_what_it_omits(now: int):
     window = window_of(LONG_ONE, now)
     everything = shown(whole(LONG_ONE))
     seen = shown(window)
@@ -51,7 +51,7 @@ def test_a_window_stands_around_its_step_and_says_what_it_leaves_out(now: int):
     assert (window.before == 0) == (everything[0] in seen)
 
 
-def test_tools_are_shown_where_their_place_is_in_the_window():
+def test_tools_are_shown_where_their_position_is_in_the_window():
     calls = [call.name for part in window_of(LONG_ONE, 999).parts for call in part.calls]
     assert calls == ["calculator"]
     assert [part.calls for part in window_of(LONG_ONE, 1).parts] == [()]

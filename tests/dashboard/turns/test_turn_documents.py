@@ -20,7 +20,7 @@ pytestmark = pytest.mark.django_db
         ([{"name": "a", "text": "x" * (MAX_DOCUMENT_CHARS + 1)}], "1,000,001 characters together"),
     ],
 )
-def test_documents_a_turn_cannot_take_are_refused_in_words(agent_of, documents, words):
+def test_unacceptable_documents_are_refused_with_an_explanation(agent_of, documents, words):
     with pytest.raises(ValidationError, match=words) as refused:
         turn_start(agent=agent_of("sim-essay"), input_text="Hello", documents=documents)
     assert "documents" in refused.value.message_dict
@@ -28,7 +28,7 @@ def test_documents_a_turn_cannot_take_are_refused_in_words(agent_of, documents, 
 
 
 @pytest.mark.parametrize("by_sql", [True, False])
-def test_documents_go_with_their_turn_whoever_deletes_it(agent_of, by_sql):
+def test_documents_are_deleted_with_their_turn_by_any_deletion(agent_of, by_sql):
     turn = turn_start(agent=agent_of("sim-essay"), input_text="Hello", documents=[{"name": "a", "text": "A"}])
     assert TurnDocument.objects.count() == 1
     if by_sql:

@@ -42,7 +42,7 @@ def every_page(filters: TimelineFilters, limit: int) -> tuple[list[Turn], list[T
 
 @MANY
 @given(population=POPULATIONS, filters=FILTERS, limit=st.integers(1, 6))
-def test_leafing_through_finds_what_the_plain_query_finds_both_ways(population: Any, filters: Any, limit: int):
+def test_paging_equals_the_plain_query_in_both_directions(population: Any, filters: Any, limit: int):
     with undone():
         make_turns(population)
         plain = list(selectors.turns_matching(project=agents.project_default(), filters=filters))[::-1]
@@ -53,7 +53,7 @@ def test_leafing_through_finds_what_the_plain_query_finds_both_ways(population: 
 
 @MANY
 @given(population=POPULATIONS, newest_first=st.booleans(), growth=st.sampled_from([2.0, 3.3, 16.0]))
-def test_windows_are_the_whole_reach_without_gaps(population: Any, newest_first: bool, growth: float):
+def test_windows_cover_the_whole_range_without_gaps(population: Any, newest_first: bool, growth: float):
     with undone():
         ids = sorted((turn.id for turn in make_turns(population)), reverse=newest_first)
     if not ids:
@@ -67,7 +67,7 @@ def test_windows_are_the_whole_reach_without_gaps(population: Any, newest_first:
     assert seen == ids
 
 
-def test_a_window_grows_as_what_was_found_lets_expect():
+def test_a_window_grows_with_the_expected_number_of_results():
     assert id_range.growth_after(found=0, wanted=50) == id_range.MOST_GROWTH
     assert id_range.growth_after(found=10, wanted=40) == 6.0
     assert id_range.growth_after(found=49, wanted=1) == id_range.LEAST_GROWTH

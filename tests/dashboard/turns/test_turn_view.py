@@ -23,7 +23,7 @@ def held(agent_of: AgentOf) -> Turn:
     return drive(turn_start(agent=agent_of("sim-essay", max_tokens=60), input_text="hi", breakpoints=STOPS))
 
 
-def test_an_answer_that_is_not_judged_yet_is_shown_where_it_streamed(browser: Client, held: Turn):
+def test_an_answer_not_yet_judged_is_shown_where_it_streamed(browser: Client, held: Turn):
     said = position_of(held).snapshot.response.text
     draft = draft_shown(held, position_of(held).snapshot)
     assert (draft.text, draft.dropped, draft.held) == (said, "", True)
@@ -33,7 +33,7 @@ def test_an_answer_that_is_not_judged_yet_is_shown_where_it_streamed(browser: Cl
     assert 'class="caret"' not in html
 
 
-def test_one_that_continues_is_shown_behind_what_it_continues(browser: Client, held: Turn):
+def test_an_answer_that_continues_is_shown_after_its_predecessor(browser: Client, held: Turn):
     turn_control(turn=held, by="ada", action="release")
     drive(held)
     shown = turn_view(held)
@@ -44,7 +44,7 @@ def test_one_that_continues_is_shown_behind_what_it_continues(browser: Client, h
     assert html.index("not evaluated yet") > html.index('<del class="drop">') > html.index("Agents stop for reasons")
 
 
-def test_a_page_whose_turn_goes_on_while_it_is_read_shows_one_moment(held: Turn):
+def test_a_page_read_during_a_running_turn_shows_one_consistent_state(held: Turn):
     """Once it was held and running at the same time, and its buttons sent a record before the one it showed."""
     earlier = Turn.objects.get(id=held.id)
     earlier.status, earlier.last_seq = "running", held.last_seq - 1
@@ -54,20 +54,20 @@ def test_a_page_whose_turn_goes_on_while_it_is_read_shows_one_moment(held: Turn)
 
 
 @pytest.mark.parametrize("stop", ["continue_pending", "abort_partial"])
-def test_one_that_is_judged_is_the_answers_own(held: Turn, stop: str):
+def test_a_judged_answer_is_the_answers_own_text(held: Turn, stop: str):
     turn_control(turn=held, by="ada", action="release", run_to=stop, breakpoints=[], limits={"max_continuations": 0})
     drive(held)
     assert (held.status, draft_shown(held, position_of(held).snapshot)) == ("held", None)
 
 
-def test_one_that_was_blocked_stays_withheld(agent_of: AgentOf, browser: Client):
+def test_a_blocked_answer_stays_withheld(agent_of: AgentOf, browser: Client):
     turn = drive(turn_start(agent=agent_of("sim-refuse"), input_text="hi", breakpoints=STOPS))
     assert turn.status == "held"
     assert draft_shown(turn, position_of(turn).snapshot) is None
     assert "not evaluated yet" not in page(browser, f"/turns/{turn.id}")
 
 
-def test_who_approves_of_a_call_sees_all_that_it_would_be_run_with(agent_of: AgentOf, browser: Client):
+def test_an_approver_sees_the_complete_arguments_of_a_call(agent_of: AgentOf, browser: Client):
     agent = agent_of("sim-tools", tools=["calculator"], approvals={"tools": ["calculator"]})
     turn = drive(turn_start(agent=agent, input_text="Count.", breakpoints=[{"state": "evaluate_stop"}]))
     for long in ("1+" * 900 + "1", "1+" * 3000 + "1"):
@@ -81,7 +81,7 @@ def test_who_approves_of_a_call_sees_all_that_it_would_be_run_with(agent_of: Age
         assert ("characters; all of them under" in html) == (len(long) > 4000)
 
 
-def test_the_page_says_nowhere_what_the_specification_says_of_errors(agent_of: AgentOf, browser: Client):
+def test_the_page_never_shows_the_specifications_sentence_about_errors(agent_of: AgentOf, browser: Client):
     agent = agent_of("sim-tools", tools=["calculator"], approvals={"tools": ["calculator"]})
     turn = drive(turn_start(agent=agent, input_text="Count."))
     assert "waiting for approval of calculator." in page(browser, f"/turns/{turn.id}")
@@ -92,7 +92,7 @@ def test_the_page_says_nowhere_what_the_specification_says_of_errors(agent_of: A
     assert "tool error, 1 failure, with on_tool_error set to stop (calculator: This call was not approved" in html
 
 
-def test_an_error_after_which_the_provider_asks_to_wait_too_long_is_shown_in_plain_words(
+def test_an_error_with_too_long_a_retry_wait_is_shown_in_plain_words(
     agent_of: AgentOf, browser: Client, monkeypatch: pytest.MonkeyPatch
 ):
     monkeypatch.setattr("dashboard.simulator.behaviours._RETRY_AFTER", 3_600)

@@ -32,7 +32,7 @@ def stored() -> list[tuple[int | None, int | None]]:
         ({"setup": {}}, 16_384),
     ],
 )
-def test_a_cap_that_was_not_sent_goes_back_and_forth(begins: dict[str, Any], number: int):
+def test_the_migration_of_unsent_caps_is_reversible(begins: dict[str, Any], number: int):
     turn = make_turn(max_tokens=None, **begins)
     Attempt.objects.create(
         turn_id=turn.id,

@@ -13,7 +13,7 @@ def after(*events: object, **given: object) -> Snapshot:
     return book.snapshot
 
 
-def test_the_first_words_stand_apart_and_so_does_what_would_have_helped():
+def test_the_leading_words_and_the_remedy_are_separated():
     parted = verdict_lead(after(truncated("a", tokens=60), max_continuations=0), "", "retry_limit")
     assert parted.first == "Cut off"
     assert parted.rest.startswith(" by max_tokens once, and not continued (max_continuations is 0)")
@@ -23,13 +23,13 @@ def test_the_first_words_stand_apart_and_so_does_what_would_have_helped():
     assert parted.advice == f"{parted.helps} Re-run live to find out."
 
 
-def test_where_the_words_say_nothing_of_the_reason_its_label_stands_before():
+def test_the_label_of_the_reason_precedes_a_sentence_without_it():
     told = verdict_lead(after(cut_call(), cut_call()), "", "tool_repair_failed")
     assert told.first == "Tool call not repaired:"
     assert told.whole.startswith("Tool call not repaired: A tool call was truncated")
 
 
-def test_no_headline_begins_with_a_code():
+def test_no_headline_starts_with_a_code():
     cut = after(truncated('{"a'), envelope_schema={"required": ["a"]}, schema_rounds=0)
     assert verdict_lead(cut, "", "envelope_truncation_unrecoverable").whole.startswith(
         "Envelope cut off: No valid envelope after 1 call: "
@@ -37,14 +37,14 @@ def test_no_headline_begins_with_a_code():
     assert (reason_label("envelope_invalid"), reason_label("envelope_refusal")) == ("invalid envelope", "refused")
 
 
-def test_a_cut_looks_in_the_verdict_as_it_does_in_the_list():
+def test_a_truncation_looks_the_same_in_the_verdict_and_in_the_list():
     assert verdict_lead(after(truncated("a", tokens=60), max_continuations=0), "", "retry_limit").look == "max_tokens"
     assert verdict_lead(after(ended("done")), "", "completed").look == ""
     late = after(error(ErrorType.TIMEOUT), error_policy=ErrorPolicy.retry_all(5), max_seconds=0.5)
     assert verdict_lead(late, "", "provider_error").look == "time_limit", "the provider did not fail"
 
 
-def test_where_reasoning_used_the_cap_no_limit_is_named_before_it():
+def test_where_reasoning_used_the_cap_no_limit_is_named_first():
     once, twice = truncated("", tokens=60), truncated("", tokens=120)
     for snapshot, reason, first in (
         (after(once, max_continuations=0), "retry_limit", "Reasoning used up max_tokens"),
@@ -59,7 +59,7 @@ def test_where_reasoning_used_the_cap_no_limit_is_named_before_it():
     assert verdict_lead(after(idle, idle), "", "repetition").look == ""
 
 
-def test_a_turn_that_has_not_ended_by_its_history_has_its_stored_sentence():
+def test_a_turn_without_an_end_in_its_history_has_its_stored_sentence():
     told = verdict_lead(after(), "the worker was lost.", "interrupted")
     assert told.whole == "Interrupted: the worker was lost."
     assert verdict_lead(after(ended("done")), "older words", "completed").whole == "Completed in 1 call."

@@ -26,7 +26,7 @@ def old(play: Play) -> Turn:
     return turn
 
 
-def test_the_claim_of_an_earlier_version_is_told_nowhere(old: Turn, browser: Client):
+def test_a_claim_of_an_earlier_version_is_shown_nowhere(old: Turn, browser: Client):
     for address in (f"turns/{old.id}", f"turns/{old.id}/verdict"):
         assert browser.get(f"/api/v1/{address}").json()["verdict"] == TODAY
     assert [told["verdict"] for told in browser.get("/api/v1/turns").json()["items"]] == [TODAY]
@@ -34,14 +34,14 @@ def test_the_claim_of_an_earlier_version_is_told_nowhere(old: Turn, browser: Cli
         assert "≥ 12" not in page(browser, address)
 
 
-def test_the_row_keeps_what_was_written_so_that_its_seal_holds(old: Turn):
+def test_the_row_keeps_its_original_text_so_that_its_seal_holds(old: Turn):
     chain_some()
     verdict_now(old)
     old.refresh_from_db()
     assert (old.verdict, old.core_version) == (CLAIM, "4")
 
 
-def test_a_turn_that_was_given_up_keeps_its_sentence_for_its_history_has_none(agent_of: AgentOf):
+def test_an_abandoned_turn_keeps_its_stored_sentence(agent_of: AgentOf):
     turn = turn_start(agent=agent_of("sim-essay"), input_text="x")
     given_up = "Interrupted: no worker took it."
     Turn.objects.filter(id=turn.id).update(status="interrupted", core_version="4", verdict=given_up)

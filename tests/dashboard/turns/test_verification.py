@@ -17,7 +17,7 @@ from tests.dashboard.pages import page
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
-def test_an_ended_turn_is_judged_once(play: Play, monkeypatch: pytest.MonkeyPatch):
+def test_an_ended_turn_is_verified_once(play: Play, monkeypatch: pytest.MonkeyPatch):
     turn = play("sim-essay", max_tokens=60)
     recording = recording_of(turn)
     asked: list[int] = []
@@ -33,7 +33,7 @@ def test_an_ended_turn_is_judged_once(play: Play, monkeypatch: pytest.MonkeyPatc
 @pytest.mark.parametrize(
     ("gone", "words"), [([3], "record 3 of {} is missing"), ([3, 4], "records 3 to 4 of {} are missing")]
 )
-def test_a_turn_that_lacks_records_says_which(play: Play, gone: list[int], words: str):
+def test_a_turn_with_missing_records_names_them(play: Play, gone: list[int], words: str):
     turn = play("sim-essay", max_tokens=60)
     recording = recording_of(turn)
     left = replace(recording, records=tuple(record for record in recording.records if record.seq not in gone))
@@ -45,7 +45,7 @@ def test_a_turn_that_lacks_records_says_which(play: Play, gone: list[int], words
     assert f"Replay differs: {said}" in render_to_string("turns/_verification.html", shown)
 
 
-def test_the_records_before_a_missing_one_are_judged(play: Play):
+def test_the_records_before_a_missing_one_are_verified(play: Play):
     turn = play("sim-essay", max_tokens=60)
     first, second, _, *rest = recording_of(turn).records
     other = replace(second, command={"type": "hold"})
@@ -53,14 +53,14 @@ def test_the_records_before_a_missing_one_are_judged(play: Play):
     assert (found.records, found.divergence and found.divergence.seq) == (1, 2), "not the one that is missing"
 
 
-def test_a_row_that_knows_of_far_too_many_records_costs_nothing(play: Play):
+def test_a_row_that_claims_far_too_many_records_costs_nothing(play: Play):
     turn = play("sim-essay", max_tokens=60)
     last, turn.last_seq = turn.last_seq, 2_000_000_000
     said = f"records {last + 1} to 2,000,000,000 of 2,000,000,000 are missing"
     assert proof_of(turn, recording_of(turn)).missing_records == said
 
 
-def test_what_is_missing_is_looked_for_once_a_proof(play: Play, monkeypatch: pytest.MonkeyPatch):
+def test_missing_records_are_searched_once_per_verification(play: Play, monkeypatch: pytest.MonkeyPatch):
     turn, asked = play("sim-essay", max_tokens=60), list[int]()
     look = verification.missing_records
     monkeypatch.setattr(verification, "missing_records", lambda *given: (asked.append(1), look(*given))[1])
@@ -69,7 +69,7 @@ def test_what_is_missing_is_looked_for_once_a_proof(play: Play, monkeypatch: pyt
     assert len(asked) == 1
 
 
-def test_another_version_of_the_core_judges_anew(play: Play, monkeypatch: pytest.MonkeyPatch):
+def test_another_version_of_the_core_verifies_again(play: Play, monkeypatch: pytest.MonkeyPatch):
     turn = play("sim-essay")
     recording = recording_of(turn)
     assert is_verified(turn, recording)
@@ -78,7 +78,7 @@ def test_another_version_of_the_core_judges_anew(play: Play, monkeypatch: pytest
     assert not is_verified(turn, recording)
 
 
-def test_what_another_core_judged_and_this_one_does_not_verify_says_which_cores_these_are(
+def test_a_divergence_between_two_cores_names_both_versions(
     play: Play, browser: Client, monkeypatch: pytest.MonkeyPatch
 ):
     turn = play("sim-essay")
@@ -105,12 +105,12 @@ def records(*seqs: int) -> list[Record]:
         ([1, 2_000_000_000], 1, 2, "records 2 to 1,999,999,999 of 2,000,000,000 are missing"),
     ],
 )
-def test_runs_of_missing_records_are_told_by_their_ends(seqs: list[int], last: int, first: int, words: str):
+def test_ranges_of_missing_records_are_shown_by_their_ends(seqs: list[int], last: int, first: int, words: str):
     found = missing_records(records(*seqs), last)
     assert found is not None
     assert (found.first, found.words) == (first, words)
 
 
 @pytest.mark.parametrize(("seqs", "last"), [([], 0), ([1, 2], 2), ([1, 2, 2, 3], 3)])
-def test_a_history_that_has_all_lacks_nothing(seqs: list[int], last: int):
+def test_a_complete_history_lacks_nothing(seqs: list[int], last: int):
     assert missing_records(records(*seqs), last) is None

@@ -28,7 +28,7 @@ def cut(play: Play) -> Turn:
     return play("sim-essay", max_tokens=60)
 
 
-def test_the_timeline_shows_each_turn_with_why_it_stopped(browser: Client, cut: Turn):
+def test_the_timeline_shows_why_each_turn_stopped(browser: Client, cut: Turn):
     html = page(browser, "/")
     assert f'href="/turns/{cut.id}"' in html
     assert 'data-reason="retry_limit"' in html
@@ -36,7 +36,7 @@ def test_the_timeline_shows_each_turn_with_why_it_stopped(browser: Client, cut: 
 
 
 @pytest.mark.parametrize("asked", ["", " \n "])
-def test_a_turn_that_was_asked_nothing_in_words_has_a_name_all_the_same(browser: Client, cut: Turn, asked: str):
+def test_a_turn_without_a_text_prompt_still_has_a_title(browser: Client, cut: Turn, asked: str):
     Turn.objects.filter(pk=cut.pk).update(input_text=asked)
     assert re.search(rf'<a href="/turns/{cut.id}" [^>]*>A turn without text</a>', page(browser, "/"))
     for address in (f"/turns/{cut.id}", f"/turns/{cut.id}/replay"):
@@ -45,7 +45,7 @@ def test_a_turn_that_was_asked_nothing_in_words_has_a_name_all_the_same(browser:
     assert '<h1 class="prompt">“Why?”</h1>' in page(browser, f"/turns/{cut.id}")
 
 
-def test_the_page_of_a_turn_that_its_own_time_limit_ended_blames_no_provider(browser: Client, cut: Turn):
+def test_a_turn_ended_by_its_own_time_limit_does_not_blame_the_provider(browser: Client, cut: Turn):
     ended = {"error_type": "timeout", "error_message": "The provider at example.test did not answer in time."}
     Turn.objects.filter(pk=cut.pk).update(resource="max_retries", **ended)
     assert "<h3>Error</h3><p>The provider at example.test" in page(browser, f"/turns/{cut.id}")
@@ -55,7 +55,7 @@ def test_the_page_of_a_turn_that_its_own_time_limit_ended_blames_no_provider(bro
     assert "example.test" not in html
 
 
-def test_the_bytes_of_a_provider_that_this_version_does_not_know_are_shown_as_they_are(browser: Client, cut: Turn):
+def test_bytes_of_an_unknown_provider_are_shown_unchanged(browser: Client, cut: Turn):
     with transaction.atomic(), connection.cursor() as cursor:  # as an import of a later version's file would be
         cursor.execute("SET LOCAL session_replication_role = 'replica'")
         Attempt.objects.filter(turn_id=cut.id).update(provider="of_a_later_version")
@@ -66,23 +66,23 @@ def test_the_bytes_of_a_provider_that_this_version_does_not_know_are_shown_as_th
     assert page(browser, f"/turns/{cut.id}")
 
 
-def test_without_turns_the_timeline_says_where_they_come_from(browser: Client):
+def test_without_turns_the_timeline_explains_how_to_get_some(browser: Client):
     assert "Talk to an agent" in page(browser, "/")
 
 
-def test_filters_stand_in_the_address_and_narrow_the_list(browser: Client, cut: Turn):
+def test_filters_are_in_the_url_and_narrow_the_list(browser: Client, cut: Turn):
     assert str(cut.id) in page(browser, "/?stop_reason=retry_limit&status=partial&model=sim-essay&q=agents")
     assert str(cut.id) not in page(browser, "/?status=completed")
     assert 'name="status" value="partial" checked' in page(browser, "/?status=partial")
 
 
-def test_htmx_gets_the_list_alone(browser: Client, cut: Turn):
+def test_htmx_gets_only_the_list(browser: Client, cut: Turn):
     html = page(browser, "/?status=partial", **{"HX-Request": "true", "HX-Target": "timeline"})
     assert "<html" not in html
     assert html.count('id="timeline"') == 1
 
 
-def test_a_filter_that_cannot_be_is_refused_in_words_and_the_rest_is_shown(browser: Client, cut: Turn):
+def test_an_invalid_filter_is_reported_and_the_rest_is_shown(browser: Client, cut: Turn):
     response = browser.get("/?status=sleeping")
     assert response.status_code == 400
     assert "There is no status “sleeping”" in response.content.decode()
@@ -113,13 +113,13 @@ def test_the_timeline_is_shown_as_soon_as_its_rows_fill_the_window(
 
 
 @pytest.mark.parametrize("slash", ["", "/"])
-def test_a_turn_answers_with_and_without_a_last_slash(browser: Client, cut: Turn, slash: str):
+def test_a_turn_url_works_with_and_without_a_trailing_slash(browser: Client, cut: Turn, slash: str):
     assert "by max_tokens 4 times, then stopped at max_continuations, 3 of 3" in re.sub(
         "<[^>]+>", "", page(browser, f"/turns/{cut.id}{slash}")
     )
 
 
-def test_a_turn_that_is_not_there_is_a_404(browser: Client, db: None):
+def test_a_missing_turn_is_404(browser: Client, db: None):
     assert browser.get(f"/turns/{uuid4()}").status_code == 404
 
 
@@ -138,7 +138,7 @@ def test_every_transition_is_on_the_page_and_the_last_is_shown(browser: Client, 
     assert html.count('id="step"') == 1
 
 
-def test_a_step_can_be_named_in_the_address(browser: Client, cut: Turn):
+def test_a_step_can_be_given_in_the_url(browser: Client, cut: Turn):
     html = page(browser, f"/turns/{cut.id}?step=2")
     assert 'data-now="2"' in html
     assert re.search(r'data-state="evaluate_stop" data-when="now"', html)
@@ -146,21 +146,21 @@ def test_a_step_can_be_named_in_the_address(browser: Client, cut: Turn):
 
 
 @pytest.mark.parametrize(("asked", "shown"), [("0", 1), ("999", 14), ("two", 14), ("²", 14)])
-def test_a_step_that_is_not_there_is_the_nearest(browser: Client, cut: Turn, asked: str, shown: int):
+def test_a_missing_step_shows_the_nearest(browser: Client, cut: Turn, asked: str, shown: int):
     assert f'data-now="{shown}"' in page(browser, f"/turns/{cut.id}?step={asked}")
 
 
-def test_without_scripts_the_buttons_ask_for_the_steps_beside(browser: Client, cut: Turn):
+def test_without_scripts_the_buttons_request_the_adjacent_steps(browser: Client, cut: Turn):
     html = page(browser, f"/turns/{cut.id}?step=5")
     assert [int(n) for n in re.findall(r'name="step" value="(\d+)"', html)] == [1, 4, 6, 14]
 
 
-def test_the_page_is_sent_compressed_to_who_takes_it(browser: Client, cut: Turn):
+def test_the_page_is_compressed_for_clients_that_accept_it(browser: Client, cut: Turn):
     response = browser.get(f"/turns/{cut.id}", headers={"Accept-Encoding": "gzip"})
     assert response["Content-Encoding"] == "gzip"
 
 
-def test_the_number_that_the_head_names_is_what_the_what_if_shows(browser: Client, play: Play, simulator_url: str):
+def test_the_number_in_the_heading_equals_that_of_the_what_if(browser: Client, play: Play, simulator_url: str):
     address = simulator_url.removesuffix("/v1")
     exact = connection_create(
         project=project_default(), name="exact", provider="anthropic", base_url=address, prefill=True
@@ -181,27 +181,27 @@ def test_dropped_overlap_and_seams_are_shown(browser: Client, cut: Turn):
     assert '<del class="drop" title=' in html
 
 
-def test_the_notice_stands_apart_and_the_history_is_verified(browser: Client, cut: Turn):
+def test_the_notice_is_separate_and_the_history_is_verified(browser: Client, cut: Turn):
     html = page(browser, f"/turns/{cut.id}")
     assert escape(cut.notice) in html
     assert "Replay verified" in html
 
 
-def test_tools_are_shown_with_what_they_were_given_and_gave(browser: Client, play: Play):
+def test_tools_are_shown_with_their_arguments_and_results(browser: Client, play: Play):
     turn = play("sim-tools", tools=["calculator"])
     html = page(browser, f"/turns/{turn.id}")
     assert html.count('class="call"') == 2
     assert "<small>result</small>" in html
 
 
-def test_what_a_person_or_a_model_says_is_never_markup(browser: Client, agent_of: AgentOf):
+def test_text_of_a_person_or_a_model_is_never_markup(browser: Client, agent_of: AgentOf):
     turn = drive(turn_start(agent=agent_of("sim-essay"), input_text=SCRIPT))
     Turn.objects.filter(pk=turn.pk).update(output_text=SCRIPT, notice=SCRIPT, verdict=SCRIPT, error_message=SCRIPT)
     for address in ("/", f"/turns/{turn.id}", f"/turns/{turn.id}/attempts/1/raw", f"/turns/{turn.id}/replay"):
         assert SCRIPT not in page(browser, address)
 
 
-def test_the_raw_request_and_response_are_there_byte_for_byte(browser: Client, cut: Turn):
+def test_the_raw_request_and_response_are_shown_byte_for_byte(browser: Client, cut: Turn):
     html = page(browser, f"/turns/{cut.id}/attempts/2/raw", **{"HX-Request": "true"})
     assert "Continue exactly from where you left off" in html
     assert "chat.completion.chunk" in html
@@ -211,7 +211,7 @@ def test_the_raw_request_and_response_are_there_byte_for_byte(browser: Client, c
     assert download["Content-Disposition"].startswith("attachment")
 
 
-def test_the_link_to_what_was_sent_opens_a_page_and_htmx_gets_its_part(browser: Client, cut: Turn):
+def test_the_link_to_the_request_opens_a_page_and_htmx_gets_its_fragment(browser: Client, cut: Turn):
     address = f"/turns/{cut.id}/attempts/2/raw"
     whole, part = page(browser, address), page(browser, address, **HTMX)
     assert "<title>Attempt 2 of" in whole
@@ -222,12 +222,12 @@ def test_the_link_to_what_was_sent_opens_a_page_and_htmx_gets_its_part(browser: 
     assert part.strip() in whole
 
 
-def test_an_attempt_that_is_not_there_is_a_404(browser: Client, cut: Turn):
+def test_a_missing_attempt_is_404(browser: Client, cut: Turn):
     assert browser.get(f"/turns/{cut.id}/attempts/9/raw").status_code == 404
 
 
 @pytest.mark.parametrize("model", ["sim-refuse", "sim-flaky", "sim-hangup", "sim-odd", "sim-cut-tool", "sim-endless"])
-def test_every_way_to_end_has_its_page(browser: Client, play: Play, model: str):
+def test_every_ending_has_its_page(browser: Client, play: Play, model: str):
     turn = play(model, max_tokens=120, tools=["calculator"] if model == "sim-cut-tool" else [])
     html = page(browser, f"/turns/{turn.id}")
     assert f'data-reason="{turn.status if turn.status == "interrupted" else turn.terminal_reason}"' in html

@@ -6,7 +6,7 @@ from dashboard.turns.waterfall import LENGTH, bars_of, rail_of
 from tests.dashboard.turns.histories import cut_twice, recorded, started
 
 
-def test_there_is_one_bar_per_call_with_what_it_gave():
+def test_there_is_one_bar_per_call_with_its_result():
     bars = bars_of(fold(cut_twice()))
     assert [(b.attempt, b.kind, b.stop_reason, b.output_tokens) for b in bars] == [
         (1, "initial", "max_tokens", 60),
@@ -15,7 +15,7 @@ def test_there_is_one_bar_per_call_with_what_it_gave():
     ]
 
 
-def test_dots_never_stand_on_one_another_though_many_share_an_instant():
+def test_dots_never_overlap_even_at_the_same_instant():
     spans = fold(cut_twice())
     rail = rail_of(moments_of(spans), bars_of(spans))
     assert all(right.x - left.x > 20 for left, right in pairwise(rail.dots))

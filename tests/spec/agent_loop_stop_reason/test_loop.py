@@ -34,7 +34,7 @@ def asked(**more: Any) -> Playbook:
 
 @rule(VALUES, "A response has text, tool calls and a stop reason; the raw reason is stored with its attempt")
 @pytest.mark.django_db(transaction=True)
-def test_a_response_carries_what_the_loop_needs_and_the_raw_one_is_kept(play: Play, get: Callable[[str], Any]) -> None:
+def test_a_response_has_what_the_loop_needs_and_the_raw_one_is_kept(play: Play, get: Callable[[str], Any]) -> None:
     assert {"text", "tool_calls", "stop_reason"} <= set(ChatResponse.__dataclass_fields__)
     first, *_ = get(f"/api/v1/turns/{play('sim-tools', tools=['calculator']).id}/attempts").json()
     assert (first["stop_reason"], first["raw_stop_reason"]) == ("tool_call", "tool_calls")
@@ -50,17 +50,17 @@ def test_a_tool_call_acts_observes_and_thinks_again() -> None:
 
 
 @rule(VALUES, "An end of turn returns the answer's text")
-def test_an_end_of_turn_gives_back_the_text() -> None:
+def test_an_end_of_turn_returns_the_text() -> None:
     assert asked() >> ended("Forty-two.") << finish("Forty-two.", StopReason.COMPLETED, TurnStatus.COMPLETED)
 
 
 @rule(VALUES, "An end of turn without text returns an empty text")
-def test_an_end_without_text_gives_back_an_empty_text() -> None:
+def test_an_end_without_text_returns_an_empty_text() -> None:
     assert asked() >> ended("") << finish("", StopReason.COMPLETED, terminal="empty_output")
 
 
 @rule(LOOP, "The request has the messages so far and the available tools")
-def test_the_model_is_told_messages_and_tools() -> None:
+def test_the_model_receives_messages_and_tools() -> None:
     command = asked().command
     assert isinstance(command, CallModel)
     assert [(m.role, m.text) for m in command.request.messages] == [(Role.USER, "tell me")]
@@ -68,7 +68,7 @@ def test_the_model_is_told_messages_and_tools() -> None:
 
 
 @rule(LOOP, "The assistant's message enters the history before the results of its calls")
-def test_the_calls_stand_in_the_history_before_their_results() -> None:
+def test_the_calls_precede_their_results_in_the_history() -> None:
     story = asked() >> called(call(id="a"), call("clock", id="b"), text="Let me see.") >> tools_returned()
     user, said, first, second = story.command.request.messages
     assert (user.role, said.role, said.text) == (Role.USER, Role.ASSISTANT, "Let me see.")
@@ -90,7 +90,7 @@ def test_an_answer_without_calls_ends_the_loop() -> None:
 
 
 @rule(TABLE, "Tool calls lead to act, observe and think")
-def test_from_think_over_act_and_observe_to_think() -> None:
+def test_a_tool_call_goes_from_think_over_act_and_observe_to_think() -> None:
     story = asked() >> called(call()) >> tools_returned()
     assert [target for _, _, target in story.moves] == [
         State.REQUEST,
@@ -102,7 +102,7 @@ def test_from_think_over_act_and_observe_to_think() -> None:
 
 
 @rule(TABLE, "`end_turn` without calls ends the turn")
-def test_from_think_to_the_end() -> None:
+def test_an_end_goes_from_think_to_done() -> None:
     assert [target for _, _, target in (asked() >> ended("a")).moves][-1] is State.COMPLETE
 
 

@@ -57,7 +57,7 @@ def test_a_response_key_is_an_end_of_turn() -> None:
 
 
 @rule(JUDGED, "Llama: the request describes the protocol and the tools")
-def test_the_model_is_told_the_protocol() -> None:
+def test_the_prompt_explains_the_protocol() -> None:
     body = get_provider("llama").encode_request((Playbook() >> started()).command.request)
     prompt = body["messages"][0]["content"]
     assert all(said in prompt for said in ('"tool_call"', '"response"', "calculator", "clock"))
@@ -70,7 +70,7 @@ def test_the_model_is_told_the_protocol() -> None:
     [get_provider("gemini").decode_response(gemini_whole("STOP", CALL)), llama(llama_call())],
     ids=["gemini", "llama"],
 )
-def test_the_loop_treats_all_providers_alike_when_they_call(response: ChatResponse) -> None:
+def test_the_loop_handles_calls_of_all_providers_the_same_way(response: ChatResponse) -> None:
     assert Playbook() >> started() >> responded(response) << run_tools("calculator")
 
 
@@ -80,5 +80,5 @@ def test_the_loop_treats_all_providers_alike_when_they_call(response: ChatRespon
     [get_provider("gemini").decode_response(gemini_whole("STOP")), llama('{"response": "Hello"}')],
     ids=["gemini", "llama"],
 )
-def test_the_loop_treats_all_providers_alike_when_they_end(response: ChatResponse) -> None:
+def test_the_loop_handles_endings_of_all_providers_the_same_way(response: ChatResponse) -> None:
     assert Playbook() >> started() >> responded(response) << finish("Hello", terminal="completed")

@@ -57,7 +57,7 @@ def test_every_combination_of_decisions_adds_up(bits: tuple[int, ...], goes_on: 
 
 
 @rule(CRITERIA, "An empty list of criteria resolves to allow stop, with the stop reason `completed`")
-def test_no_criteria_means_stop_and_completed() -> None:
+def test_no_criteria_mean_stop_and_completed() -> None:
     assert len({bits for bits, _, _ in TRUTH}) == 2**4 - 1
     outcome = ContinuationCriteria().evaluate(Snapshot())
     assert (outcome.decision, outcome.should_continue, outcome.evaluations) == (D.STOP, False, ())
@@ -65,13 +65,13 @@ def test_no_criteria_means_stop_and_completed() -> None:
 
 
 @rule(CRITERIA, "All criteria are evaluated in order, even after one forbids")
-def test_every_criterion_is_asked() -> None:
+def test_every_criterion_is_evaluated() -> None:
     outcome = ContinuationCriteria(Says(D.FORBID), Says(D.ALLOW), Says(D.STOP)).evaluate(Snapshot())
     assert [e.criterion for e in outcome.evaluations] == ["forbid", "allow", "stop"]
 
 
 @rule(CRITERIA, "The first of several criteria that forbid, or that request, resolves the outcome")
-def test_the_first_of_equals_resolves() -> None:
+def test_the_first_of_equal_decisions_decides() -> None:
     def by(*pairs: tuple[str, D]) -> str:
         return resolve(tuple(ContinuationEvaluation(name, decision) for name, decision in pairs)).resolved_by
 
@@ -92,12 +92,12 @@ def test_the_first_of_equals_resolves() -> None:
         ("OurOwnStepsLimit", "steps_limit"),
     ],
 )
-def test_a_forbidding_name_says_the_stop_reason(name: str, reason: str) -> None:
+def test_the_name_of_a_forbidding_criterion_gives_the_stop_reason(name: str, reason: str) -> None:
     assert resolve((ContinuationEvaluation(name, D.FORBID),)).stop_reason == reason
 
 
 @rule(CRITERIA, "The stop reason is that of the first forbidding criterion")
-def test_the_first_forbid_names_the_stop_reason() -> None:
+def test_the_first_forbid_gives_the_stop_reason() -> None:
     names = ("AnythingElse", "StepsLimit")
     assert resolve(tuple(ContinuationEvaluation(name, D.FORBID) for name in names)).stop_reason is StopReason.GUARD
 
@@ -109,7 +109,7 @@ def test_without_a_forbid_the_stop_reason_is_completed(bits: tuple[int, ...]) ->
 
 
 @rule(COMPATIBILITY, "`can_continue` is the outcome's `should_continue`, `decide` its `decision`")
-def test_can_continue_and_decide_are_read_off_the_outcome() -> None:
+def test_can_continue_and_decide_follow_the_outcome() -> None:
     every = chain.from_iterable(combinations(BITS, size) for size in range(5))
     for decisions in every:
         criteria = ContinuationCriteria(*(Says(decision) for decision in decisions))

@@ -34,21 +34,21 @@ def judged(case: Case, *, tool: str | None = None) -> ContinuationEvaluation:
 @rule(CRITERION, "`stop` forbids continuing; `retry` and `ignore` allow it")
 @together
 @each_case
-def test_the_handling_decides(case: Case) -> None:
+def test_the_error_handling_determines_the_decision(case: Case) -> None:
     assert judged(case).decision is (D.FORBID if case.handling == "stop" else D.ALLOW)
 
 
 @rule(CRITERION, "The reason is the document's sentence for the handling, with its type and numbers")
 @together
 @each_case
-def test_the_reason_is_the_documents_sentence(case: Case) -> None:
+def test_the_reason_is_the_sentence_of_the_document(case: Case) -> None:
     assert judged(case).reason == case.reason
 
 
 @rule(CRITERION, "The context has error type, both counts, max retries, handling and tool name")
 @together
 @each_case
-def test_the_context_has_the_documents_keys(case: Case) -> None:
+def test_the_context_has_the_keys_of_the_document(case: Case) -> None:
     assert judged(case, tool="calculator").context == {
         "errorType": case.error,
         "consecutiveFailures": case.failures,
@@ -76,7 +76,7 @@ SIX = [
 
 
 @rule(BASE, "The six base criteria are evaluated in the document's order")
-def test_the_base_criteria_come_in_their_order() -> None:
+def test_the_base_criteria_are_in_the_specified_order() -> None:
     assert names_asked(Policy())[-6:] == SIX
 
 
@@ -90,7 +90,7 @@ def test_custom_criteria_come_last() -> None:
 
 
 @rule(BASE, "The criteria that the error policy replaces are gone")
-def test_error_presence_check_and_retry_limit_are_gone() -> None:
+def test_error_presence_check_and_retry_limit_no_longer_exist() -> None:
     assert not {"ErrorPresenceCheck", "RetryLimit"} & set(names_asked(Policy()))
 
 
@@ -111,7 +111,7 @@ def test_a_hard_limit_forbids_when_it_is_reached(limit: dict[str, Any], criterio
 
 
 @rule(BASE, "Tool calls request another call of the model")
-def test_tool_calls_request_going_on() -> None:
+def test_tool_calls_request_continuing() -> None:
     story = Playbook() >> started() >> called(call())
     assert evaluation(story, "ToolCallPresenceCheck").decision is D.REQUEST
     story = Playbook() >> started() >> ended("a")
@@ -119,7 +119,7 @@ def test_tool_calls_request_going_on() -> None:
 
 
 @rule(BASE, "The error policy of an agent is one setting")
-def test_an_agent_is_given_an_error_policy() -> None:
+def test_an_agent_accepts_an_error_policy() -> None:
     story = Playbook(error_policy=ErrorPolicy.retry_all()) >> started() >> error()
     assert evaluation(story, "ErrorPolicyCriterion").context["maxRetries"] == 5
 
@@ -128,7 +128,7 @@ FIELDS = {"agentId", "parentAgentId", "step", "shouldContinue", "stopReason", "r
 
 
 @rule(EVENTS, "`ContinuationEvaluated`: agent, parent agent, step, whether to continue, stop reason, resolved by")
-def test_every_evaluation_is_observed_with_the_documents_fields() -> None:
+def test_every_evaluation_is_observed_with_the_fields_of_the_document() -> None:
     story = Playbook(max_continuations=0) >> started() >> truncated("a")
     seen = story.observed("continuation_evaluated")
     assert all(set(one) >= FIELDS for one in seen)
@@ -143,13 +143,13 @@ def test_every_evaluation_is_observed_with_the_documents_fields() -> None:
 
 
 @rule(EVENTS, "`ContinuationEvaluated` names the parent agent, if any")
-def test_an_evaluation_of_a_turn_made_from_another_names_that_other() -> None:
+def test_an_evaluation_of_a_derived_turn_names_its_parent() -> None:
     story = Playbook() >> started(parent="the first turn") >> ended("a")
     assert [one["parentAgentId"] for one in story.observed("continuation_evaluated")] == ["the first turn"]
 
 
 @rule(EVENTS, "The step of `ContinuationEvaluated` is the one that was evaluated")
-def test_the_step_of_an_evaluation_counts_on() -> None:
+def test_the_step_of_an_evaluation_increments() -> None:
     story = Playbook() >> started() >> called(call()) >> tools_returned() >> ended("a")
     assert [one["step"] for one in story.observed("continuation_evaluated")] == [1, 1, 2]
 

@@ -30,13 +30,13 @@ def test_there_are_three_ways_to_handle_an_error() -> None:
 
 
 @rule(CONTEXT, "Message and tool name are absent, and the metadata empty, unless given", Kind.DEFAULT)
-def test_a_context_needs_a_type_and_two_numbers_only() -> None:
+def test_a_context_requires_only_a_type_and_two_numbers() -> None:
     context = ErrorContext(ErrorType.TOOL, 1, 2)
     assert (context.message, context.tool_name, dict(context.metadata)) == (None, None, {})
 
 
 @rule(CONTEXT, "The context without an error has the unknown type and no failures")
-def test_the_context_of_no_error() -> None:
+def test_the_context_without_an_error_is_as_specified() -> None:
     none = ErrorContext.none()
     assert (none.type, none.consecutive_failures, none.total_failures) == (ErrorType.UNKNOWN, 0, 0)
 
@@ -51,7 +51,7 @@ def context_after(*events: Event | Move) -> ErrorContext:
 
 @rule(RESOLVER, "A failed tool is a tool error, unless it failed by a rate limit or a timeout")
 @pytest.mark.parametrize("kind", [ErrorType.TOOL, ErrorType.RATE_LIMIT, ErrorType.TIMEOUT])
-def test_a_failed_tool_is_classified_by_what_failed_it(kind: ErrorType) -> None:
+def test_a_failed_tool_is_classified_by_its_cause(kind: ErrorType) -> None:
     context = context_after(called(call()), tools_returned(tool_failed(type=kind)))
     assert (context.type, context.tool_name, context.message) == (kind, "calculator", "division by zero")
 
@@ -63,7 +63,7 @@ def test_a_failed_call_of_the_model_is_a_model_error() -> None:
 
 
 @rule(RESOLVER, "Consecutive failures count back to the last step without a failure; total failures count all steps")
-def test_failures_are_counted_in_a_row_and_in_total() -> None:
+def test_failures_are_counted_consecutively_and_in_total() -> None:
     fails = (called(call()), tools_returned(tool_failed("a")))
     fails_again = (called(call(id="b")), tools_returned(tool_failed("b")))
     works = (called(call(id="c")), tools_returned())
@@ -81,7 +81,7 @@ def test_without_a_failure_the_context_is_that_of_no_error() -> None:
 
 @rule(POLICY, "A preset has a decision for each of the six types, and its max_retries")
 @pytest.mark.parametrize("name", PRESETS)
-def test_a_preset_has_the_documents_seven_values(name: str) -> None:
+def test_a_preset_has_the_seven_values_of_the_document(name: str) -> None:
     policy = getattr(ErrorPolicy, name)()
     handling, max_retries = PRESETS[name]
     assert [getattr(policy, f"on_{error}_error").value for error in TYPES] == list(handling)
@@ -90,7 +90,7 @@ def test_a_preset_has_the_documents_seven_values(name: str) -> None:
 
 
 @rule(POLICY, "retry_tool_errors has max_retries 3 and retry_all has 5 by default", Kind.DEFAULT)
-def test_the_two_retrying_presets_take_another_number() -> None:
+def test_the_two_retrying_presets_accept_another_number() -> None:
     assert (ErrorPolicy.retry_tool_errors().max_retries, ErrorPolicy.retry_all().max_retries) == (3, 5)
     assert ErrorPolicy.retry_tool_errors(7) == ErrorPolicy.retry_tool_errors().with_max_retries(7)
     assert ErrorPolicy.retry_all(max_retries=7) == ErrorPolicy.retry_all().with_max_retries(7)
@@ -111,7 +111,7 @@ def test_a_modifier_changes_one_value_of_a_copy(name: str) -> None:
 @rule(POLICY, "Each preset handles each type of error as documented, from zero to six consecutive failures")
 @together
 @pytest.mark.parametrize("case", cases(), ids=lambda case: f"{case.preset}-{case.error}-{case.failures}")
-def test_a_policy_handles_an_error_as_the_document_words_it(case: Case) -> None:
+def test_a_policy_handles_an_error_as_the_document_says(case: Case) -> None:
     context = ErrorContext(ErrorType(case.error), case.failures, case.failures)
     assert OURS[case.preset].evaluate(context).value == case.handling
 
@@ -124,7 +124,7 @@ def test_total_failures_do_not_end_a_retry() -> None:
 
 
 @rule(POLICY, "A turn stops when its consecutive failed calls reach max_retries")
-def test_a_turn_stops_at_the_failure_with_the_number() -> None:
+def test_a_turn_stops_at_the_failure_of_that_number() -> None:
     story = Playbook(error_policy=ErrorPolicy.retry_all(3)) >> started() >> error() >> woke_up() >> error() >> woke_up()
     story = story >> error()
     assert story.end.stop_reason == "retry_limit"

@@ -25,7 +25,7 @@ BODY = b'{"error": {"message": "No.", "type": "t", "code": null}}'
     ("status", "error"),
     [(429, ErrorType.RATE_LIMIT), (408, ErrorType.TIMEOUT), (504, ErrorType.TIMEOUT), (500, ErrorType.MODEL)],
 )
-def test_a_status_says_the_type(provider: str, status: int, error: ErrorType) -> None:
+def test_a_status_determines_the_type(provider: str, status: int, error: ErrorType) -> None:
     assert PROVIDERS[provider].decode_error(status, {}, BODY).type is error
 
 

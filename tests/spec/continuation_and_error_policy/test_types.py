@@ -90,7 +90,7 @@ def test_an_evaluation_has_its_four_fields() -> None:
         (D.STOP, "Guard allows stop"),
     ],
 )
-def test_a_bare_decision_has_a_reason_of_its_own(decision: D, sentence: str) -> None:
+def test_a_bare_decision_has_a_default_reason(decision: D, sentence: str) -> None:
     evaluation = ContinuationEvaluation.from_decision("Guard", decision)
     assert (evaluation.criterion, evaluation.decision, evaluation.reason) == ("Guard", decision, sentence)
     assert dict(evaluation.context) == {}
@@ -137,7 +137,7 @@ def test_the_forbidding_criterion_is_the_first_that_forbade() -> None:
 
 
 @rule(OUTCOME, "The array form of an outcome and of its evaluations has the document's keys")
-def test_the_array_has_the_documents_keys() -> None:
+def test_the_array_has_the_keys_of_the_document() -> None:
     assert outcome(("A", D.FORBID)).to_dict() == {
         "decision": "stop",
         "shouldContinue": False,
@@ -148,7 +148,7 @@ def test_the_array_has_the_documents_keys() -> None:
 
 
 @rule(OUTCOME, "Every transition stores its outcome with the evaluation of each criterion")
-def test_every_move_out_of_a_decision_keeps_its_outcome() -> None:
+def test_every_transition_out_of_a_decision_keeps_its_outcome() -> None:
     story = asked() >> truncated("a", tokens=2) >> called(call()) >> tools_returned() >> ended("b")
     decided = [t for step in story.steps for t in step.transitions if t.source.value.startswith("evaluate")]
     assert [len(t.outcome.evaluations) for t in decided if t.outcome] == [8] * 4

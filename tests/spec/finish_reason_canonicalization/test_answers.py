@@ -31,7 +31,7 @@ each_word = pytest.mark.parametrize(("word", "reason"), WORDS.items())
 
 @rule(WHOLE, "A complete response keeps each of the five words unchanged")
 @each_word
-def test_a_whole_answer_says_each_canonical_word(word: str, reason: R) -> None:
+def test_a_complete_answer_gives_each_canonical_reason(word: str, reason: R) -> None:
     response = whole("openai", word)
     assert (response.raw_stop_reason, response.stop_reason) == (word, reason)
 
@@ -45,14 +45,14 @@ def test_a_legacy_function_call_is_a_call() -> None:
 @rule(STREAMED, "The last chunk of a stream keeps each of the five words unchanged")
 @each_word
 @pytest.mark.parametrize("size", [1, 7, 10_000])
-def test_a_stream_says_each_canonical_word(word: str, reason: R, size: int) -> None:
+def test_a_stream_gives_each_canonical_reason(word: str, reason: R, size: int) -> None:
     response = read("openai", openai_stream(word), size=size)
     assert (response.raw_stop_reason, response.stop_reason) == (word, reason)
 
 
 @rule(STREAMED, "A stream and a complete response with the same content give the same result")
 @each_word
-def test_a_stream_and_a_whole_answer_agree(word: str, reason: R) -> None:
+def test_a_stream_and_a_complete_answer_agree(word: str, reason: R) -> None:
     def said(response: ChatResponse) -> tuple[object, ...]:
         calls = [(call.name, call.raw) for call in response.tool_calls]
         return response.text, calls, response.stop_reason, response.raw_stop_reason
@@ -61,7 +61,7 @@ def test_a_stream_and_a_whole_answer_agree(word: str, reason: R) -> None:
 
 
 @rule(STREAMED, "`finish_reason: null` before the end is no reason")
-def test_a_null_reason_before_the_end_is_no_sighting() -> None:
+def test_a_null_reason_before_the_end_is_ignored() -> None:
     chunks = openai_stream("length").split(b"\n\n")
     assert b'"finish_reason": null' in chunks[0]
     response, deltas = read_with_deltas("openai", openai_stream("length"))
@@ -97,7 +97,7 @@ def test_calls_beside_a_stop_are_a_tool_call_in_a_stream() -> None:
 
 @rule(FORCED, "Tool calls outweigh only a natural end; a length or a filter stands")
 @pytest.mark.parametrize("word", ["length", "content_filter"])
-def test_calls_outweigh_nothing_but_a_natural_end(word: str) -> None:
+def test_calls_override_only_a_natural_end(word: str) -> None:
     stream = openai_stream("tool_calls").replace(
         b'"finish_reason": "tool_calls"', b'"finish_reason": "%s"' % word.encode()
     )
@@ -105,7 +105,7 @@ def test_calls_outweigh_nothing_but_a_natural_end(word: str) -> None:
 
 
 @rule(FORCED, "The word `tool_calls` without a call is a natural end; nothing runs")
-def test_the_word_alone_is_no_call() -> None:
+def test_the_reason_alone_is_not_a_call() -> None:
     response = OPENAI.decode_response(
         {"choices": [{"message": {"role": "assistant", "content": "Hi"}, "finish_reason": "tool_calls"}]}
     )
@@ -115,7 +115,7 @@ def test_the_word_alone_is_no_call() -> None:
 
 
 @rule(DOCUMENTED, "The documentation has a matrix of the canonical words, which marks the legacy one", Kind.SHOULD)
-def test_the_documentation_has_the_matrix_of_the_canonical_words() -> None:
+def test_the_documentation_has_the_matrix_of_canonical_reasons() -> None:
     assert set(CANONICAL) == set(WORDS)
     rows = [f"| `{word}` | `{reason}` |" for word, reason in WORDS.items()]
     for text in (page(), PAGE.read_text(encoding="utf-8")):

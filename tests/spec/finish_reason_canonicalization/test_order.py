@@ -60,5 +60,5 @@ def test_a_stream_keeps_its_order(ask: Ask, word: str, usage: bool) -> None:
 
 @rule(ORDER, "The representative cases end with the same word, complete or streamed")
 @each_word
-def test_a_whole_answer_ends_in_the_same_word(ask: Ask, word: str) -> None:
+def test_a_complete_answer_ends_with_the_same_reason(ask: Ask, word: str) -> None:
     assert ask(word).reason == ask(word, stream=True).reason == word

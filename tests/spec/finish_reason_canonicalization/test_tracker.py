@@ -29,7 +29,7 @@ def answer(label: str | None, *, cap: int | None = None, stream: bool = False, *
 
 
 @rule(TRACKER, "Every source of a reason is kept with its word, meaning and priority")
-def test_every_sighting_is_kept_with_its_source_and_priority() -> None:
+def test_every_received_reason_is_kept_with_its_source_and_priority() -> None:
     trail = answer("tool_calls", native_finish_reason="max_output_tokens").reason_trail
     assert [(seen.source, seen.raw, seen.normalized) for seen in trail] == [
         ("finish_reason", "tool_calls", R.TOOL_CALL),
@@ -50,20 +50,20 @@ def test_every_sighting_is_kept_with_its_source_and_priority() -> None:
         ("stop", "tool_calls", "tool_calls"),
     ],
 )
-def test_the_weightiest_source_wins_wherever_it_stands(label: str, native: str, wins: str) -> None:
+def test_the_most_severe_source_wins_at_any_position(label: str, native: str, wins: str) -> None:
     call = {"tool_calls": [{"id": "c", "type": "function", "function": {"name": "look", "arguments": "{}"}}]}
     assert answer(label, native_finish_reason=native, message=call).raw_stop_reason == wins
 
 
 @rule(TRACKER, "A refusal in the message is a source and counts as a block")
-def test_a_refusal_outweighs_the_label() -> None:
+def test_a_refusal_overrides_the_reason() -> None:
     response = answer("stop", message={"content": None, "refusal": "No."})
     assert (response.stop_reason, response.raw_stop_reason) == (R.SAFETY_BLOCKED, "stop")
     assert {seen.source for seen in response.reason_trail} == {"finish_reason", "refusal"}
 
 
 @rule(TRACKER, "An error object outweighs an earlier reason")
-def test_an_error_outweighs_every_word() -> None:
+def test_an_error_overrides_every_reason() -> None:
     stream = openai_stream("length").replace(b"data: [DONE]", b'data: {"error": {"message": "Lost", "code": 500}}')
     response = read("openai", stream)
     assert response.error is not None
@@ -82,7 +82,7 @@ def test_the_trail_survives_storage() -> None:
 @rule(
     TRACKER, "An answer without a closing event is `length` if its tokens show the truncation, and never a natural end"
 )
-def test_an_answer_without_its_end_is_never_a_natural_one() -> None:
+def test_an_answer_without_its_end_is_never_a_natural_end() -> None:
     cut = b'data: {"choices":[{"index":0,"delta":{"content":"Hi"}}],"usage":{"completion_tokens":%d}}\n\n'
     at_cap = read("openai", cut % 9, cap=9)
     assert (at_cap.stop_reason, at_cap.incomplete_stream) == (R.MAX_TOKENS, True)
@@ -97,7 +97,7 @@ def test_the_text_of_a_blocked_answer_is_withheld() -> None:
 
 
 @rule(TRACKER, "A truncated call under `length` is marked as truncated")
-def test_a_call_beside_length_that_does_not_close_is_cut() -> None:
+def test_an_unclosed_call_beside_length_is_truncated() -> None:
     call = {"id": "c", "type": "function", "function": {"name": "look", "arguments": '{"where": "K'}}
     (broken,) = answer("length", message={"tool_calls": [call]}).broken_tool_calls
     assert broken.issue is CallIssue.TRUNCATED
@@ -122,7 +122,7 @@ def test_every_reason_is_counted(play: Play, model: str, reason: str) -> None:
 
 @rule(TELEMETRY, "An unknown word is recorded with the answer it ended")
 @pytest.mark.django_db(transaction=True)
-def test_an_unknown_word_is_told_of_the_turn(play: Play) -> None:
+def test_an_unknown_reason_is_reported_for_the_turn(play: Play) -> None:
     turn = play("sim-odd")
     assert (turn.model_stop_reason, turn.raw_stop_reason) == ("unknown", "solar_flare")
     assert "solar_flare" in turn.verdict

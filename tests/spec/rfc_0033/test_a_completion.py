@@ -15,7 +15,7 @@ R = NormalizedStopReason
 
 
 @rule(A, "A clean stop with a valid payload is complete")
-def test_a_clean_stop_with_a_valid_payload_is_complete() -> None:
+def test_a_natural_end_with_a_valid_payload_is_complete() -> None:
     story = asked() >> ended(VALID)
     assert story << finish(VALID, StopReason.COMPLETED, TurnStatus.COMPLETED, envelope={"steps": ["one"]})
     assert events(story) == []
@@ -25,7 +25,7 @@ def test_a_clean_stop_with_a_valid_payload_is_complete() -> None:
 @pytest.mark.parametrize(
     ("provider", "word"), [("openai", "stop"), ("anthropic", "end_turn"), ("gemini", "STOP"), ("bedrock", "end_turn")]
 )
-def test_each_vendors_clean_stop_is_one(provider: str, word: str) -> None:
+def test_each_vendors_natural_end_counts_as_one(provider: str, word: str) -> None:
     response = whole(provider, word)
     assert get_provider(provider).normalize(word) is R.END_TURN
     assert names(asked() >> responded(response)) == ["envelope.retry.attempted"]
@@ -34,7 +34,7 @@ def test_each_vendors_clean_stop_is_one(provider: str, word: str) -> None:
 
 @rule(A, "A valid payload without a clean stop is not complete")
 @pytest.mark.parametrize("answer", [truncated(VALID), stopped(R.CANCELLED, "cancelled", VALID)])
-def test_a_valid_payload_is_not_enough(answer: Event) -> None:
+def test_a_valid_payload_alone_is_not_enough(answer: Event) -> None:
     story = asked() >> answer
     assert story.snapshot.end is None or story.end.status is TurnStatus.FAILED
     assert "envelope.truncated" in names(story)
@@ -42,7 +42,7 @@ def test_a_valid_payload_is_not_enough(answer: Event) -> None:
 
 @rule(A, "A clean stop with a payload that violates the schema or is not JSON is not complete")
 @pytest.mark.parametrize("text", [INVALID, '{"steps": "one"}', "[]", "no JSON at all", ""])
-def test_a_clean_stop_is_not_enough(text: str) -> None:
+def test_a_natural_end_alone_is_not_enough(text: str) -> None:
     story = asked() >> ended(text)
     assert story.snapshot.end is None
     assert names(story) == ["envelope.retry.attempted"]
@@ -54,7 +54,7 @@ def test_a_fenced_payload_is_validated_without_its_fence() -> None:
 
 
 @rule(A, "A truncation emits `envelope.truncated`")
-def test_a_truncation_is_told_as_one() -> None:
+def test_a_truncation_is_reported_as_one() -> None:
     seen = dict(events(asked() >> truncated(CUT, tokens=100)))["envelope.truncated"]
     assert seen == {
         "nodeId": "turn",
@@ -95,7 +95,7 @@ def test_every_call_but_the_first_is_announced() -> None:
 
 
 @rule(A, "Routing and events distinguish truncation from violation")
-def test_the_two_faults_differ_in_routing_and_telling() -> None:
+def test_the_two_faults_differ_in_routing_and_reporting() -> None:
     cut, wrong = asked() >> truncated(CUT), asked() >> ended(INVALID)
     assert names(cut) == ["envelope.truncated", "envelope.retry.attempted"]
     assert names(wrong) == ["envelope.retry.attempted"]
@@ -108,14 +108,14 @@ def test_the_two_faults_differ_in_routing_and_telling() -> None:
 
 @rule(A, "A payload with both faults is a truncation")
 @pytest.mark.parametrize("text", [CUT, INVALID, '{"steps": 1', "Sorry, "])
-def test_truncation_wins_over_violation(text: str) -> None:
+def test_truncation_takes_precedence_over_violation(text: str) -> None:
     story = asked() >> truncated(text)
     assert names(story) == ["envelope.truncated", "envelope.retry.attempted"]
     assert events(story)[1][1]["reason"] == "truncation"
 
 
 @rule(A, "An unknown reason with an invalid payload is a truncation; with a valid payload it is complete", Kind.MAY)
-def test_an_unknown_word_is_judged_by_its_payload() -> None:
+def test_an_unknown_reason_is_judged_by_its_payload() -> None:
     assert names(asked() >> unknown("strange", CUT))[0] == "envelope.truncated"
     assert asked() >> unknown("strange", VALID) << finish(envelope={"steps": ["one"]})
 

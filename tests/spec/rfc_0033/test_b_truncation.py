@@ -12,7 +12,7 @@ B = "rfc-0033 §B"
 
 
 @rule(B, "A truncation retry requests a larger budget", Kind.SHOULD)
-def test_each_truncation_retry_asks_for_more() -> None:
+def test_each_truncation_retry_requests_more() -> None:
     story = asked() >> truncated(CUT) >> truncated(CUT) >> truncated(CUT)
     budgets = [request.max_tokens for request in requests(story)]
     assert budgets == sorted(set(budgets))
@@ -20,20 +20,20 @@ def test_each_truncation_retry_asks_for_more() -> None:
 
 @rule(B, "The larger budget is rounded up and at least one token larger, whatever the multiplier", Kind.SHOULD)
 @pytest.mark.parametrize(("multiplier", "larger"), [(1.0, 101), (1.005, 101), (1.1, 110)])
-def test_a_larger_budget_is_larger(multiplier: float, larger: int) -> None:
+def test_a_larger_budget_is_strictly_larger(multiplier: float, larger: int) -> None:
     story = asked(truncation_budget_multiplier=multiplier) >> truncated(CUT)
     assert requests(story)[-1].max_tokens == larger
 
 
 @rule(B, "A truncation is terminal if the ceiling allows no larger budget", Kind.SHOULD)
-def test_a_budget_at_the_ceiling_is_not_asked_for_again() -> None:
+def test_a_budget_at_the_ceiling_is_not_requested_again() -> None:
     story = asked(ceiling=100) >> truncated(CUT)
     assert story << finish("", error_code="envelope_truncation_unrecoverable")
     assert names(story) == ["envelope.truncated", "envelope.retry.exhausted", "cap.breached"]
 
 
 @rule(B, "A truncation that the provider reports as an error is retried and counted like any other")
-def test_a_truncation_that_comes_as_an_error_is_one() -> None:
+def test_a_truncation_reported_as_an_error_is_one() -> None:
     cut = error(stop_reason=NormalizedStopReason.MAX_TOKENS, kind="invalid_request", retryable=False)
     story = asked(schema_rounds=1) >> cut
     assert names(story) == ["envelope.truncated", "envelope.retry.attempted"]
@@ -52,7 +52,7 @@ def test_the_budget_is_doubled_by_default() -> None:
 
 @rule(B, "Another multiplier may be chosen", Kind.MAY)
 @pytest.mark.parametrize("multiplier", [1.5, 4.0, 8.0])
-def test_the_multiplier_is_the_policys(multiplier: float) -> None:
+def test_the_multiplier_comes_from_the_policy(multiplier: float) -> None:
     story = asked(truncation_budget_multiplier=multiplier) >> truncated(CUT)
     assert story.command.request.max_tokens == int(100 * multiplier)
 
@@ -64,20 +64,20 @@ def test_a_budget_is_clamped_at_the_ceiling() -> None:
 
 
 @rule(B, "A clamped retry is reported as a retry", Kind.SHOULD)
-def test_a_clamped_retry_is_no_silent_one() -> None:
+def test_a_clamped_retry_is_reported() -> None:
     seen = dict(events(asked(ceiling=150) >> truncated(CUT)))["envelope.retry.attempted"]
     assert (seen["attempt"], seen["reason"]) == (2, "truncation")
 
 
 @rule(B, "A clamped retry that is truncated again is terminal, even if rounds are left", Kind.SHOULD)
-def test_a_clamped_retry_that_is_cut_again_is_terminal() -> None:
+def test_a_clamped_retry_that_is_truncated_again_is_terminal() -> None:
     story = asked(ceiling=150, schema_rounds=9) >> truncated(CUT) >> truncated(CUT)
     assert story << finish("", status=TurnStatus.FAILED, error_code="envelope_truncation_unrecoverable")
     assert len(requests(story)) == 2
 
 
 @rule(B, "The multiplier is called truncationBudgetMultiplier; it does not affect the retry count")
-def test_the_multiplier_governs_the_budget_and_not_the_count() -> None:
+def test_the_multiplier_applies_to_the_budget_and_not_to_the_count() -> None:
     assert limits_clean({"truncation_budget_multiplier": 4}) == {"truncation_budget_multiplier": 4}
     fields = Limits.__dataclass_fields__
     assert "truncation_retry_multiplier" not in fields
@@ -86,7 +86,7 @@ def test_the_multiplier_governs_the_budget_and_not_the_count() -> None:
 
 
 @rule(B, "A truncation retry is the first request with a larger budget, without a fragment, partial payload or hint")
-def test_a_truncation_retry_says_nothing_more() -> None:
+def test_a_truncation_retry_adds_no_text() -> None:
     story = asked(system_prompt="Be terse.") >> truncated(CUT)
     first, second = requests(story)
     assert (second.messages, second.system_prompt, second.continuation) == (first.messages, "Be terse.", None)
@@ -101,7 +101,7 @@ def test_the_fragment_of_an_earlier_violation_is_dropped() -> None:
 
 @rule(B, "Truncation retries count against the schema rounds")
 @pytest.mark.parametrize("rounds", [0, 1, 4])
-def test_truncation_retries_are_bound_by_the_rounds(rounds: int) -> None:
+def test_truncation_retries_are_limited_by_the_rounds(rounds: int) -> None:
     story = asked(schema_rounds=rounds)
     for _ in range(rounds + 1):
         story = story >> truncated(CUT)
@@ -116,7 +116,7 @@ def test_the_rounds_are_shared() -> None:
 
 
 @rule(B, "An exhausted truncation emits the exhausted event with its reason, and a breached cap of kind `schema`")
-def test_an_exhausted_truncation_tells_both_terminal_events() -> None:
+def test_an_exhausted_truncation_reports_both_terminal_events() -> None:
     story = asked(schema_rounds=1) >> truncated(CUT) >> truncated(CUT)
     (exhausted, told), (breached, cap) = events(story)[-2:]
     assert (exhausted, told["finalReason"], told["totalAttempts"]) == ("envelope.retry.exhausted", "truncation", 2)
@@ -131,7 +131,7 @@ def test_an_exhausted_truncation_has_its_error_code() -> None:
 
 
 @rule(B, "Each truncation retry emits an event with the reason `truncation`; the first call does not")
-def test_each_truncation_retry_is_told_with_its_reason() -> None:
+def test_each_truncation_retry_is_reported_with_its_reason() -> None:
     story = asked() >> truncated(CUT) >> truncated(CUT) >> ended(VALID)
     told = [fields for name, fields in events(story) if name == "envelope.retry.attempted"]
     assert [(one["attempt"], one["reason"]) for one in told] == [(2, "truncation"), (3, "truncation")]

@@ -28,7 +28,7 @@ HOSTILE = [
         ("no JSON", "not JSON"),
     ],
 )
-def test_the_fragment_says_which_rule_was_broken(text: str, said: str) -> None:
+def test_the_fragment_names_the_broken_rule(text: str, said: str) -> None:
     story = asked(system_prompt="Be terse.") >> ended(text)
     prompt = story.command.request.system_prompt
     assert prompt.startswith("Be terse.\n\n")
@@ -37,7 +37,7 @@ def test_the_fragment_says_which_rule_was_broken(text: str, said: str) -> None:
 
 @rule(C, "The fragment contains nothing of the model's output")
 @pytest.mark.parametrize("text", HOSTILE)
-def test_no_word_of_the_model_enters_the_fragment(text: str) -> None:
+def test_no_text_of_the_model_enters_the_fragment(text: str) -> None:
     prompt = (asked() >> ended(text)).command.request.system_prompt
     assert prompt
     assert not any(word in prompt for word in MODELS_WORDS)
@@ -63,7 +63,7 @@ def test_a_violation_after_a_truncation_keeps_its_budget() -> None:
 
 @rule(C, "Violation retries count against the schema rounds")
 @pytest.mark.parametrize("rounds", [0, 1, 4])
-def test_violation_retries_are_bound_by_the_rounds(rounds: int) -> None:
+def test_violation_retries_are_limited_by_the_rounds(rounds: int) -> None:
     story = asked(schema_rounds=rounds)
     for _ in range(rounds + 1):
         story = story >> ended(INVALID)
@@ -72,7 +72,7 @@ def test_violation_retries_are_bound_by_the_rounds(rounds: int) -> None:
 
 
 @rule(C, "An exhausted violation emits the exhausted event with its reason, and a breached cap of kind `schema`")
-def test_an_exhausted_violation_tells_both_terminal_events() -> None:
+def test_an_exhausted_violation_reports_both_terminal_events() -> None:
     story = asked(schema_rounds=1) >> ended(INVALID) >> ended(INVALID)
     (exhausted, told), (breached, cap) = events(story)[-2:]
     assert (exhausted, told["finalReason"], told["totalAttempts"]) == (
@@ -90,7 +90,7 @@ def test_an_exhausted_violation_has_its_error_code() -> None:
 
 
 @rule(C, "Each retry emits an event with the reason `schema-violation`")
-def test_each_violation_retry_is_told_with_its_reason() -> None:
+def test_each_violation_retry_is_reported_with_its_reason() -> None:
     story = asked() >> ended(INVALID) >> ended(INVALID)
     told = [(fields["attempt"], fields["reason"]) for _, fields in events(story)]
     assert told == [(2, "schema-violation"), (3, "schema-violation")]

@@ -22,13 +22,13 @@ def wrong() -> Playbook:
 
 
 @rule(SCENARIO, "Truncation path: the truncated event is emitted, and the retry event has its reason")
-def test_the_truncation_path_tells_truncation(cut: Playbook) -> None:
+def test_the_truncation_path_reports_truncation(cut: Playbook) -> None:
     assert names(cut) == ["envelope.truncated", "envelope.retry.attempted"]
     assert events(cut)[1][1]["reason"] == "truncation"
 
 
 @rule(SCENARIO, "Truncation path: the retry has a larger budget and no corrective fragment")
-def test_the_truncation_path_asks_for_more_and_says_nothing(cut: Playbook) -> None:
+def test_the_truncation_path_requests_more_and_adds_no_text(cut: Playbook) -> None:
     first, retry = requests(cut)
     assert retry.max_tokens > first.max_tokens
     assert retry.system_prompt == first.system_prompt
@@ -36,13 +36,13 @@ def test_the_truncation_path_asks_for_more_and_says_nothing(cut: Playbook) -> No
 
 
 @rule(SCENARIO, "Violation path: no truncated event is emitted, and the retry event has its reason")
-def test_the_violation_path_tells_a_violation(wrong: Playbook) -> None:
+def test_the_violation_path_reports_a_violation(wrong: Playbook) -> None:
     assert names(wrong) == ["envelope.retry.attempted"]
     assert events(wrong)[0][1]["reason"] == "schema-violation"
 
 
 @rule(SCENARIO, "Violation path: the retry has the same budget and a corrective fragment")
-def test_the_violation_path_says_what_was_wrong_and_asks_for_no_more(wrong: Playbook) -> None:
+def test_the_violation_path_names_the_fault_and_requests_no_more(wrong: Playbook) -> None:
     first, retry = requests(wrong)
     assert retry.max_tokens == first.max_tokens
     assert retry.system_prompt.startswith(first.system_prompt)
@@ -52,7 +52,7 @@ def test_the_violation_path_says_what_was_wrong_and_asks_for_no_more(wrong: Play
 
 @rule(SCENARIO, "Cap exhaustion: a provider that always truncates is called at most maxRetryAttempts times")
 @pytest.mark.parametrize("rounds", [0, 1, 2, 3, 7])
-def test_a_provider_that_always_truncates_is_asked_so_often_and_no_more(rounds: int) -> None:
+def test_a_provider_that_always_truncates_is_called_a_limited_number_of_times(rounds: int) -> None:
     attempts = rounds + 1
     story = asked(schema_rounds=rounds)
     for _ in range(attempts):

@@ -27,7 +27,7 @@ def test_the_criterion_forbids_after_a_refusal() -> None:
 
 
 @rule(D, "A refusal emits a refusal event and no retry event")
-def test_a_refusal_is_told_as_one() -> None:
+def test_a_refusal_is_reported_as_one() -> None:
     story = asked() >> blocked("I will not.")
     assert names(story) == ["envelope.refusal"]
 
@@ -53,7 +53,7 @@ RECOVERED = {
 
 @rule(D, "A recovery uses no retry and emits no retry event")
 @pytest.mark.parametrize("path", RECOVERED)
-def test_a_recovery_costs_no_retry(path: str) -> None:
+def test_a_recovery_uses_no_retry(path: str) -> None:
     story = asked(schema_rounds=0) >> ended(RECOVERED[path])
     assert story << finish(status=TurnStatus.COMPLETED, envelope={"steps": ["one"]})
     assert [(name, fields["path"]) for name, fields in events(story)] == [("envelope.recovery.applied", path)]
@@ -67,5 +67,5 @@ def test_a_recovered_payload_that_does_not_validate_is_a_violation() -> None:
 
 
 @rule(D, "A payload that needs no recovery emits no recovery event")
-def test_a_payload_that_is_read_as_it_is_was_not_recovered() -> None:
+def test_a_payload_read_directly_was_not_recovered() -> None:
     assert names(asked() >> ended(f"  {VALID}\n")) == []

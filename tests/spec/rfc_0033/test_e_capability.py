@@ -23,7 +23,7 @@ def reliability(get: Get, address: str) -> dict[str, Any]:
 
 @rule(E, "The block `envelopes.reliability` is served and states that envelopes are supported")
 @pytest.mark.parametrize("address", ADDRESSES)
-def test_the_block_is_served_at_both_addresses(get: Get, address: str) -> None:
+def test_the_block_is_served_at_both_urls(get: Get, address: str) -> None:
     block = reliability(get, address)
     assert set(block) == {"supported", "events", "maxRetryAttempts", "completion"}
     assert block["supported"] is True
@@ -63,7 +63,7 @@ def test_the_events_are_named(get: Get) -> None:
 
 
 @rule(E, "maxRetryAttempts is the number of calls of an envelope: the first call and the schema rounds")
-def test_the_largest_number_of_calls_is_named(get: Get) -> None:
+def test_the_maximum_number_of_calls_is_named(get: Get) -> None:
     assert reliability(get, ADDRESSES[0])["maxRetryAttempts"] == Limits().schema_rounds + 1 == 4
 
 
@@ -74,7 +74,7 @@ def test_the_wrong_name_is_not_used(get: Get) -> None:
 
 @rule(E, "A caller without credentials learns nothing", Kind.SHOULD)
 @pytest.mark.parametrize("address", ADDRESSES)
-def test_a_stranger_is_told_nothing(client: Client, address: str) -> None:
+def test_an_unauthenticated_caller_is_told_nothing(client: Client, address: str) -> None:
     answer = client.get(address)
     assert b"envelopes" not in answer.content
     assert answer.status_code == 401

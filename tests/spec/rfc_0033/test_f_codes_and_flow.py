@@ -44,7 +44,7 @@ def test_each_error_code_comes_with_its_events_at_every_limit(code: str, limit: 
 
 @rule(F, "The longer names from before the renaming are not used")
 @pytest.mark.parametrize("code", CODES)
-def test_the_codes_of_before_are_gone(code: str) -> None:
+def test_the_former_codes_no_longer_exist(code: str) -> None:
     told = json.dumps([record.command for record in (asked(schema_rounds=0) >> CODES[code][0]).stored().records])
     assert "envelope_payload_invalid" not in told
     assert "envelope_refused_by_provider" not in told
@@ -58,32 +58,32 @@ def test_the_codes_of_before_are_gone(code: str) -> None:
         (unknown("strange", f"```json\n{INVALID}\n```"), ["envelope.truncated", "envelope.retry.attempted"]),
     ],
 )
-def test_recovery_is_told_before_the_fault(answer: Event, faults: list[str]) -> None:
+def test_recovery_is_reported_before_the_fault(answer: Event, faults: list[str]) -> None:
     assert names(asked() >> answer) == ["envelope.recovery.applied", *faults]
 
 
 @rule(G, "Truncation: the truncated event is followed by a retry, or by exhausted and a breached cap")
-def test_the_flow_of_a_truncation() -> None:
+def test_the_flow_of_a_truncation_is_as_specified() -> None:
     assert names(asked() >> truncated(CUT)) == ["envelope.truncated", "envelope.retry.attempted"]
     story = asked(schema_rounds=0) >> truncated(CUT)
     assert names(story) == ["envelope.truncated", "envelope.retry.exhausted", "cap.breached"]
 
 
 @rule(G, "Violation: a retry follows, or exhausted and a breached cap")
-def test_the_flow_of_a_violation() -> None:
+def test_the_flow_of_a_violation_is_as_specified() -> None:
     assert names(asked() >> ended(INVALID)) == ["envelope.retry.attempted"]
     assert names(asked(schema_rounds=0) >> ended(INVALID)) == ["envelope.retry.exhausted", "cap.breached"]
 
 
 @rule(G, "A payload that is not JSON at a clean stop ends with the final reason `parse-error`")
-def test_no_json_ends_as_a_parse_error() -> None:
+def test_text_without_json_ends_as_a_parse_error() -> None:
     told = dict(events(asked(schema_rounds=0) >> ended("no JSON")))["envelope.retry.exhausted"]
     assert told["finalReason"] == "parse-error"
 
 
 @rule(G, "A refusal emits its event at any point of the flow")
 @pytest.mark.parametrize("before", [(), (truncated(CUT),), (ended(INVALID),), (ended(INVALID), truncated(CUT))])
-def test_a_refusal_is_told_wherever_it_comes(before: tuple[Event, ...]) -> None:
+def test_a_refusal_is_reported_wherever_it_occurs(before: tuple[Event, ...]) -> None:
     story = asked(schema_rounds=9)
     for answer in before:
         story = story >> answer
@@ -97,13 +97,13 @@ def test_a_valid_envelope_is_accepted_after_a_retry(before: Event) -> None:
 
 
 @rule(G, "The error policy does not retry an exhausted envelope: the rounds are its inner loop", Kind.SHOULD)
-def test_an_exhausted_envelope_is_no_matter_of_the_error_policy() -> None:
+def test_an_exhausted_envelope_does_not_involve_the_error_policy() -> None:
     story = asked(schema_rounds=0, error_policy=ErrorPolicy.retry_all()) >> ended(INVALID)
     assert story.end.error_code == "envelope_invalid"
 
 
 @rule(G, "A truncated tool call in an envelope turn is handled as a tool call, not as an envelope", Kind.MAY)
-def test_a_cut_call_is_no_truncated_envelope() -> None:
+def test_a_truncated_call_is_not_a_truncated_envelope() -> None:
     story = asked() >> cut_call()
     assert names(story) == []
     assert names(asked() >> called(call())) == []
@@ -115,7 +115,7 @@ def everything_told(story: Playbook) -> str:
 
 
 @rule(H, "No event and no error message contains a refusal's text")
-def test_a_refusal_is_told_without_its_words() -> None:
+def test_a_refusal_is_reported_without_its_text() -> None:
     no = ChatResponse("The secret word", refusal="The secret word", stop_reason=NormalizedStopReason.SAFETY_BLOCKED)
     story = asked() >> responded(no)
     assert "secret" not in everything_told(story)
@@ -125,7 +125,7 @@ def test_a_refusal_is_told_without_its_words() -> None:
 
 @rule(H, "No event and no error message contains any part of the payload")
 @pytest.mark.parametrize("answer", [ended(INVALID), truncated(INVALID), ended(f"```json\n{INVALID}\n```")])
-def test_no_event_holds_the_models_words(answer: Event) -> None:
+def test_no_event_contains_text_of_the_model(answer: Event) -> None:
     story = asked(schema_rounds=1) >> answer >> answer
     assert not any(word in everything_told(story) for word in MODELS_WORDS)
 
@@ -150,7 +150,7 @@ FIELDS = {
 
 @rule(H, "Each event has exactly the fields of RFC 0032")
 @pytest.mark.parametrize("event", EVENTS)
-def test_each_event_has_its_fields_and_no_other(event: str) -> None:
+def test_each_event_has_exactly_its_fields(event: str) -> None:
     stories = (
         asked(schema_rounds=1) >> truncated(CUT) >> ended(f"```\n{INVALID}\n```"),
         asked() >> blocked(),

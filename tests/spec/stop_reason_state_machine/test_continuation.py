@@ -61,13 +61,13 @@ def test_only_a_truncated_answer_is_continued(reason: R) -> None:
 
 @rule(GOALS, "Retries are bounded")
 @pytest.mark.parametrize("limit", [0, 1, 5])
-def test_continuations_are_bounded(limit: int) -> None:
+def test_the_number_of_continuations_is_limited(limit: int) -> None:
     story = cut_for_ever(max_continuations=limit, max_total_completion_tokens=10_000)
     assert calls_made(story) == 1 + limit
 
 
 @rule(GOALS, "Total output growth is bounded")
-def test_the_growth_of_the_output_is_bounded() -> None:
+def test_the_growth_of_the_output_is_limited() -> None:
     story = cut_for_ever("x" * 98, max_continuations=99, max_total_completion_tokens=10_000, max_total_output_chars=250)
     assert len(story.end.output_text) == 250
 
@@ -124,7 +124,7 @@ def asked(**limits: Any) -> Playbook:
 
 @rule(DIAGRAM, "Every arrow of the diagram is a transition of the machine")
 @pytest.mark.parametrize(("arrow", "story"), ARROWS, ids=[f"{s}-{t}-{e}" for (s, t, e), _ in ARROWS])
-def test_every_arrow_of_the_diagram_is_a_move(
+def test_every_arrow_of_the_diagram_is_a_transition(
     arrow: tuple[State, Trigger, State], story: Callable[[], Playbook]
 ) -> None:
     assert arrow in story().moves
@@ -138,7 +138,7 @@ def test_a_partial_answer_is_returned_with_a_notice() -> None:
 
 
 @rule(DIAGRAM, "Tool results are appended to the conversation before the next request")
-def test_tool_results_stand_in_the_next_request() -> None:
+def test_tool_results_are_in_the_next_request() -> None:
     story = asked() >> called(call(id="a")) >> tools_returned() << call_model(AttemptKind.AFTER_TOOLS)
     assert [(m.role, m.tool_call_id) for m in story.command.request.messages][1:] == [
         ("assistant", None),
@@ -172,7 +172,7 @@ def test_the_token_total_can_be_configured() -> None:
 
 
 @rule(HARD_LIMITS, "max_total_output_chars_per_turn is 120,000", Kind.DEFAULT)
-def test_120_000_characters_may_be_said_by_default() -> None:
+def test_the_default_limit_is_120_000_characters() -> None:
     assert Limits().max_total_output_chars == 120_000
     story = Playbook() >> started() >> ended("x" * 120_001)
     assert story << finish("x" * 120_000, StopReason.GUARD, TurnStatus.PARTIAL, "output_cap")
@@ -191,7 +191,7 @@ KEYS = {
 
 @rule(CONFIG, "Each of the four keys sets its limit")
 @pytest.mark.parametrize(("key", "limit"), KEYS.items())
-def test_a_key_of_the_document_sets_the_limit_it_means(key: str, limit: str) -> None:
+def test_a_key_of_the_document_sets_the_corresponding_limit(key: str, limit: str) -> None:
     assert SPEC_KEYS == KEYS
     assert limits_clean({key: 7}) == {limit: 7}
     assert getattr(draft_policy({"limits": limits_clean({key: 7})}).limits, limit) == 7

@@ -48,53 +48,53 @@ def test_the_seven_normalized_reasons_exist() -> None:
 
 
 @rule(MODEL, "A response carries text, tool calls, usage, reasoning, quota metadata, stop reason and raw stop reason")
-def test_a_response_has_the_fields_of_the_documents_struct() -> None:
+def test_a_response_has_the_fields_of_the_struct_in_the_document() -> None:
     named = "text tool_calls usage reasoning_content quota_metadata stop_reason raw_stop_reason"
     assert set(named.split()) <= set(ChatResponse.__dataclass_fields__)
 
 
 @rule(MODEL, "`raw_stop_reason` keeps the provider's own word, as it was written")
 @pytest.mark.parametrize("word", ["Length", " length ", "LENGTH"])
-def test_the_raw_word_is_kept_as_written_though_it_is_compared_folded(word: str) -> None:
+def test_the_raw_reason_is_kept_as_written_although_compared_case_insensitively(word: str) -> None:
     response = whole("openai", word)
     assert (response.stop_reason, response.raw_stop_reason) == (R.MAX_TOKENS, word)
 
 
 @rule(MATRIX, "Each row of the matrix holds for a complete response")
 @each_row
-def test_a_whole_answer_maps_as_the_matrix_says(provider: str, word: str, reason: R) -> None:
+def test_a_complete_answer_maps_as_in_the_matrix(provider: str, word: str, reason: R) -> None:
     response = whole(provider, word)
     assert (response.stop_reason, response.raw_stop_reason) == (reason, word)
 
 
 @rule(MATRIX, "Each row of the matrix holds for a streamed response")
 @each_row
-def test_a_streamed_answer_maps_as_the_matrix_says(provider: str, word: str, reason: R) -> None:
+def test_a_streamed_answer_maps_as_in_the_matrix(provider: str, word: str, reason: R) -> None:
     response = streamed(provider, word)
     assert (response.stop_reason, response.raw_stop_reason) == (reason, word)
 
 
 @rule(MATRIX, "The codec's table alone maps each word as the matrix does")
 @each_row
-def test_the_table_alone_maps_as_the_matrix_says(provider: str, word: str, reason: R) -> None:
+def test_the_table_alone_maps_as_in_the_matrix(provider: str, word: str, reason: R) -> None:
     assert PROVIDERS[provider].normalize(word) is reason
 
 
 @rule(MATRIX, "A word that is in no table is `unknown`; the word is kept")
 @pytest.mark.parametrize("provider", list(WHOLE))
-def test_an_unknown_word_is_unknown_and_kept(provider: str) -> None:
+def test_an_unknown_reason_is_unknown_and_kept(provider: str) -> None:
     for response in (whole(provider, "solar_flare"), streamed(provider, "solar_flare")):
         assert (response.stop_reason, response.raw_stop_reason) == (R.UNKNOWN, "solar_flare")
 
 
 @rule(MATRIX, "No provider's codec reads an unknown word as a natural end")
 @pytest.mark.parametrize("provider", list(PROVIDERS))
-def test_no_codec_takes_an_unknown_word_for_an_end(provider: str) -> None:
+def test_no_codec_treats_an_unknown_reason_as_an_end(provider: str) -> None:
     assert PROVIDERS[provider].normalize("solar_flare") is PROVIDERS[provider].normalize(None) is R.UNKNOWN
 
 
 @rule(MATRIX, "An unknown word is logged once per provider and model")
-def test_an_unknown_word_is_logged_once_for_each_provider_and_model() -> None:
+def test_an_unknown_reason_is_logged_once_for_each_provider_and_model() -> None:
     def logged(word: str, **who: Any) -> list[tuple[str, str, str]]:
         story = Playbook(**who) >> started() >> unknown(word, "Hello")
         with capture_logs() as logs:
@@ -109,5 +109,5 @@ def test_an_unknown_word_is_logged_once_for_each_provider_and_model() -> None:
 
 
 @rule(VERIFICATION, "Every adapter's mapping is tested with responses in its vendor's format", Kind.MUST)
-def test_every_family_of_the_matrix_is_tested_whole_and_streamed() -> None:
+def test_every_family_of_the_matrix_is_tested_complete_and_streamed() -> None:
     assert {provider for provider, _, _ in ROWS} == set(WHOLE) == set(STREAMED)

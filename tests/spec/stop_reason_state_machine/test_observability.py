@@ -52,7 +52,7 @@ def test_every_answer_is_observed_once() -> None:
 
 
 @rule(EVENTS, "`stop_reason_observed` keeps an unknown word")
-def test_an_unknown_word_is_observed_as_it_came() -> None:
+def test_an_unknown_reason_is_observed_verbatim() -> None:
     (seen,) = (asked() >> unknown("solar_flare", "a")).observed("stop_reason_observed")
     assert (seen["normalized_reason"], seen["raw_reason"]) == ("unknown", "solar_flare")
 
@@ -77,12 +77,12 @@ TERMINATIONS: dict[str, Story] = {
 
 @rule(EVENTS, "`continuation_terminated`: the terminal reason, which includes the document's four")
 @pytest.mark.parametrize("reason", TERMINATIONS)
-def test_continuation_terminated_says_why(reason: str) -> None:
+def test_continuation_terminated_has_its_reason(reason: str) -> None:
     assert TERMINATIONS[reason]().observed("continuation_terminated") == [{"terminal_reason": reason, **PLACE}]
 
 
 @rule(EVENTS, "`continuation_terminated` is emitted for truncated answers only")
-def test_what_was_never_cut_has_no_end_of_continuation() -> None:
+def test_an_answer_without_truncation_has_no_continuation_terminated() -> None:
     assert (asked() >> ended("a")).observed("continuation_terminated") == []
 
 

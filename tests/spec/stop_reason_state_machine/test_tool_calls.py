@@ -56,12 +56,12 @@ def test_an_unsafe_call_is_never_run(answer: Event) -> None:
 
 
 @rule(POLICY, "A complete and valid call under `max_tokens` is neither incomplete nor ambiguous, so it runs", Kind.MAY)
-def test_a_whole_and_valid_call_of_a_cut_answer_runs() -> None:
+def test_a_complete_valid_call_of_a_truncated_answer_runs() -> None:
     assert Playbook() >> started() >> truncated(tool_calls=(call(),)) << run_tools("calculator")
 
 
 @rule(POLICY, "A truncated call is requested again by itself; its fragment is not sent back")
-def test_a_cut_call_is_asked_for_again_without_its_fragment() -> None:
+def test_a_truncated_call_is_requested_again_without_its_fragment() -> None:
     story = Playbook() >> started() >> cut_call("Let me see. ") << call_model(AttemptKind.TOOL_REPAIR)
     request = story.command.request
     assert request.continuation.hint == HINT
@@ -77,7 +77,7 @@ def test_one_repair_is_made_by_default() -> None:
 
 
 @rule(POLICY, "Repairs and continuations have separate budgets")
-def test_repairs_and_continuations_are_counted_apart() -> None:
+def test_repairs_and_continuations_are_counted_separately() -> None:
     story = Playbook(max_continuations=0) >> started() >> cut_call() << call_model(AttemptKind.TOOL_REPAIR)
     assert story.snapshot.spent.continuations == 0
     story = Playbook(max_tool_repair_attempts=0) >> started() >> truncated("a") << call_model(AttemptKind.CONTINUATION)
@@ -99,20 +99,20 @@ def test_a_failed_repair_is_observed() -> None:
 
 @rule(POLICY, "Malformed calls are distinguished from truncated ones", Kind.SHOULD)
 @pytest.mark.parametrize(("answer", "issue"), [(cut_call(), CallIssue.TRUNCATED), (malformed_call(), "malformed")])
-def test_malformed_is_told_apart_from_truncated(answer: Event, issue: str) -> None:
+def test_malformed_and_truncated_calls_are_distinguished(answer: Event, issue: str) -> None:
     story = Playbook(max_tool_repair_attempts=0) >> started() >> answer
     assert story.observed("tool_payload_repair")[0]["issue"] == issue
 
 
 @rule(PROMPT, "The hint has exactly the document's four lines")
 @pytest.mark.parametrize("answer", [truncated("a"), cut_call("a")], ids=["text", "call"])
-def test_the_hint_is_the_documents_text(answer: Event) -> None:
+def test_the_hint_is_the_text_of_the_document(answer: Event) -> None:
     assert (Playbook() >> started() >> answer).command.request.continuation.hint == HINT
 
 
 @rule(PROMPT, "The hint is a system message, or part of the system prompt where roles must alternate")
 @pytest.mark.parametrize("provider", ["openai", "llama", "ollama", "anthropic", "bedrock", "gemini", "cohere"])
-def test_the_hint_is_said_by_the_system(provider: str) -> None:
+def test_the_hint_is_sent_as_a_system_message(provider: str) -> None:
     command = (Playbook() >> started() >> truncated("Once upon")).command
     assert isinstance(command, CallModel)
     body = get_provider(provider).encode_request(command.request)

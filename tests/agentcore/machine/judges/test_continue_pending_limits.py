@@ -52,7 +52,7 @@ STOPS = {
 
 @together
 @pytest.mark.parametrize("binding", [flags for flags in product([True, False], repeat=3) if any(flags)])
-def test_of_all_limits_that_bind_the_first_in_order_is_named(binding):
+def test_the_first_binding_limit_in_order_is_named(binding):
     names = [name for name, binds in zip(LIMITS, binding, strict=True) if binds]
     limits = {key: value for name in names for key, value in LIMITS[name].items()}
     story = Playbook(max_seconds=0.5, max_total_tokens=10**6, **limits) >> started() >> truncated("abc")
@@ -66,7 +66,7 @@ def test_of_all_limits_that_bind_the_first_in_order_is_named(binding):
 @pytest.mark.parametrize("kind", [AttemptKind.CONTINUATION, AttemptKind.RESUME])
 @pytest.mark.parametrize("floor", [1, 2, 16])
 @pytest.mark.parametrize("left", [0, 1, 2, 15, 16, 49, 50, 51])
-def test_a_continuation_and_a_resume_get_what_is_left_at_most_and_the_dialects_floor_at_least(left, floor, kind):
+def test_a_continuation_and_a_resume_request_at_most_the_remainder_and_at_least_the_dialects_minimum(left, floor, kind):
     story = Playbook(max_tokens=50, max_total_completion_tokens=5 + left, output_floor=floor) >> started()
     story = story >> (truncated("a", tokens=5) if kind is AttemptKind.CONTINUATION else paused("a"))
     if left < floor:
@@ -82,7 +82,7 @@ def test_a_retry_is_clamped_to_what_is_left_and_a_repair_is_not():
     assert book >> started() >> cut_call("a", tokens=55) << call_model(AttemptKind.TOOL_REPAIR, max_tokens=100)
 
 
-def test_a_continuation_whose_reasoning_ate_its_budget_gets_twice_the_cap_and_the_same_words():
+def test_a_continuation_used_up_by_reasoning_gets_twice_the_cap_and_the_same_hint():
     story = Playbook(max_tokens=10, max_total_completion_tokens=100) >> started() >> truncated("so far ")
     story = story << call_model(AttemptKind.CONTINUATION, max_tokens=10) >> truncated("")
     assert story << call_model(AttemptKind.CONTINUATION, continues="so far ", max_tokens=20)
@@ -93,7 +93,7 @@ def test_a_continuation_whose_reasoning_ate_its_budget_gets_twice_the_cap_and_th
 
 
 @pytest.mark.parametrize(("ceiling", "left", "cap"), [(None, 50, 20), (15, 50, 15), (15, 12, 12), (99, 12, 12)])
-def test_twice_the_cap_is_at_most_the_ceiling_and_what_is_left(ceiling, left, cap):
+def test_twice_the_cap_is_limited_by_the_ceiling_and_the_remaining_tokens(ceiling, left, cap):
     story = Playbook(max_tokens=10, ceiling=ceiling, max_total_completion_tokens=10 + left) >> started()
     assert story >> truncated("") << call_model(AttemptKind.CONTINUATION, continuation=None, max_tokens=cap)
     story = Playbook(max_tokens=10, ceiling=ceiling, max_total_completion_tokens=15 + left) >> started()
@@ -101,13 +101,13 @@ def test_twice_the_cap_is_at_most_the_ceiling_and_what_is_left(ceiling, left, ca
     assert story << call_model(AttemptKind.CONTINUATION, continues="a ", max_tokens=cap)
 
 
-def test_a_continuation_that_only_repeated_itself_gets_no_larger_cap():
+def test_a_continuation_that_only_repeated_text_gets_no_larger_cap():
     long = "the quick brown fox jumps over the lazy dog"
     story = Playbook(max_tokens=10) >> started() >> truncated(long) >> truncated(long[-20:])
     assert story << call_model(AttemptKind.CONTINUATION, continues=long, max_tokens=10)
 
 
-def test_a_first_empty_answer_is_forgiven_wherever_it_comes_and_the_second_running_is_not():
+def test_the_first_empty_answer_is_tolerated_anywhere_and_a_second_in_a_row_is_not():
     story = Playbook(max_continuations=9, max_total_completion_tokens=10**4) >> started()
     for text in ("", "a ", "", "b ", ""):
         story = story >> truncated(text)
@@ -115,7 +115,7 @@ def test_a_first_empty_answer_is_forgiven_wherever_it_comes_and_the_second_runni
     assert story >> truncated("") << finish("a b ", StopReason.GUARD, terminal="repetition")
 
 
-def test_pauses_that_say_nothing_are_no_repetition():
+def test_pauses_without_text_are_not_counted_as_repetition():
     story = Playbook(max_continuations=4) >> started()
     for _ in range(4):
         story = story >> paused("")
@@ -147,7 +147,7 @@ class Forbids:
     ],
     ids=["plain", "a context of its own", "a context like ours", "a name like ours", "a stop reason like ours"],
 )
-def test_a_criterion_that_is_no_limit_of_ours_is_forbidden_whatever_it_says(criterion, cut):
+def test_a_custom_criterion_that_forbids_is_reported_as_forbidden_whatever_its_name(criterion, cut):
     story = Playbook(criteria=(criterion,)) >> started() >> cut
     stop_reason = criterion.evaluation.stop_reason or StopReason.GUARD
     assert story << finish("a", stop_reason, TurnStatus.PARTIAL, "forbidden")
@@ -164,7 +164,7 @@ def test_a_criterion_that_is_no_limit_of_ours_is_forbidden_whatever_it_says(crit
         ({"max_seconds": 0.5}, {"max_seconds": 99.0}),
     ],
 )
-def test_limits_are_judged_as_they_are_when_the_turn_is_released(binding, freeing):
+def test_limits_are_read_when_the_turn_is_released(binding, freeing):
     pause = (Breakpoint(state="continue_pending"),)
     bound = Playbook(**binding) >> started(breakpoints=pause) >> truncated("abc")
     assert (bound >> released()).end.status is TurnStatus.PARTIAL
@@ -174,7 +174,7 @@ def test_limits_are_judged_as_they_are_when_the_turn_is_released(binding, freein
     assert (free >> released(limits=binding)).end.status is TurnStatus.PARTIAL
 
 
-def test_the_hint_is_word_for_word_that_of_the_spec():
+def test_the_hint_equals_the_text_of_the_spec():
     assert HINT.splitlines() == [
         "Previous response was truncated by token limit.",
         "Continue exactly from where you left off.",
@@ -185,7 +185,7 @@ def test_the_hint_is_word_for_word_that_of_the_spec():
     assert (Playbook() >> started() >> cut).command.request.continuation.hint == HINT
 
 
-def test_a_pause_in_a_continuation_sends_back_what_was_said_before_it_too():
+def test_a_pause_in_a_continuation_also_sends_back_the_earlier_text():
     story = Playbook() >> started("q") >> truncated("one ") >> paused("two ", echo=["two"])
     story = story << call_model(AttemptKind.RESUME, continuation=None)
     assert [(m.text, m.echo) for m in story.command.request.messages] == [
@@ -198,7 +198,7 @@ def test_a_pause_in_a_continuation_sends_back_what_was_said_before_it_too():
     assert again >> ended("four") << finish("one two three four")
 
 
-def test_a_resumed_answer_that_calls_a_tool_keeps_what_was_paused_unchanged_in_the_history():
+def test_a_resumed_answer_that_calls_a_tool_keeps_the_paused_answer_unchanged_in_the_history():
     story = Playbook() >> started("q") >> paused("searching ", echo=["search"]) >> called(call(), text="found")
     story = story << run_tools("calculator") >> tools_returned() << call_model(AttemptKind.AFTER_TOOLS)
     said = [(m.role.value, m.text, m.echo, len(m.tool_calls)) for m in story.command.request.messages]
@@ -206,7 +206,7 @@ def test_a_resumed_answer_that_calls_a_tool_keeps_what_was_paused_unchanged_in_t
     assert story.snapshot.earlier[-1].text == "searching found"
 
 
-def test_an_empty_answer_of_an_earlier_iteration_does_not_count_against_this_one():
+def test_an_empty_answer_of_an_earlier_iteration_does_not_count_in_this_one():
     story = Playbook(max_total_completion_tokens=10**4) >> started() >> truncated("") >> called(call())
     story = story >> tools_returned() >> truncated("") << call_model(AttemptKind.CONTINUATION)
     assert story >> truncated("") << finish("", terminal="repetition")
@@ -222,7 +222,7 @@ def test_an_empty_answer_of_an_earlier_iteration_does_not_count_against_this_one
         (Limits(max_continuations=1), "1 of 1 continuations used"),
     ],
 )
-def test_of_tokens_that_nobody_counted_the_notice_says_about_how_many(limits, said, tell, about):
+def test_the_notice_marks_estimated_token_counts_as_approximate(limits, said, tell, about):
     story = Playbook(limits=limits, tell_estimates=tell, max_tokens=10) >> started()
     story = story >> truncated("one two three ", tokens=None) >> truncated("four five six", tokens=None)
     end = story.snapshot.end
@@ -232,7 +232,7 @@ def test_of_tokens_that_nobody_counted_the_notice_says_about_how_many(limits, sa
 
 
 @pytest.mark.parametrize(("tokens", "about"), [(None, "about "), (10, "")])
-def test_and_so_do_the_criteria_while_there_are_some_left(tokens, about):
+def test_criteria_also_mark_estimated_token_counts_as_approximate(tokens, about):
     story = Playbook(tell_estimates=True, max_tokens=10) >> started() >> truncated("one two three ", tokens=tokens)
     outcome = story.steps[-1].transitions[-1].outcome
     used = 10 if tokens is None else 20

@@ -67,13 +67,13 @@ def names(story):
     return [name for name, _ in events(story)]
 
 
-def test_a_clean_stop_with_a_valid_payload_is_complete_and_the_value_is_kept():
+def test_a_natural_end_with_a_valid_payload_completes_and_keeps_the_value():
     story = asked() >> ended(VALID)
     assert story << finish(VALID, StopReason.COMPLETED, TurnStatus.COMPLETED, "completed", envelope={"answer": 42})
     assert events(story) == []
 
 
-def test_truncation_gets_a_larger_budget_and_nothing_else():
+def test_a_truncated_envelope_is_retried_with_a_larger_budget_and_no_other_change():
     story = asked() >> truncated('{"answer": 4', tokens=100) << call_model(AttemptKind.ENVELOPE_RETRY, max_tokens=200)
     first, second = story.steps[0].command.request, story.command.request
     assert (second.messages, second.system_prompt, second.continuation) == (first.messages, first.system_prompt, None)
@@ -102,7 +102,7 @@ def test_truncation_gets_a_larger_budget_and_nothing_else():
     assert story >> ended(VALID) << finish(VALID, StopReason.COMPLETED, envelope={"answer": 42})
 
 
-def test_a_violation_gets_a_corrective_fragment_of_the_hosts_and_the_same_budget():
+def test_a_schema_violation_is_retried_with_the_hosts_correction_and_the_same_budget():
     story = asked(system_prompt="Be terse.") >> ended(INVALID) << call_model(AttemptKind.ENVELOPE_RETRY, max_tokens=100)
     prompt = story.command.request.system_prompt
     assert prompt.startswith("Be terse.\n\n")
@@ -117,23 +117,23 @@ def test_a_violation_gets_a_corrective_fragment_of_the_hosts_and_the_same_budget
     }
 
 
-def test_truncation_wins_when_the_cut_payload_is_also_invalid():
+def test_truncation_takes_precedence_when_the_truncated_payload_is_also_invalid():
     story = asked() >> truncated(INVALID)
     assert names(story) == ["envelope.truncated", "envelope.retry.attempted"]
     assert story << call_model(AttemptKind.ENVELOPE_RETRY, max_tokens=200, system_prompt="")
 
 
-def test_a_whole_payload_under_max_tokens_is_still_truncation():
+def test_a_complete_payload_under_max_tokens_still_counts_as_truncation():
     assert names(asked() >> truncated(VALID))[0] == "envelope.truncated"
 
 
-def test_what_is_not_json_at_a_clean_stop_is_a_parse_error_and_goes_the_way_of_a_violation():
+def test_invalid_json_at_a_natural_end_is_a_parse_error_and_handled_like_a_violation():
     story = asked() >> ended("Sorry, here you go:") << call_model(AttemptKind.ENVELOPE_RETRY, max_tokens=100)
     assert events(story)[0][1]["reason"] == "parse-error"
     assert "not JSON" in story.command.request.system_prompt
 
 
-def test_a_truncation_after_a_violation_drops_the_corrective_word():
+def test_a_truncation_after_a_violation_drops_the_correction():
     story = asked(system_prompt="Be terse.") >> ended(INVALID) >> truncated("{")
     assert story << call_model(AttemptKind.ENVELOPE_RETRY, max_tokens=200, system_prompt="Be terse.")
 
@@ -146,7 +146,7 @@ def test_a_truncation_after_a_violation_drops_the_corrective_word():
         (ended("no json"), "parse-error", "envelope_invalid"),
     ],
 )
-def test_both_ways_share_the_rounds_and_end_with_both_terminal_events(answer, reason, code):
+def test_truncations_and_violations_share_the_rounds_and_end_with_both_terminal_events(answer, reason, code):
     story = asked(schema_rounds=2) >> answer >> answer >> answer
     assert story << finish("", StopReason.RETRY_LIMIT, TurnStatus.FAILED, code, error_code=code)
     exhausted, breached = events(story)[-2:]
@@ -157,36 +157,36 @@ def test_both_ways_share_the_rounds_and_end_with_both_terminal_events(answer, re
     assert "leak" not in story.end.error_message
 
 
-def test_mixed_faults_share_the_same_rounds():
+def test_a_mix_of_truncations_and_violations_shares_the_same_rounds():
     story = asked(schema_rounds=2) >> truncated("{") >> ended(INVALID) >> truncated("{")
     assert story << finish("", terminal="envelope_truncation_unrecoverable")
 
 
-def test_no_rounds_means_one_call():
+def test_zero_rounds_mean_one_call():
     story = asked(schema_rounds=0) >> ended(INVALID) << finish("", error_code="envelope_invalid")
     assert names(story) == ["envelope.retry.exhausted", "cap.breached"]
 
 
-def test_a_budget_clamped_at_the_ceiling_is_tried_once_and_then_terminal():
+def test_a_budget_clamped_at_the_ceiling_is_tried_once_before_the_turn_ends():
     story = asked(ceiling=150) >> truncated("{") << call_model(AttemptKind.ENVELOPE_RETRY, max_tokens=150)
     story = story >> truncated("{")
     assert story << finish("", StopReason.RETRY_LIMIT, TurnStatus.FAILED, "envelope_truncation_unrecoverable")
     assert names(story)[-3:] == ["envelope.truncated", "envelope.retry.exhausted", "cap.breached"]
 
 
-def test_a_correction_at_the_ceiling_that_is_cut_is_terminal_too():
+def test_a_truncated_correction_at_the_ceiling_also_ends_the_turn():
     story = (
         asked(ceiling=150) >> truncated("{") >> ended(INVALID) << call_model(AttemptKind.ENVELOPE_RETRY, max_tokens=150)
     )
     assert story >> truncated("{") << finish("", error_code="envelope_truncation_unrecoverable")
 
 
-def test_the_multiplier_is_the_policys():
+def test_the_multiplier_comes_from_the_policy():
     story = asked(truncation_budget_multiplier=4.0) >> truncated("{")
     assert story << call_model(AttemptKind.ENVELOPE_RETRY, max_tokens=400)
 
 
-def test_a_refusal_is_not_retried_and_its_text_is_nowhere():
+def test_a_refusal_is_not_retried_and_its_text_is_not_exposed():
     story = asked() >> blocked("I will not tell the secret")
     assert story << finish(
         "", StopReason.FINISH_REASON, TurnStatus.FAILED, "envelope_refusal", error_code="envelope_refusal"
@@ -195,7 +195,7 @@ def test_a_refusal_is_not_retried_and_its_text_is_nowhere():
     assert "secret" not in story.end.error_message + story.end.notice
 
 
-def test_a_refusal_that_comes_as_an_error_is_a_refusal_too():
+def test_a_refusal_reported_as_an_error_is_also_a_refusal():
     story = asked() >> error(stop_reason=NormalizedStopReason.SAFETY_BLOCKED)
     assert story << finish(
         "", StopReason.FINISH_REASON, TurnStatus.FAILED, "envelope_refusal", error_code="envelope_refusal"
@@ -211,7 +211,7 @@ def test_a_refusal_that_comes_as_an_error_is_a_refusal_too():
         (f"```\n{VALID}```", "markdown-fence", 4),
     ],
 )
-def test_local_recovery_costs_no_retry_and_is_observed(text, path, offset):
+def test_local_recovery_uses_no_retry_and_is_observed(text, path, offset):
     story = asked(schema_rounds=0) >> ended(text)
     assert story << finish(text, StopReason.COMPLETED, envelope={"answer": 42})
     assert events(story) == [("envelope.recovery.applied", {"nodeId": "turn", "path": path, "byteOffset": offset})]
@@ -234,16 +234,16 @@ def test_a_recovered_payload_that_does_not_validate_is_a_violation():
         (stopped(NormalizedStopReason.CONTEXT_WINDOW_EXCEEDED, "model_context_window_exceeded", "{"), "unknown"),
     ],
 )
-def test_the_stop_reason_of_a_truncation_is_the_raw_word_if_the_enum_has_it(event, said):
+def test_the_stop_reason_of_a_truncation_is_the_raw_value_if_the_enum_has_it(event, said):
     assert events(asked() >> event)[0][1]["stopReason"] == said
 
 
-def test_a_stop_sequence_or_an_unknown_word_with_a_valid_payload_is_complete():
+def test_a_stop_sequence_or_an_unknown_reason_with_a_valid_payload_completes():
     assert asked() >> stopped(NormalizedStopReason.END_TURN, "stop_sequence", VALID) << finish(envelope={"answer": 42})
     assert asked() >> unknown("strange", VALID) << finish(envelope={"answer": 42})
 
 
-def test_a_full_context_is_a_truncation_without_retry():
+def test_a_full_context_is_a_truncation_without_a_retry():
     story = asked() >> stopped(NormalizedStopReason.CONTEXT_WINDOW_EXCEEDED, "full", "{")
     assert story << finish("", error_code="envelope_truncation_unrecoverable")
     assert "envelope.retry.attempted" not in names(story)
@@ -264,31 +264,31 @@ def test_envelope_retries_are_bound_by_total_tokens_and_seconds(limit, stop_reas
     assert Trigger.FORBIDDEN in story.triggers
 
 
-def test_a_last_valid_envelope_is_complete_though_the_limits_are_spent():
+def test_a_final_valid_envelope_completes_even_with_exhausted_limits():
     assert asked(max_total_tokens=1) >> ended(VALID) << finish(VALID, StopReason.COMPLETED)
 
 
-def test_calls_and_pauses_come_before_the_envelope():
+def test_tool_calls_and_pauses_are_handled_before_the_envelope():
     story = asked() >> called(call()) << run_tools("calculator") >> tools_returned() >> ended(VALID)
     assert story << finish(VALID, envelope={"answer": 42})
     assert asked() >> paused() << call_model(AttemptKind.RESUME)
     assert asked() >> cut_call() << call_model(AttemptKind.TOOL_REPAIR)
 
 
-def test_partial_answers_of_an_envelope_turn_stay_on_their_attempts():
+def test_partial_answers_of_an_envelope_turn_are_kept_on_their_attempts():
     story = asked(error_policy=ErrorPolicy.retry_all()) >> error(ErrorType.MODEL, partial='{"answer') >> woke_up()
     assert story << call_model(AttemptKind.ERROR_RETRY, continuation=None, max_tokens=100)
     assert asked() >> interrupted('{"answer') << call_model(AttemptKind.INITIAL, continuation=None)
 
 
-def test_a_failed_envelope_retry_is_retried_as_the_call_it_was():
+def test_a_failed_envelope_retry_is_repeated_as_the_same_kind_of_call():
     story = asked(error_policy=ErrorPolicy.retry_all()) >> truncated("{") >> error() >> woke_up()
     assert story.moves[-1][1] is Trigger.RETRY_ENVELOPE
     assert story << call_model(AttemptKind.ERROR_RETRY, max_tokens=200)
 
 
 @pytest.mark.parametrize("value", ["{}", "[]", "[1]"])
-def test_an_empty_envelope_is_a_value_and_is_stored_as_one(value):
+def test_an_empty_envelope_is_a_value_and_is_stored(value):
     story = Playbook(envelope_schema={"type": "object"}) >> started() >> ended(value)
     assert story << finish(value, StopReason.COMPLETED, envelope=json.loads(value))
     stored: Snapshot = snapshot_from_json(json.loads(json.dumps(to_json(story.snapshot))))

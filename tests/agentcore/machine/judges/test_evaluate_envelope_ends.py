@@ -112,14 +112,14 @@ CODES = {
 
 @together
 @pytest.mark.parametrize("way", ENDS)
-def test_an_end_tells_the_events_that_its_error_code_is_paired_with(way):
+def test_an_ending_reports_the_events_paired_with_its_error_code(way):
     story, code, events = ENDS[way]
     story = story()
     assert story << finish(error_code=CODES[code])
     assert terminal_events(story) == events
 
 
-def test_a_turn_from_before_rules_were_numbered_tells_them_of_its_rounds_alone():
+def test_a_turn_recorded_before_rules_were_numbered_reports_only_the_events_of_its_rounds():
     story = (
         Playbook(envelope_schema=SCHEMA, max_tokens=100, max_total_tokens=10, revision=None)
         >> started()
@@ -129,7 +129,7 @@ def test_a_turn_from_before_rules_were_numbered_tells_them_of_its_rounds_alone()
     assert terminal_events(story) == []
 
 
-def test_what_a_limit_ended_is_still_told_by_that_limit():
+def test_a_turn_ended_by_a_limit_still_reports_that_limit():
     story = asked(max_total_tokens=10) >> truncated("{")
     assert story << finish("", StopReason.TOKEN_LIMIT, TurnStatus.FAILED, "forbidden")
     exhausted = story.observed("envelope.retry.exhausted")[0]
@@ -156,13 +156,13 @@ BREACHES = {
 
 @together
 @pytest.mark.parametrize("way", BREACHES)
-def test_a_breach_tells_the_limit_that_was_really_hit(way):
+def test_a_breach_reports_the_limit_that_was_hit(way):
     story, limit, observed = BREACHES[way]
     told = story().observed("cap.breached")
     assert [(one["kind"], one["limit"], one["observed"]) for one in told] == [("schema", limit, observed)]
 
 
-def test_an_error_that_says_the_answer_was_cut_is_a_truncation_round():
+def test_an_error_that_means_truncation_counts_as_a_truncation_round():
     story = asked() >> CUT_BY_ERROR
     assert story << call_model(AttemptKind.ENVELOPE_RETRY, max_tokens=200, continuation=None, system_prompt="")
     assert story.command.request.messages == story.steps[0].command.request.messages
@@ -175,18 +175,18 @@ def test_an_error_that_says_the_answer_was_cut_is_a_truncation_round():
     assert story >> ended(VALID) << finish(VALID, envelope={"answer": 42})
 
 
-def test_what_an_error_left_of_an_envelope_is_told_and_never_sent_back():
+def test_partial_output_of_a_failed_envelope_call_is_reported_and_never_sent_back():
     story = asked() >> error(stop_reason=R.MAX_TOKENS, partial='{"answer"')
     assert story.observed("envelope.truncated")[0]["partialPayloadAvailable"] is True
     assert story << call_model(AttemptKind.ENVELOPE_RETRY, continuation=None)
 
 
-def test_a_repair_that_an_error_cut_off_is_a_truncation_round_too():
+def test_a_repair_truncated_by_an_error_is_also_a_truncation_round():
     story = asked() >> cut_call("text ") >> CUT_BY_ERROR << call_model(AttemptKind.ENVELOPE_RETRY, continuation=None)
     assert [o["success"] for o in story.observed("tool_payload_repair")][-1] is False
 
 
-def test_errors_that_cut_again_and_again_are_bound_by_the_rounds():
+def test_repeated_truncations_by_error_are_bound_by_the_rounds():
     story = asked() >> CUT_BY_ERROR >> CUT_BY_ERROR >> CUT_BY_ERROR
     assert story << call_model(AttemptKind.ENVELOPE_RETRY, max_tokens=800)
     assert story >> CUT_BY_ERROR << finish("", StopReason.RETRY_LIMIT, TurnStatus.FAILED)
@@ -197,19 +197,19 @@ def test_errors_that_cut_again_and_again_are_bound_by_the_rounds():
     ("multiplier", "cap", "larger"),
     [(1.005, 100, 101), (1.0, 100, 101), (1.01, 100, 101), (1.1, 100, 110), (1.1, 7, 8), (2, 100, 200), (1.5, 1, 2)],
 )
-def test_a_larger_budget_is_larger(multiplier, cap, larger):
+def test_a_larger_budget_is_strictly_larger(multiplier, cap, larger):
     limits = Limits(truncation_budget_multiplier=multiplier)
     story = Playbook(envelope_schema=SCHEMA, max_tokens=cap, limits=limits, revision=1) >> started() >> truncated("{")
     assert story << call_model(AttemptKind.ENVELOPE_RETRY, max_tokens=larger)
 
 
-def test_where_the_ceiling_leaves_no_larger_budget_nothing_is_asked_again():
+def test_no_retry_is_made_where_the_ceiling_allows_no_larger_budget():
     story = asked(ceiling=100) >> truncated("{")
     assert story << finish("", StopReason.RETRY_LIMIT, TurnStatus.FAILED, "envelope_truncation_unrecoverable")
     assert "ceiling of 100" in story.end.error_message
 
 
 @pytest.mark.parametrize("ceiling", [101, 150])
-def test_the_last_room_below_the_ceiling_is_used_once(ceiling):
+def test_the_remaining_room_below_the_ceiling_is_used_once(ceiling):
     story = asked(ceiling=ceiling) >> truncated("{") << call_model(AttemptKind.ENVELOPE_RETRY, max_tokens=ceiling)
     assert story >> truncated("{") << finish("", error_code="envelope_truncation_unrecoverable")

@@ -54,51 +54,51 @@ def envelope_events(story):
     return [(o.type, o.fields) for step in story.steps for o in step.observed if o.type.startswith(("envelope", "cap"))]
 
 
-def test_an_envelope_that_was_paused_in_its_middle_is_read_whole():
+def test_an_envelope_paused_in_the_middle_is_read_whole():
     story = asked() >> paused('{"answer"', echo=["block"]) << call_model(AttemptKind.RESUME, continuation=None)
     story = story >> ended(": 42}")
     assert story << finish(VALID, StopReason.COMPLETED, TurnStatus.COMPLETED, envelope={"answer": 42})
     assert envelope_events(story) == []
 
 
-def test_words_before_a_pause_are_no_part_of_an_envelope_that_came_whole_after_it():
+def test_text_before_a_pause_is_not_part_of_an_envelope_that_follows_it_whole():
     story = asked() >> paused("Let me search. ") >> ended(VALID)
     assert story << finish(VALID, envelope={"answer": 42})
     assert envelope_events(story) == []
 
 
-def test_an_object_inside_a_paused_envelope_is_not_taken_for_it():
+def test_an_object_inside_a_paused_envelope_is_not_read_as_the_envelope():
     story = asked() >> paused('{"answer": ') >> ended('{"answer": 1}}')
     assert story << finish('{"answer": {"answer": 1}}', envelope={"answer": {"answer": 1}})
 
 
-def test_a_cut_after_a_pause_is_a_truncation_and_asks_for_the_original_anew():
+def test_a_truncation_after_a_pause_repeats_the_original_request():
     story = asked() >> paused('{"answer"', echo=["block"]) >> truncated(": 4")
     assert story << call_model(AttemptKind.ENVELOPE_RETRY, max_tokens=200, continuation=None, system_prompt="")
     assert story.command.request.messages == story.steps[0].command.request.messages
     assert story >> ended(VALID) << finish(VALID, envelope={"answer": 42})
 
 
-def test_a_plain_answer_to_a_repair_is_read_as_the_envelope_with_the_text_before_the_call():
+def test_a_plain_answer_to_a_repair_is_read_as_the_envelope_together_with_the_text_before_the_call():
     story = asked() >> cut_call('{"answer"') << call_model(AttemptKind.TOOL_REPAIR) >> ended(": 42}")
     assert story << finish(VALID, envelope={"answer": 42})
     assert asked() >> cut_call("I look. ") >> ended(VALID) << finish(VALID, envelope={"answer": 42})
 
 
 @pytest.mark.parametrize("raw", [None, "", "strange"])
-def test_an_unknown_reason_with_an_invalid_payload_is_truncation_and_with_a_valid_one_complete(raw):
+def test_an_unknown_reason_is_truncation_with_an_invalid_payload_and_complete_with_a_valid_one(raw):
     story = asked() >> unknown(raw, "{}") << call_model(AttemptKind.ENVELOPE_RETRY, max_tokens=200, system_prompt="")
     assert envelope_events(story)[0][1]["stopReason"] == "unknown"
     assert asked() >> unknown(raw, VALID) << finish(VALID, envelope={"answer": 42})
 
 
-def test_an_envelope_that_the_provider_cancelled_was_cut_whatever_it_holds():
+def test_an_envelope_cancelled_by_the_provider_counts_as_truncated_whatever_its_content():
     story = asked() >> stopped(R.CANCELLED, "cancelled", VALID)
     assert story << call_model(AttemptKind.ENVELOPE_RETRY, max_tokens=200)
     assert envelope_events(story)[0][0] == "envelope.truncated"
 
 
-def test_before_rules_were_numbered_an_error_that_is_a_truncation_asked_for_the_original_with_twice_the_cap():
+def test_before_rules_were_numbered_a_truncation_by_error_repeated_the_request_with_twice_the_cap():
     cut = error(stop_reason=R.MAX_TOKENS, partial='{"answer"')
     old = partial(asked, revision=None)
     for story in (old() >> cut, old() >> cut_call("text ") >> cut, old(system_prompt="") >> ended("{}") >> cut):
@@ -114,7 +114,7 @@ def test_before_rules_were_numbered_a_second_truncation_by_error_ended_an_envelo
     assert story << finish("", StopReason.GUARD, TurnStatus.PARTIAL, "repetition", envelope=None)
 
 
-def test_the_character_cap_cuts_no_envelope_in_two():
+def test_the_character_cap_does_not_split_an_envelope():
     assert asked(max_total_output_chars=3) >> ended(VALID) << finish(VALID, StopReason.COMPLETED, TurnStatus.COMPLETED)
 
 
@@ -123,7 +123,7 @@ def test_a_finish_reason_check_changes_only_the_stop_reason_of_a_valid_envelope(
     assert story << finish(VALID, StopReason.FINISH_REASON, TurnStatus.COMPLETED, "completed", envelope={"answer": 42})
 
 
-def test_a_second_violation_is_corrected_by_its_own_fragment_only():
+def test_a_second_violation_is_corrected_only_by_its_own_fragment():
     story = asked(system_prompt="Be terse.") >> ended("{}") >> ended("no json")
     prompt = story.command.request.system_prompt
     assert prompt.count("did not validate") == 1
@@ -137,14 +137,14 @@ def test_a_failed_correction_is_repeated_with_its_fragment():
     assert "/required" in story.command.request.system_prompt
 
 
-def test_rounds_and_their_numbers_count_over_the_whole_turn():
+def test_rounds_are_counted_and_numbered_over_the_whole_turn():
     story = asked() >> ended("{}") >> called(call()) << run_tools("calculator") >> tools_returned() >> truncated("{")
     attempts = [fields["attempt"] for name, fields in envelope_events(story) if name == "envelope.retry.attempted"]
     assert attempts == [2, 3]
     assert story.snapshot.iteration == 2
 
 
-def test_a_multiplier_that_is_no_whole_number_gives_whole_tokens():
+def test_a_fractional_multiplier_gives_whole_tokens():
     story = (
         asked(truncation_budget_multiplier=1.5)
         >> truncated("{")
@@ -154,7 +154,7 @@ def test_a_multiplier_that_is_no_whole_number_gives_whole_tokens():
 
 
 @pytest.mark.parametrize(("before", "offset"), [("", 0), ("é ", 3), ("😀 → ", 9)])
-def test_a_recovery_tells_its_offset_in_bytes_of_utf_8(before, offset):
+def test_a_recovery_reports_its_offset_in_utf_8_bytes(before, offset):
     story = asked() >> ended(f"{before}{VALID}!")
     recovered = {"nodeId": "turn", "path": "brace-walker", "byteOffset": offset}
     assert envelope_events(story) == [("envelope.recovery.applied", recovered)]
@@ -173,7 +173,7 @@ def told_of(story):
     return json.dumps(told)
 
 
-def test_nothing_of_an_invalid_answer_is_told_to_anyone():
+def test_no_text_of_an_invalid_answer_is_exposed():
     policy = Policy(validate=leaks, limits=Limits(schema_rounds=1))
     story = Playbook(policy=policy, envelope_schema={}) >> started() >> ended('{"secret": "leak"}') >> ended('["leak"]')
     assert story << finish("", error_code="envelope_invalid")
@@ -205,7 +205,7 @@ FILTERED = ProviderError(ErrorType.MODEL, "content_filter", "Filtered.", stop_re
     ],
     ids=["answer", "after a cut", "repair", "error inside", "error with text"],
 )
-def test_nothing_of_a_refusal_is_told_to_anyone_and_it_is_never_asked_again(events, envelope_schema):
+def test_no_text_of_a_refusal_is_exposed_and_it_is_never_retried(events, envelope_schema):
     story = Playbook(envelope_schema=envelope_schema, error_policy=RETRY) >> started()
     for event in events:
         story = story >> event
@@ -219,6 +219,6 @@ def test_nothing_of_a_refusal_is_told_to_anyone_and_it_is_never_asked_again(even
         assert (story.end.status, story.end.terminal_reason) == (TurnStatus.ABORTED, "safety_blocked")
 
 
-def test_a_call_that_was_refused_is_a_block_in_an_envelope_turn_too():
+def test_a_refused_call_also_blocks_an_envelope_turn():
     both = ChatResponse("secret", (call(),), (broken(),), usage(5), stop_reason=R.SAFETY_BLOCKED)
     assert asked() >> responded(both) << finish("", StopReason.FINISH_REASON, TurnStatus.ABORTED, "safety_blocked")

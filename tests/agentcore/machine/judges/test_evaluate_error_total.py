@@ -37,14 +37,14 @@ def play(*events, **given) -> Playbook:
 
 
 @pytest.mark.parametrize("text", ["A text of some length, and more of it. ", ""])
-def test_a_retry_asks_for_no_more_than_failed_attempts_have_left(text):
+def test_a_retry_requests_no_more_than_failed_attempts_left_over(text):
     book = play(broke_off(text, 295), woke_up())
     assert book << call_model(AttemptKind.ERROR_RETRY)
     assert book.command.request.max_tokens == 105
 
 
 @pytest.mark.parametrize(("text", "status"), [("So far. ", TurnStatus.PARTIAL), ("", TurnStatus.FAILED)])
-def test_no_retry_is_made_once_the_total_is_used_up(text, status):
+def test_no_retry_is_made_once_the_total_is_spent(text, status):
     book = play(broke_off(text, 295), woke_up(), broke_off("", 105))
     assert (book.end.status, book.end.stop_reason) == (status, StopReason.TOKEN_LIMIT)
     assert book.snapshot.spent.output_tokens == 400
@@ -54,7 +54,7 @@ def test_no_retry_is_made_once_the_total_is_used_up(text, status):
     assert (found.resource, found.clause) == ("max_total_completion_tokens", "limits.max_total_completion_tokens")
 
 
-def test_what_is_spent_over_many_failures_stays_within_the_total():
+def test_tokens_spent_over_many_failures_stay_within_the_total():
     book = play()
     while book.snapshot.end is None and book.snapshot.spent.attempts < 20:
         given = book.command.request.max_tokens
@@ -63,28 +63,28 @@ def test_what_is_spent_over_many_failures_stays_within_the_total():
     assert book.snapshot.spent.output_tokens == 400
 
 
-def test_a_continuation_that_fails_keeps_to_it_too():
+def test_a_failed_continuation_also_stays_within_the_total():
     book = play(truncated("one two three ", tokens=300), broke_off("four five six ", 60), woke_up())
     assert book.command.request.max_tokens == 40
 
 
-def test_an_answer_that_carries_its_error_keeps_to_it_as_one_that_broke_off():
+def test_an_answer_with_an_embedded_error_stays_within_the_total():
     said = {"stop_reason": NormalizedStopReason.UNKNOWN, "incomplete_stream": True}
     book = play(responded(ChatResponse("", usage=TokenUsage(10, 295), **said)), woke_up())
     assert book.command.request.max_tokens == 105
 
 
-def test_a_call_that_cost_nothing_is_tried_again_as_it_was():
+def test_a_failed_call_without_usage_is_retried_unchanged():
     book = play(error(), woke_up())
     assert book.command.request.max_tokens == 300
     assert book >> ended("done")
 
 
-def test_an_error_policy_that_stops_is_to_blame_and_not_the_total():
+def test_an_error_policy_that_stops_is_named_instead_of_the_total():
     book = play(broke_off("So far. ", 400), error_policy=ErrorPolicy.stop_on_any_error())
     assert (book.end.stop_reason, resource_of(book.snapshot)) == (StopReason.ERROR, None)
 
 
-def test_turns_from_before_rules_were_numbered_retry_as_before():
+def test_turns_recorded_before_rules_were_numbered_retry_as_they_did():
     book = play(broke_off("So far. ", 295), woke_up(), revision=None)
     assert book.command.request.max_tokens == 300

@@ -78,7 +78,7 @@ def rightful(reason, raw, calls, text, envelope, fault):
 @pytest.mark.parametrize("fault", FAULTS)
 @pytest.mark.parametrize("envelope", [False, True])
 @pytest.mark.parametrize(("reason", "raw"), REASONS)
-def test_the_order_of_judgement_is_kept_for_every_kind_of_answer(reason, raw, envelope, fault):
+def test_the_order_of_judgement_holds_for_every_kind_of_answer(reason, raw, envelope, fault):
     schema = {"type": "object"} if envelope else None
     asked = Playbook(envelope_schema=schema) >> started()
     for (name, (whole, bad)), text in product(CALLS.items(), ("", "said")):
@@ -112,17 +112,17 @@ def test_the_order_of_judgement_is_kept_for_every_kind_of_answer(reason, raw, en
         (R.CANCELLED, TurnStatus.ABORTED, "cancelled"),
     ],
 )
-def test_a_block_a_full_context_and_the_providers_cancel_abort_the_turn(reason, status, terminal):
+def test_a_block_a_full_context_and_a_provider_cancellation_abort_the_turn(reason, status, terminal):
     assert Playbook() >> started() >> stopped(reason, "x") << finish("", StopReason.FINISH_REASON, status, terminal)
 
 
-def test_a_refused_answers_text_is_withheld():
+def test_the_text_of_a_refused_answer_is_withheld():
     assert Playbook() >> started() >> blocked("secret") << finish("", terminal="safety_blocked")
 
 
 @together
 @pytest.mark.parametrize("word", sorted(ERROR_WORDS))
-def test_an_error_word_is_judged_as_an_error_and_keeps_the_text(word):
+def test_a_stop_reason_that_means_an_error_is_handled_as_an_error_and_keeps_the_text(word):
     story = Playbook() >> started() >> unknown(f" {word.upper()} ", "half")
     assert story << finish("half", StopReason.ERROR, TurnStatus.PARTIAL, "provider_error")
     timed_out = word in ("timeout", "reason_time_limit")
@@ -132,23 +132,23 @@ def test_an_error_word_is_judged_as_an_error_and_keeps_the_text(word):
 
 
 @pytest.mark.parametrize("word", sorted(CALL_WORDS))
-def test_a_call_word_runs_nothing_and_keeps_the_text(word):
+def test_a_malformed_call_reason_runs_nothing_and_keeps_the_text(word):
     story = Playbook() >> started() >> unknown(word.upper(), "half", tool_calls=(call(),))
     assert story << finish("half", StopReason.FINISH_REASON, TurnStatus.ABORTED, "unknown_fatal")
 
 
-def test_any_other_word_with_text_completes_flagged_and_never_runs_its_calls():
+def test_an_unknown_reason_with_text_completes_flagged_and_never_runs_its_calls():
     story = Playbook() >> started() >> unknown("because", "text", tool_calls=(call(),))
     assert story << finish("text", StopReason.COMPLETED, TurnStatus.COMPLETED, "completed")
     assert "unknown_reason" in story.snapshot.flagged
 
 
-def test_any_other_word_without_text_is_fatal():
+def test_an_unknown_reason_without_text_fails_the_turn():
     story = Playbook() >> started() >> unknown("because")
     assert story << finish("", StopReason.FINISH_REASON, TurnStatus.ABORTED, "unknown_fatal")
 
 
-def test_no_word_though_the_answer_came_whole_is_judged_by_its_parts_and_flagged():
+def test_a_complete_answer_without_a_stop_reason_is_judged_by_its_parts_and_flagged():
     story = Playbook() >> started() >> unknown(None, "text")
     assert story << finish("text", StopReason.COMPLETED)
     assert "unknown_reason" in story.snapshot.flagged
@@ -157,17 +157,17 @@ def test_no_word_though_the_answer_came_whole_is_judged_by_its_parts_and_flagged
 
 
 @pytest.mark.parametrize("text", ["", " \n"])
-def test_a_natural_end_with_nothing_said_is_never_a_silent_success(text):
+def test_a_natural_end_without_output_is_never_a_silent_success(text):
     story = Playbook() >> started() >> ended(text)
     assert story << finish(text, StopReason.COMPLETED, TurnStatus.PARTIAL, "empty_output")
 
 
-def test_a_label_of_calls_without_calls_is_an_end():
+def test_a_tool_call_reason_without_calls_is_a_natural_end():
     story = Playbook() >> started() >> stopped(R.TOOL_CALL, "tool_calls", "done")
     assert story << finish("done", StopReason.COMPLETED)
 
 
-def test_a_cache_warm_up_is_no_truncation():
+def test_a_cache_warm_up_is_not_a_truncation():
     story = Playbook(max_tokens=0) >> started() >> truncated("", tokens=0)
     assert story << finish("", StopReason.COMPLETED, TurnStatus.COMPLETED, "completed")
 
@@ -177,12 +177,12 @@ def test_a_finish_reason_check_changes_only_the_stop_reason_of_a_natural_end():
     assert story << finish("a", StopReason.FINISH_REASON, TurnStatus.COMPLETED, "completed")
 
 
-def test_after_a_natural_end_a_forbid_has_nothing_to_forbid():
+def test_a_forbid_has_no_effect_after_a_natural_end():
     story = Playbook(max_total_tokens=1, max_seconds=0.5) >> started() >> ended("a")
     assert story << finish("a", StopReason.COMPLETED, TurnStatus.COMPLETED, "completed")
 
 
-def test_whole_and_valid_calls_of_a_cut_answer_run():
+def test_complete_valid_calls_of_a_truncated_answer_run():
     story = Playbook() >> started() >> truncated("", tool_calls=(call(),)) << run_tools("calculator")
     assert story >> tools_returned() << call_model(AttemptKind.AFTER_TOOLS)
 
@@ -196,17 +196,17 @@ def test_whole_and_valid_calls_of_a_cut_answer_run():
     ],
     ids=["not shown whole", "not valid", "unknown tool"],
 )
-def test_calls_of_a_cut_answer_that_are_not_whole_and_valid_are_asked_for_again(bad):
+def test_incomplete_or_invalid_calls_of_a_truncated_answer_are_requested_again(bad):
     story = Playbook() >> started() >> truncated("", tool_calls=(call("clock", "b"), bad))
     assert story << call_model(AttemptKind.TOOL_REPAIR)
 
 
-def test_a_policy_can_ask_for_every_call_of_a_cut_answer_again():
+def test_a_policy_can_request_every_call_of_a_truncated_answer_again():
     story = Playbook(tool_calls_on_truncation=OnTruncation.REPAIR) >> started() >> truncated("", tool_calls=(call(),))
     assert story << call_model(AttemptKind.TOOL_REPAIR)
 
 
-def test_unknown_tools_and_schema_violations_get_error_results_beside_their_siblings():
+def test_unknown_tools_and_schema_violations_get_error_results_while_sibling_calls_run():
     story = (
         Playbook(policy=None)
         >> started()
@@ -222,7 +222,7 @@ def test_unknown_tools_and_schema_violations_get_error_results_beside_their_sibl
     assert story.snapshot.spent.total_failures == 1
 
 
-def test_at_the_last_iteration_nothing_runs_and_the_notice_names_the_calls():
+def test_no_tool_runs_at_the_last_iteration_and_the_notice_names_the_calls():
     story = Playbook(max_steps=1) >> started() >> called(call(), call("clock", "b"), text="let me see")
     assert story << finish("let me see", StopReason.STEPS_LIMIT, TurnStatus.PARTIAL, "forbidden")
     assert "calculator, clock" in story.end.notice
@@ -236,12 +236,12 @@ def test_at_the_last_iteration_nothing_runs_and_the_notice_names_the_calls():
         ({"max_seconds": 0.5}, StopReason.TIME_LIMIT),
     ],
 )
-def test_a_spent_turn_runs_no_tools(limit, stop_reason):
+def test_a_turn_with_exhausted_limits_runs_no_tools(limit, stop_reason):
     story = Playbook(**limit) >> started() >> called(call())
     assert story << finish("", stop_reason, TurnStatus.PARTIAL, "forbidden")
 
 
-def test_every_call_of_a_turn_has_an_id_of_its_own():
+def test_every_call_of_a_turn_has_a_unique_id():
     calls = (call(id=""), call(id="a"), call(id="a"), call(id="call_1_0"))
     story = Playbook(max_steps=9) >> started() >> called(*calls) >> tools_returned()
     story = story >> called(call(id="a"), call(id="call_1_2"), call(id=""))
@@ -252,7 +252,7 @@ def test_every_call_of_a_turn_has_an_id_of_its_own():
     assert ids[1] == "a"
 
 
-def test_derived_ids_avoid_the_ids_that_came():
+def test_generated_ids_avoid_the_ids_received():
     story = Playbook() >> started() >> called(call(id="call_1_1"), call(id=""))
     ids = [c.id for c in story.command.calls]
     assert len(set(ids)) == 2
@@ -267,7 +267,7 @@ class Asks:
         return ContinuationEvaluation("Asks", decision, "not enough", message="Go on, please.")
 
 
-def test_a_criterion_that_requests_more_after_a_natural_end_is_heard():
+def test_a_criterion_may_request_another_step_after_a_natural_end():
     story = (
         Playbook(criteria=(Asks(),))
         >> started("q")
@@ -283,42 +283,42 @@ def test_a_criterion_that_requests_more_after_a_natural_end_is_heard():
     assert story >> ended("enough") << finish("enough", StopReason.COMPLETED)
 
 
-def test_the_echo_of_a_continuations_end_does_not_stand_for_the_whole_answer():
+def test_the_echo_of_the_last_continuation_does_not_replace_the_whole_answer():
     story = Playbook(criteria=(Asks(),)) >> started() >> truncated("one ") >> ended("two", echo=["two"])
     said = story.command.request.messages[-2]
     assert (said.text, said.echo) == ("one two", None)
 
 
-def test_requests_for_more_end_at_the_steps_limit():
+def test_requested_steps_end_at_max_steps():
     story = Playbook(criteria=(Asks(),), max_steps=2) >> started() >> ended("a") >> ended("b")
     assert story << finish("b", StopReason.STEPS_LIMIT, TurnStatus.PARTIAL, "forbidden")
 
 
-def test_a_forbid_beside_a_request_wins_and_the_turn_completes():
+def test_a_forbid_overrides_a_request_and_the_turn_completes():
     story = Playbook(criteria=(Asks(),), max_total_tokens=1) >> started() >> ended("a")
     assert story << finish("a", StopReason.COMPLETED, TurnStatus.COMPLETED)
 
 
-def test_a_response_content_check_asks_with_its_own_message():
+def test_a_response_content_check_continues_with_its_own_message():
     check = ResponseContentCheck(lambda text: "42" not in text, "Give the number.")
     story = Playbook(criteria=(check,)) >> started() >> ended("maybe") << call_model(AttemptKind.REQUESTED)
     assert story.command.request.messages[-1] == Message(Role.USER, "Give the number.")
     assert story >> ended("42") << finish("42")
 
 
-def test_output_text_is_that_of_the_last_iteration_that_has_any():
+def test_output_text_is_that_of_the_last_iteration_with_text():
     story = Playbook(max_steps=3) >> started() >> called(call(), text="looking") >> tools_returned() >> ended("")
     assert story << finish("looking", StopReason.COMPLETED, TurnStatus.PARTIAL, "empty_output")
 
 
-def test_a_stop_reason_is_observed_once_per_answer_with_the_raw_word():
+def test_a_stop_reason_is_observed_once_per_answer_with_its_raw_value():
     story = Playbook() >> started() >> truncated("a ") >> ended("b")
     seen = story.observed("stop_reason_observed")
     assert [(s["normalized_reason"], s["raw_reason"]) for s in seen] == [("max_tokens", "length"), ("end_turn", "stop")]
     assert {(s["provider"], s["model"], s["turn_id"], s["iteration"]) for s in seen} == {("openai", "m", "turn", 1)}
 
 
-def test_every_judgement_is_observed_with_the_fields_of_its_spec():
+def test_every_judgement_is_observed_with_the_fields_of_the_spec():
     story = Playbook() >> started() >> truncated("a ") >> ended("b")
     fields = {"agentId", "parentAgentId", "step", "shouldContinue", "stopReason", "resolvedBy", "turn_id", "iteration"}
     seen = story.observed("continuation_evaluated")
@@ -326,7 +326,7 @@ def test_every_judgement_is_observed_with_the_fields_of_its_spec():
     assert all(set(s) == fields for s in seen)
 
 
-def test_a_tool_error_goes_back_to_the_model_unless_the_policy_stops():
+def test_a_tool_error_is_returned_to_the_model_unless_the_policy_stops():
     tool = Playbook() >> started() >> called(call()) >> tools_returned(tool_failed())
     assert tool << finish("", StopReason.ERROR, TurnStatus.PARTIAL, "forbidden")
     for lenient in (ErrorPolicy.ignore_tool_errors(), ErrorPolicy.retry_tool_errors()):
@@ -335,7 +335,7 @@ def test_a_tool_error_goes_back_to_the_model_unless_the_policy_stops():
         assert told.snapshot.messages[-1].text == "division by zero"
 
 
-def test_badly_written_output_is_a_broken_call_only_where_tools_were_offered():
+def test_malformed_output_is_a_broken_call_only_where_tools_were_offered():
     """providers.md: `malformed_model_output` while tools were offered; the codec cannot know whether they were."""
 
     def answered(text, **asked):
@@ -348,7 +348,7 @@ def test_badly_written_output_is_a_broken_call_only_where_tools_were_offered():
     assert answered("", tools=()).triggers[-1] is Trigger.UNKNOWN_FATAL
 
 
-def test_nothing_said_is_no_message_when_more_is_requested():
+def test_an_empty_answer_adds_no_message_when_another_step_is_requested():
     check = ResponseContentCheck(lambda text: not text, "Say something.")
     story = Playbook(criteria=(check,)) >> started("q") >> ended("") << call_model(AttemptKind.REQUESTED)
     assert [m.text for m in story.command.request.messages] == ["q", "Say something."]

@@ -21,7 +21,7 @@ def _out_of_steps(**rules) -> Playbook:
     return Playbook(criteria=(Asks(),), max_steps=2, **rules) >> started() >> ended("a") >> ended("b")
 
 
-def test_a_turn_that_was_to_say_more_is_partial_where_no_iteration_is_left():
+def test_a_turn_asked_to_continue_is_partial_where_no_iteration_is_left():
     story = _out_of_steps()
     assert story << finish("b", StopReason.STEPS_LIMIT, TurnStatus.PARTIAL)
     assert story.end.terminal_reason == "forbidden"
@@ -29,7 +29,7 @@ def test_a_turn_that_was_to_say_more_is_partial_where_no_iteration_is_left():
     assert (State.EVALUATE_STOP, Trigger.FORBIDDEN, State.ABORT_PARTIAL) in story.moves
 
 
-def test_its_outcome_says_that_it_does_not_continue():
+def test_the_outcome_says_that_the_turn_does_not_continue():
     outcome = _out_of_steps().step.transitions[1].outcome
     assert (outcome.should_continue, outcome.resolved_by) == (False, "StepsLimit")
     assert outcome.get_evaluation_for("Asks").decision is ContinuationDecision.REQUEST
@@ -49,12 +49,12 @@ def test_the_derivation_names_the_limit():
     assert (found.resource, found.clause, found.loop_reason) == ("max_steps", "limits.max_steps", "steps_limit")
 
 
-def test_the_roads_not_taken_say_that_the_model_ended_and_more_was_asked_for():
+def test_other_possible_transitions_say_that_the_model_ended_and_another_step_was_requested():
     case = next(case for case in cases_of(fold(_out_of_steps().recording)[-1]) if case)
     missed = {road.trigger: road.miss for road in roads_of(case)}
     assert missed[Trigger.CONTINUE_REQUESTED] == "a criterion requested another step at 2 of 2 steps"
     assert missed[Trigger.TOOL_CALL] == "no tool call in the answer"
 
 
-def test_turns_from_before_rules_were_numbered_completed_there():
+def test_turns_recorded_before_rules_were_numbered_completed_there():
     assert _out_of_steps(revision=None) << finish("b", StopReason.COMPLETED, TurnStatus.COMPLETED)

@@ -37,7 +37,7 @@ from tests.agentcore.playbook import (
 )
 
 
-def test_a_cut_call_is_asked_for_again_with_twice_its_cap_and_the_specs_hint():
+def test_a_truncated_call_is_requested_again_with_twice_its_cap_and_the_hint_of_the_spec():
     story = (
         Playbook(max_tokens=30)
         >> started()
@@ -54,12 +54,12 @@ def test_a_cut_call_is_asked_for_again_with_twice_its_cap_and_the_specs_hint():
     assert story >> tools_returned() >> ended("2") << finish("2", StopReason.COMPLETED)
 
 
-def test_a_malformed_call_is_told_so():
+def test_a_malformed_call_is_reported_to_the_model_as_malformed():
     story = Playbook() >> started() >> malformed_call() << call_model(AttemptKind.TOOL_REPAIR)
     assert story.command.request.continuation.hint == MALFORMED_HINT
 
 
-def test_a_repairs_cap_is_clamped_to_the_ceiling():
+def test_the_cap_of_a_repair_is_clamped_to_the_ceiling():
     assert (
         Playbook(max_tokens=30, ceiling=40)
         >> started()
@@ -68,7 +68,7 @@ def test_a_repairs_cap_is_clamped_to_the_ceiling():
     )
 
 
-def test_a_second_broken_call_ends_the_turn_with_a_notice_and_the_observation():
+def test_a_second_broken_call_ends_the_turn_with_a_notice_and_an_observation():
     story = Playbook() >> started() >> cut_call("text ") >> cut_call()
     assert story << finish("text ", StopReason.RETRY_LIMIT, TurnStatus.PARTIAL, "tool_repair_failed")
     seen = story.observed("tool_payload_repair")
@@ -76,13 +76,13 @@ def test_a_second_broken_call_ends_the_turn_with_a_notice_and_the_observation():
     assert [s["terminal_reason"] for s in story.observed("continuation_terminated")] == ["tool_repair_failed"]
 
 
-def test_without_attempts_allowed_the_broken_call_is_observed_and_ends_the_turn():
+def test_without_repair_attempts_a_broken_call_is_observed_and_ends_the_turn():
     story = Playbook(max_tool_repair_attempts=0) >> started() >> malformed_call("a")
     assert story << finish("a", StopReason.RETRY_LIMIT, TurnStatus.PARTIAL, "tool_repair_failed")
     assert [s["repair_attempted"] for s in story.observed("tool_payload_repair")] == [False]
 
 
-def test_a_broken_call_of_a_later_iteration_is_observed_though_the_attempts_are_used_up():
+def test_a_broken_call_of_a_later_iteration_is_observed_even_with_attempts_used_up():
     story = Playbook() >> started() >> cut_call() >> called(call()) >> tools_returned() >> cut_call()
     assert story << finish("", terminal="tool_repair_failed")
     seen = story.observed("tool_payload_repair")
@@ -95,7 +95,7 @@ def test_two_attempts_allow_two_repairs():
     assert len(story.observed("tool_payload_repair")) == 1
 
 
-def test_a_plain_answer_to_a_repair_ends_the_turn_as_any_answer_does():
+def test_a_plain_answer_to_a_repair_ends_the_turn_like_any_answer():
     story = Playbook() >> started() >> cut_call("text ") >> ended("and no call")
     assert story << finish("text and no call", StopReason.COMPLETED, TurnStatus.COMPLETED)
 
@@ -106,13 +106,13 @@ def test_a_repair_is_merged_with_the_text_before_the_call():
     assert story.snapshot.messages[-1].text == said + "Here:"
 
 
-def test_whole_siblings_of_a_broken_call_do_not_run_and_are_not_sent_back():
+def test_complete_siblings_of_a_broken_call_do_not_run_and_are_not_sent_back():
     response = ChatResponse("", (call(id="x"),), (broken(),), usage(5), stop_reason=NormalizedStopReason.TOOL_CALL)
     story = Playbook() >> started() >> responded(response) << call_model(AttemptKind.TOOL_REPAIR)
     assert all(m.role is Role.USER for m in story.command.request.messages)
 
 
-def test_a_cut_in_the_text_of_a_repair_is_continued_as_text():
+def test_a_repair_truncated_in_its_text_is_continued_as_text():
     story = Playbook() >> started() >> cut_call("a ") >> truncated("b ")
     assert story << call_model(AttemptKind.CONTINUATION, continues="a b ")
 
@@ -141,20 +141,20 @@ def test_the_partial_text_of_a_failed_repair_stays_on_its_attempt():
     assert story << call_model(AttemptKind.TOOL_REPAIR, continues="a ", max_tokens=120)
 
 
-def test_a_text_continued_after_a_repair_that_was_cut_by_an_error_loses_nothing():
+def test_text_continued_after_a_repair_truncated_by_an_error_loses_nothing():
     cut = error(ErrorType.MODEL, stop_reason=NormalizedStopReason.MAX_TOKENS)
     story = Playbook() >> started() >> cut_call("a ") >> cut
     assert story << call_model(AttemptKind.CONTINUATION, continues="a ")
     assert story >> error(partial="b") << finish("a b", StopReason.ERROR, TurnStatus.PARTIAL, "provider_error")
 
 
-def test_the_issue_with_evidence_of_a_cut_wins_over_malformed_siblings():
+def test_a_call_with_evidence_of_truncation_takes_precedence_over_malformed_siblings():
     bad = (broken(CallIssue.MALFORMED), broken(CallIssue.TRUNCATED, "b"))
     story = Playbook() >> started() >> responded(ChatResponse("", broken_tool_calls=bad, usage=usage(5)))
     assert story.command.request.continuation.hint == HINT
 
 
-def test_a_repair_says_that_it_is_one_so_that_no_prefill_hides_what_was_wrong():
+def test_a_repair_is_marked_as_one_so_that_no_prefill_hides_the_fault():
     story = Playbook() >> started() >> cut_call("Let me see. ")
     assert story.command.request.continuation == Continuation("Let me see. ", HINT, repairs=True)
     cut = Playbook() >> started() >> truncated("Let me see. ")

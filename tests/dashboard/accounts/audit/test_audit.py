@@ -57,7 +57,7 @@ def changing() -> list[tuple[str, str]]:
 
 
 @pytest.mark.parametrize("by", ["superuser", nightly("superuser's token")])
-def test_every_address_that_changes_something_leaves_one_entry_each(world: World, by: str):
+def test_every_url_that_changes_something_leaves_one_entry(world: World, by: str):
     caller, wrong = member(by, world), {}
     for route, method in changing():
         served = next(one for one in ROUTES if one.rstrip("/") == route)
@@ -78,7 +78,7 @@ def test_every_address_that_changes_something_leaves_one_entry_each(world: World
 
 
 @pytest.mark.django_db(transaction=True)
-def test_the_admin_leaves_an_entry_and_the_entry_has_the_change_by_reference(browser: Client, agent_of: Callable):
+def test_a_change_in_the_admin_leaves_an_entry_that_references_the_change(browser: Client, agent_of: Callable):
     agent = agent_of("sim-essay")
     User.objects.filter(username=OPERATOR).update(is_staff=True, is_superuser=True)
     form = f"/admin/agents/agent/{agent.pk}/delete/"
@@ -91,7 +91,7 @@ def test_the_admin_leaves_an_entry_and_the_entry_has_the_change_by_reference(bro
     ]
 
 
-def test_what_is_changed_of_webhooks_and_telemetry_is_kept_before_and_after(browser: Client):
+def test_changes_of_webhooks_and_telemetry_are_recorded_with_before_and_after(browser: Client):
     User.objects.filter(username=OPERATOR).update(is_staff=True, is_superuser=True)
     form = {"name": "on-call", "url": "https://one.example/", "events": ["turn.ended"]}
     assert browser.post("/webhooks/", form).status_code == 200
@@ -116,7 +116,7 @@ def test_what_is_changed_of_webhooks_and_telemetry_is_kept_before_and_after(brow
     ]
 
 
-def test_signing_in_and_out_leave_an_entry_each_and_reading_leaves_none():
+def test_signing_in_and_out_leave_one_entry_each_and_reading_leaves_none():
     code, client = one_time_code_create(), Client(headers={"host": "127.0.0.1"})
     client.get("/sign-in/", {"code": "wrong"})
     client.get("/sign-in/", {"code": code})
@@ -134,14 +134,14 @@ def test_a_command_leaves_an_entry_of_the_account_that_ran_it(capsys: pytest.Cap
     assert entry.by
 
 
-def test_every_command_leaves_an_entry_or_only_reads_or_serves():
+def test_every_command_leaves_an_entry_unless_it_only_reads_or_serves():
     found = {path.stem: path.read_text() for path in CHECKOUT.glob("dashboard/**/management/commands/[a-z]*.py")}
     unrecorded = {name for name, source in found.items() if "command_record(" not in source}
     serving = {"up", "web", "worker"}
     assert unrecorded == {"bench", "doctor", "export_openapi_schema", "query", "replay", "verify"} | serving
 
 
-def test_an_import_leaves_an_entry_and_a_dry_one_none(tmp_path: Path):
+def test_an_import_leaves_an_entry_and_a_dry_run_none(tmp_path: Path):
     (tmp_path / "log.jsonl").write_text("{}\n")
     for words in (["--dry-run"], []):
         with pytest.raises(SystemExit):
@@ -159,7 +159,7 @@ def test_an_import_leaves_an_entry_and_a_dry_one_none(tmp_path: Path):
         ("TRUNCATE audit_entry", ""),
     ],
 )
-def test_the_database_lets_nobody_change_an_entry(browser: Client, change: str, erasing: str):
+def test_the_database_prevents_changes_of_an_entry(browser: Client, change: str, erasing: str):
     browser.post("/tour/key")
 
     def act() -> None:
@@ -173,13 +173,13 @@ def test_the_database_lets_nobody_change_an_entry(browser: Client, change: str, 
 
 
 @pytest.mark.parametrize("address", ["/audit/", "/audit/file"])
-def test_only_admins_read_it(world: World, address: str):
+def test_only_admins_read_the_audit_log(world: World, address: str):
     status = {role: browser_of(user_of(role)).get(address).status_code for role in Role}
     assert status == {Role.WATCHER: 403, Role.OPERATOR: 403, Role.ADMIN: 200}
 
 
 @pytest.mark.django_db(transaction=True)
-def test_filters_let_through_what_they_name_and_lead_to_older_entries(browser: Client, monkeypatch: pytest.MonkeyPatch):
+def test_filters_match_what_they_name_and_lead_to_older_entries(browser: Client, monkeypatch: pytest.MonkeyPatch):
     for action in ("one", "two"):
         for n in range(30):
             Entry.objects.create(

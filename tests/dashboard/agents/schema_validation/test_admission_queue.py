@@ -25,7 +25,7 @@ def waiting(places: Places, name: str, order: list[str]) -> threading.Thread:
     return thread
 
 
-def test_the_next_place_is_given_to_who_waits_longest_and_not_to_who_comes_by():
+def test_the_next_slot_goes_to_the_longest_waiting_caller():
     places, order = Places(1), list[str]()
     with places.place():
         threads = [waiting(places, name, order) for name in ("first", "second", "third")]
@@ -36,7 +36,7 @@ def test_the_next_place_is_given_to_who_waits_longest_and_not_to_who_comes_by():
     assert order == ["first", "second", "third", "who comes by"]
 
 
-def test_who_waits_too_long_is_told_so_and_leaves_the_line(monkeypatch: pytest.MonkeyPatch):
+def test_a_caller_that_waits_too_long_is_told_so_and_leaves_the_queue(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(admission_queue, "WAITING_SECONDS", 0.01)
     places = Places(1)
     with places.place(), pytest.raises(JudgesBusy), places.place():
@@ -45,7 +45,7 @@ def test_who_waits_too_long_is_told_so_and_leaves_the_line(monkeypatch: pytest.M
         assert not places._line
 
 
-def test_as_many_have_a_place_as_there_are():
+def test_the_number_of_slots_is_limited():
     places = Places(2)
     with places.place(), places.place():
         assert places._free == 0

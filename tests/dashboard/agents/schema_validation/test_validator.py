@@ -77,12 +77,12 @@ def little_work_here(seconds: float = OWN_SECONDS) -> Iterator[None]:
 
 
 @pytest.mark.usefixtures("uncounted")
-def test_a_small_schema_that_takes_seconds_and_gigabytes_is_stopped_and_costs_its_caller_nothing():
+def test_a_small_schema_that_takes_seconds_and_gigabytes_is_stopped_at_no_cost_to_its_caller():
     with little_work_here(), pytest.raises(TooMuchWork, match="took more than 1 s of processor time or 512 MiB"):
         violations(DOUBLING, 1)
 
 
-def test_what_was_too_much_costs_once(monkeypatch: pytest.MonkeyPatch):
+def test_an_excessive_schema_costs_only_once(monkeypatch: pytest.MonkeyPatch):
     asked: list[Question] = []
 
     def spent(question: Question, _who: str) -> Any:
@@ -105,7 +105,7 @@ def judged(schema: Any, value: Any) -> None:
 
 @pytest.mark.nightly
 @pytest.mark.parametrize("name", HOSTILE)
-def test_a_hostile_schema_takes_bounded_work_and_nearly_none_here(name: str):
+def test_a_hostile_schema_takes_bounded_work_and_almost_none_in_this_process(name: str):
     with little_work_here():
         judged(*HOSTILE[name])
 
@@ -116,7 +116,7 @@ def test_a_hostile_schema_takes_bounded_work_and_nearly_none_here(name: str):
      "nested 10,000 deep", "lists nested 10,000 deep", "a file", "a title of NUL and surrogates",
      "format regex, nested"],
 )  # fmt: skip
-def test_what_is_refused_before_it_is_compiled_is_refused_elsewhere_too(name: str):
+def test_a_schema_refused_before_compiling_is_also_refused_by_judges(name: str):
     with little_work_here():
         judged(*HOSTILE[name])
 
@@ -137,7 +137,7 @@ def test_what_is_refused_before_it_is_compiled_is_refused_elsewhere_too(name: st
         ({"anyOf": [{"type": "string"}] * 50, "allOf": [{"type": "string"}] * 50}, 1),
     ],
 )
-def test_a_judge_says_what_the_validator_of_the_core_says(schema: Any, value: Any):
+def test_a_judge_gives_the_result_of_the_core_validator(schema: Any, value: Any):
     def said(validate: Any) -> Any:
         try:
             return validate(schema, value)
@@ -147,19 +147,19 @@ def test_a_judge_says_what_the_validator_of_the_core_says(schema: Any, value: An
     assert said(violations) == said(jsonschema_rs_validator())
 
 
-def test_a_value_that_is_no_json_is_refused_by_name():
+def test_a_value_that_is_not_json_is_refused_by_name():
     for schema in ({}, NOT_CHEAP):
         with pytest.raises(ValueError, match="value must be JSON"):
             violations(schema, float("nan"))
 
 
-def test_a_plain_schema_asks_nobody(monkeypatch: pytest.MonkeyPatch):
+def test_a_plain_schema_needs_no_judge(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(judges, "ask", lambda *_: pytest.fail("asked"))
     assert len(violations({"type": "object", "required": ["a"]}, {})) == 1
     assert fault_in({"type": "object"}) is None
 
 
-def test_judges_come_back_when_all_have_been_killed():
+def test_judges_restart_after_all_have_been_killed():
     assert violations(NOT_CHEAP, "a") == []
     for pid in (*below(os.getpid()),):
         with contextlib.suppress(ProcessLookupError):
@@ -167,7 +167,7 @@ def test_judges_come_back_when_all_have_been_killed():
     assert violations(NOT_CHEAP, "b") == []
 
 
-def test_a_forked_process_has_judges_of_its_own():
+def test_a_forked_process_has_its_own_judges():
     assert violations(NOT_CHEAP, "a") == []
     reading, writing = os.pipe()
     if (pid := os.fork()) == 0:
@@ -189,7 +189,7 @@ def below(pid: int) -> Iterator[int]:
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="asks /proc")
-def test_judges_at_work_end_with_a_server_that_is_killed():
+def test_working_judges_end_with_a_killed_server():
     command = [sys.executable, "-c", _KILLED, json.dumps(DOUBLING), _UNCOUNTED]
     with subprocess.Popen(command, stdout=subprocess.PIPE) as server:
         assert server.stdout is not None
@@ -211,7 +211,7 @@ def is_alive(pid: int) -> bool:
         return False
 
 
-async def test_an_event_loop_goes_on_while_a_schema_is_judged():
+async def test_an_event_loop_keeps_running_while_a_schema_is_judged():
     longest = 0.0
     judged = asyncio.create_task(off_loop("key", partial(violations, DOUBLING, 1)))
     while not judged.done():
@@ -223,18 +223,18 @@ async def test_an_event_loop_goes_on_while_a_schema_is_judged():
     assert longest < 0.1
 
 
-async def test_what_need_not_wait_is_done_at_once():
+async def test_work_that_need_not_wait_is_done_at_once():
     assert await off_loop("key", partial(violations, {"type": "string"}, "a")) == []
     assert await off_loop("key", partial(violations, NOT_CHEAP, "a")) == []
 
 
-async def test_long_work_is_never_done_at_once_so_that_the_event_loop_goes_on():
+async def test_long_work_is_never_done_on_the_event_loop():
     assert await off_loop("key", threading.get_ident) == threading.get_ident()
     assert await off_loop("key", threading.get_ident, long=True) != threading.get_ident()
     assert await patiently("key", threading.get_ident, long=True) != threading.get_ident()
 
 
-async def test_long_work_is_done_beside_the_loop_where_too_many_wait(monkeypatch: pytest.MonkeyPatch):
+async def test_long_work_is_done_in_a_thread_where_too_many_wait(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(validator, "_LINE", QueueSize(places=0, of_one=0, waiting=0, waiting_of_one=0, seconds=0.1))
     monkeypatch.setattr(validator, "_lines", {})
     assert await off_loop("key", threading.get_ident, long=True) != threading.get_ident()
@@ -242,7 +242,7 @@ async def test_long_work_is_done_beside_the_loop_where_too_many_wait(monkeypatch
         await off_loop("key", partial(violations, {**NOT_CHEAP, "title": "asked nowhere else"}, "a"), long=True)
 
 
-async def test_where_too_many_wait_the_last_is_told(monkeypatch: pytest.MonkeyPatch):
+async def test_the_last_caller_is_told_where_too_many_wait(monkeypatch: pytest.MonkeyPatch):
     full = QueueSize(places=0, of_one=0, waiting=0, waiting_of_one=0, seconds=0.1)
     monkeypatch.setattr(validator, "_LINE", full)
     monkeypatch.setattr(validator, "_lines", {})
@@ -250,7 +250,7 @@ async def test_where_too_many_wait_the_last_is_told(monkeypatch: pytest.MonkeyPa
         await off_loop("key", partial(violations, NOT_CHEAP, "a"))
 
 
-def test_a_question_that_no_judge_can_be_started_for_is_told(monkeypatch: pytest.MonkeyPatch):
+def test_a_request_for_which_no_judge_can_be_started_is_reported(monkeypatch: pytest.MonkeyPatch):
     def fails(*_: object, **__: object) -> Any:
         raise OSError("no more processes")
 
@@ -290,7 +290,7 @@ def signalled(number: int) -> Iterator[None]:
 
 @pytest.mark.skipif(sys.platform != "linux", reason="asks /proc")
 @pytest.mark.usefixtures("uncounted")
-def test_a_judge_that_others_end_has_found_nothing():
+def test_a_judge_ended_from_outside_has_no_result():
     with signalled(signal.SIGKILL), pytest.raises(JudgesBusy):
         violations(DOUBLING, 1)
     with pytest.raises(TooMuchWork):
@@ -299,13 +299,13 @@ def test_a_judge_that_others_end_has_found_nothing():
 
 @pytest.mark.skipif(sys.platform != "linux", reason="asks /proc")
 @pytest.mark.usefixtures("uncounted")
-def test_the_time_of_day_is_no_finding():
+def test_a_timeout_by_the_clock_is_not_a_result():
     """What a judge with too little processor time comes to, on a busy machine."""
     with signalled(signal.SIGALRM), pytest.raises(JudgesBusy):
         violations(DOUBLING, 1)
 
 
-def test_that_judges_are_busy_is_caught_by_nobody_who_handles_errors():
+def test_the_busy_exception_is_not_caught_by_generic_error_handling():
     assert not issubclass(JudgesBusy, Exception)
     assert not issubclass(JudgingSpent, Exception)
 
@@ -323,7 +323,7 @@ class BusyAtFirst:
         return {"found": [], "seconds": 0.0}
 
 
-async def test_work_that_can_wait_asks_again(monkeypatch: pytest.MonkeyPatch):
+async def test_deferrable_work_retries(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(validator, "PAUSES", (0.0, 0.0))
     monkeypatch.setattr(validator, "judges", BusyAtFirst(2))
     assert await patiently("key", partial(violations, NOT_CHEAP, "a")) == []
@@ -332,7 +332,7 @@ async def test_work_that_can_wait_asks_again(monkeypatch: pytest.MonkeyPatch):
         await patiently("key", partial(violations, NOT_CHEAP, "b"))
 
 
-def test_one_request_may_use_so_much_of_judges_time(monkeypatch: pytest.MonkeyPatch):
+def test_the_judging_time_of_one_request_is_limited(monkeypatch: pytest.MonkeyPatch):
     asked: list[Question] = []
 
     def spent(question: Question, _who: str) -> Any:
@@ -355,14 +355,14 @@ def test_one_request_may_use_so_much_of_judges_time(monkeypatch: pytest.MonkeyPa
         violations(NOT_CHEAP, 9)
 
 
-def test_a_budget_is_not_spent_by_what_takes_a_millisecond():
+def test_work_of_a_millisecond_does_not_use_up_the_budget():
     with judging_budget(0.01):
         for number in range(50):
             violations(NOT_CHEAP, number)
 
 
 @pytest.mark.usefixtures("uncounted")
-def test_one_user_leaves_others_a_place_at_the_judges(monkeypatch: pytest.MonkeyPatch):
+def test_one_user_leaves_slots_for_others(monkeypatch: pytest.MonkeyPatch):
     """Six schemas of one user take the slow judge six seconds of processor time; another user's waits for those that
     have a place by then, and not for all."""
     monkeypatch.setattr(admission_queue, "WAITING_SECONDS", 120.0)  # on a busy machine six seconds take a minute

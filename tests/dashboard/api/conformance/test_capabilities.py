@@ -28,21 +28,21 @@ EXPECTED = {
 
 
 @pytest.mark.parametrize("address", ADDRESSES)
-def test_the_block_stands_at_the_root_and_under_capabilities(api: Program, address: str) -> None:
+def test_the_block_appears_at_the_root_and_under_capabilities(api: Program, address: str) -> None:
     answer = api.client.get(address)
     assert (answer.status_code, answer["Content-Type"].partition(";")[0]) == (200, "application/json")
     assert answer.json() == {"envelopes": EXPECTED, "capabilities": {"envelopes": EXPECTED}}
 
 
 @pytest.mark.parametrize("address", ADDRESSES)
-def test_a_stranger_is_told_nothing(client: Client, address: str) -> None:
+def test_unauthenticated_callers_are_told_nothing(client: Client, address: str) -> None:
     answer = client.get(address)
     assert (answer.status_code, answer["Content-Type"]) == (401, "application/problem+json")
     assert "envelopes" not in answer.content.decode()
 
 
 @pytest.mark.parametrize("address", ADDRESSES)
-def test_a_session_is_as_good_as_a_token(browser: Client, address: str) -> None:
+def test_a_session_is_accepted_like_a_token(browser: Client, address: str) -> None:
     assert browser.get(address).json()["envelopes"] == EXPECTED
 
 
@@ -54,7 +54,7 @@ def test_capabilities_accept_only_get(api: Program, address: str, method: str) -
     assert answer["Content-Type"] in ("application/problem+json", "application/json", "text/plain; charset=utf-8")
 
 
-def test_what_is_said_of_retries_is_what_an_agent_without_a_policy_gets() -> None:
+def test_the_advertised_retries_are_those_of_an_agent_without_a_policy() -> None:
     assert policy_for(None, {}).limits == Limits()
     assert EXPECTED["reliability"]["maxRetryAttempts"] == Limits().schema_rounds + 1
     assert len(EVENTS) == len(set(EVENTS)) == 6

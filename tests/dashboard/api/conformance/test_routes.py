@@ -15,7 +15,7 @@ GOOD = {"name": "once", "answers": [{"text": "{}"}]}
 
 
 @pytest.mark.parametrize("body", [GOOD, {}, "not json"])
-def test_a_closed_seam_is_not_there_whatever_is_sent_and_says_how_to_open_it(api: Program, body: Any) -> None:
+def test_a_closed_seam_is_404_for_every_request_and_says_how_to_open_it(api: Program, body: Any) -> None:
     answer = api.post(SCRIPTS_AT, body)
     assert answer.status_code == 404
     assert "WHYSTOP_TEST_SEAM=1" in answer.json()["detail"]
@@ -24,7 +24,7 @@ def test_a_closed_seam_is_not_there_whatever_is_sent_and_says_how_to_open_it(api
 
 
 @pytest.mark.usefixtures("seam")
-def test_a_stranger_is_turned_away_from_an_open_seam_too(client: Client) -> None:
+def test_an_open_seam_also_refuses_unauthenticated_callers(client: Client) -> None:
     for method in ("get", "post"):
         assert getattr(client, method)(f"/api/v1{SCRIPTS_AT}").status_code == 401
     assert SCRIPTS.all() == []
@@ -55,14 +55,14 @@ def test_a_script_is_written_read_and_deleted(api: Program) -> None:
 
 
 @pytest.mark.usefixtures("seam")
-def test_without_a_simulator_in_this_process_it_says_so(api: Program, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_a_simulator_in_this_process_the_seam_says_so(api: Program, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(SCRIPTS, "served_at", None)
     answer = api.post(SCRIPTS_AT, GOOD)
     assert (answer.status_code, "manage.py up" in answer.json()["detail"]) == (409, True)
 
 
 @pytest.mark.usefixtures("seam")
-def test_a_name_may_be_used_again(api: Program) -> None:
+def test_a_name_may_be_reused(api: Program) -> None:
     assert api.post(SCRIPTS_AT, GOOD).status_code == 201
     assert api.post(SCRIPTS_AT, GOOD | {"answers": [{}, {}]}).json()["answers"] == 2
     assert len(api.get(SCRIPTS_AT).json()) == 1
@@ -113,7 +113,7 @@ MISSHAPEN = [
 @pytest.mark.parametrize(
     ("status", "body", "field", "words"), [*((400, *bad) for bad in BAD), *((422, *bad) for bad in MISSHAPEN)]
 )
-def test_a_bad_program_is_told_which_field_is_wrong(
+def test_an_invalid_script_is_answered_with_the_faulty_field(
     api: Program, status: int, body: dict[str, Any], field: str, words: str
 ) -> None:
     response = api.post(SCRIPTS_AT, body)
@@ -124,11 +124,11 @@ def test_a_bad_program_is_told_which_field_is_wrong(
 
 @pytest.mark.usefixtures("seam")
 @pytest.mark.parametrize("word", ENDINGS)
-def test_every_stop_reason_may_be_written(api: Program, word: str) -> None:
+def test_every_stop_reason_may_be_scripted(api: Program, word: str) -> None:
     assert api.post(SCRIPTS_AT, answer(stop_reason=word)).status_code == 201
 
 
 @pytest.mark.usefixtures("seam")
-def test_the_sequences_of_the_rfc_end_with_an_answer_in_which_nothing_is_wrong(api: Program) -> None:
+def test_the_sequences_of_the_rfc_end_with_a_valid_answer(api: Program) -> None:
     body = {"name": "x", "mockTruncationSequence": [5, 0], "mockSchemaViolationSequence": [False, True, True]}
     assert api.post(SCRIPTS_AT, body).json()["answers"] == 4

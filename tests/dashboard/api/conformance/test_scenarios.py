@@ -68,7 +68,7 @@ def asked_alike(played: Played) -> bool:
     return len({json.dumps([call["system_prompt"], call["messages"]]) for call in played.calls}) == 1
 
 
-def test_a_truncated_envelope_gets_a_larger_budget_and_no_corrective_word(
+def test_a_truncated_envelope_gets_a_larger_budget_and_no_correction(
     host: Host, promised: dict[str, Any], dialect: str
 ) -> None:
     script = {"mockTruncationSequence": [9], "envelope": ENVELOPE}
@@ -85,7 +85,7 @@ def test_a_truncated_envelope_gets_a_larger_budget_and_no_corrective_word(
     assert all(call["stream"] for call in played.calls)
 
 
-def test_a_violation_gets_a_corrective_word_and_the_same_budget(host: Host, dialect: str) -> None:
+def test_a_violation_gets_a_correction_and_the_same_budget(host: Host, dialect: str) -> None:
     script = {"mockSchemaViolationSequence": [True], "envelope": ENVELOPE, "violation": {"title": SECRET, "points": 3}}
     played = host.play(dialect, "distinguishes-violation", script, **AGENT)
     assert (played.turn["status"], played.turn["envelope"]) == ("completed", ENVELOPE), played.turn["verdict"]
@@ -99,7 +99,7 @@ def test_a_violation_gets_a_corrective_word_and_the_same_budget(host: Host, dial
     assert SECRET not in json.dumps(second)
 
 
-def test_a_budget_that_is_too_small_is_doubled_until_it_is_enough(host: Host, dialect: str) -> None:
+def test_a_budget_that_is_too_small_is_doubled_until_it_suffices(host: Host, dialect: str) -> None:
     played = host.play(
         dialect, "real-truncation", {"answers": [{"text": json.dumps(ENVELOPE)}]}, max_tokens=16, **AGENT
     )
@@ -107,7 +107,7 @@ def test_a_budget_that_is_too_small_is_doubled_until_it_is_enough(host: Host, di
     assert [call["max_tokens"] for call in played.calls] == [16, 32, 64]
 
 
-def test_truncation_without_end_is_bound_by_the_promised_number_of_calls(
+def test_endless_truncation_is_bound_by_the_promised_number_of_calls(
     host: Host, promised: dict[str, Any], dialect: str
 ) -> None:
     cuts = [9] * (promised["maxRetryAttempts"] + 1)
@@ -124,7 +124,7 @@ def test_truncation_without_end_is_bound_by_the_promised_number_of_calls(
     assert asked_alike(played)
 
 
-def test_violations_without_end_are_bound_as_well(host: Host, promised: dict[str, Any], dialect: str) -> None:
+def test_endless_violations_are_bound_too(host: Host, promised: dict[str, Any], dialect: str) -> None:
     wrong = {"mockSchemaViolationSequence": [True] * 9, "envelope": ENVELOPE}
     played = host.play(dialect, "violation-exhaustion", wrong, **AGENT)
     assert played.received["total"] == promised["maxRetryAttempts"]
@@ -134,7 +134,7 @@ def test_violations_without_end_are_bound_as_well(host: Host, promised: dict[str
     assert len({call["max_tokens"] for call in played.calls}) == 1
 
 
-def test_a_refusal_is_not_retried_and_its_words_are_in_no_message(host: Host, dialect: str) -> None:
+def test_a_refusal_is_not_retried_and_its_text_appears_in_no_message(host: Host, dialect: str) -> None:
     script = {"answers": [{"refusal": SECRET}, {"text": json.dumps(ENVELOPE)}]}
     played = host.play(dialect, "refusal", script, **AGENT)
     assert played.received["total"] == 1
@@ -144,7 +144,7 @@ def test_a_refusal_is_not_retried_and_its_words_are_in_no_message(host: Host, di
     assert SECRET not in played.told()
 
 
-def test_every_event_is_one_that_was_promised_and_names_the_turn(host: Host, promised: dict[str, Any]) -> None:
+def test_every_event_is_documented_and_names_the_turn(host: Host, promised: dict[str, Any]) -> None:
     script = {"mockTruncationSequence": [9, 0], "mockSchemaViolationSequence": [False, True], "envelope": ENVELOPE}
     played = host.play("openai", "both", script, **AGENT)
     assert (played.turn["status"], played.received["total"]) == ("completed", 3)

@@ -9,7 +9,7 @@ from dashboard.bench.shards.placement import COORDINATOR, NODES, NOTHING, PROJEC
 PAGE = Path("docs/explanation/scaling.md")
 
 
-def test_the_page_about_scaling_has_the_place_of_every_table():
+def test_the_scaling_page_lists_the_placement_of_every_table():
     assert placement_table() in PAGE.read_text()
 
 

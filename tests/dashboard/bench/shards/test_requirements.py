@@ -23,16 +23,16 @@ def catalogue(django_db_setup: None, django_db_blocker) -> Catalogue:
         return read_catalogue()
 
 
-def test_every_table_is_placed_and_nothing_that_citus_refuses_stands_in_the_way(catalogue: Catalogue):
+def test_every_table_is_placed_and_citus_accepts_the_schema(catalogue: Catalogue):
     assert list(faults(catalogue)) == []
 
 
-def test_a_new_table_that_is_not_placed_is_a_fault(catalogue: Catalogue):
+def test_a_new_table_without_a_placement_is_a_fault(catalogue: Catalogue):
     more = replace(catalogue, tables={**catalogue.tables, "turns_new": Table("turns_new", (), (), ())})
     assert list(faults(more)) == ["turns_new is not placed: add it to placement.py."]
 
 
-def test_a_table_that_is_gone_is_a_fault(catalogue: Catalogue):
+def test_a_placement_of_a_missing_table_is_a_fault(catalogue: Catalogue):
     fewer = replace(catalogue, tables={name: t for name, t in catalogue.tables.items() if name != "tour_stop"})
     assert "tour_stop is placed, but there is no such table." in list(faults(fewer))
 
@@ -58,14 +58,14 @@ def test_a_trigger_that_reaches_another_node_is_a_fault(catalogue: Catalogue, ta
     assert list(faults(more)) == [fault]
 
 
-def test_a_narrow_number_in_the_schema_of_a_project_is_a_fault(catalogue: Catalogue):
+def test_a_32_bit_id_in_the_schema_of_a_project_is_a_fault(catalogue: Catalogue):
     table = catalogue.tables["turns_toolclaim"]
     wider = replace(table, columns=(*table.columns, Column("n", "integer", numbered=True, generated=False)))
     more = replace(catalogue, tables={**catalogue.tables, table.name: wider})
     assert list(faults(more)) == ["turns_toolclaim.n is numbered on the node of a project and is too narrow for it."]
 
 
-def test_what_leads_from_a_row_to_its_project_is_a_key_of_the_other_table(catalogue: Catalogue):
+def test_the_path_from_a_row_to_its_project_uses_keys_of_the_other_table(catalogue: Catalogue):
     for name, by in PROJECT.items():
         if by == NOTHING or name == by.table:
             continue
@@ -75,14 +75,14 @@ def test_what_leads_from_a_row_to_its_project_is_a_key_of_the_other_table(catalo
             assert any(unique.columns == (by.key,) for unique in catalogue.tables[by.table].unique), name
 
 
-def test_foreign_keys_that_are_left_out_exist(catalogue: Catalogue):
+def test_omitted_foreign_keys_exist(catalogue: Catalogue):
     left = {(key.table, column) for key in catalogue.foreign_keys if is_left_out(key) for column in key.columns}
     assert left >= LEFT_OUT
     assert {column for _, column in left - LEFT_OUT} == {"project_id"}
     assert all(table in catalogue.tables for table in REFERENCE)
 
 
-def test_columns_that_are_widened_exist_and_are_narrow(catalogue: Catalogue):
+def test_widened_columns_exist_and_are_narrow(catalogue: Catalogue):
     types = {(t.name, column.name): column.type for t in catalogue.tables.values() for column in t.columns}
     assert {types[place] for place in WIDENED} == {"integer"}
 
@@ -95,7 +95,7 @@ def test_sharding_by_rows_would_need_the_project_in_most_tables_and_keys(catalog
     assert "turns_turn.count_inserted" in needed.statement_triggers
 
 
-def test_statements_that_update_rows_of_projects_use_neither_clock_nor_chance_but_for_two():
+def test_statements_that_update_project_rows_use_neither_clock_nor_randomness_with_two_exceptions():
     found = {
         (match[1], path.name)
         for path in Path("dashboard").rglob("*.py")

@@ -42,7 +42,7 @@ def made(projects: list[Project]) -> Iterator[Cluster]:
         yield cluster_
 
 
-def test_stored_turns_are_spread_used_moved_and_verified_on_other_databases(
+def test_stored_turns_are_distributed_used_moved_and_verified_on_other_databases(
     projects: list[Project], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
     # Seals are noted in the data folder.
@@ -60,7 +60,7 @@ def test_stored_turns_are_spread_used_moved_and_verified_on_other_databases(
     assert Turn.objects.count() == turns
 
 
-def test_a_check_that_fails_is_an_error_of_the_command(monkeypatch: pytest.MonkeyPatch):
+def test_a_failed_check_is_an_error_of_the_command(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(run, "faults", lambda _: ["turns_new is not placed."])
     out = io.StringIO()
     with pytest.raises(CommandError, match="A check failed"):
@@ -69,7 +69,7 @@ def test_a_check_that_fails_is_an_error_of_the_command(monkeypatch: pytest.Monke
     assert out.getvalue().endswith("1 faults: nothing was spread.\n")
 
 
-def test_each_check_names_what_does_not_hold(made: Cluster, projects: list[Project]):
+def test_each_check_names_what_fails(made: Cluster, projects: list[Project]):
     first, second = projects
     with psycopg.connect(**made.parameters, autocommit=True) as source:
         stored = {
@@ -101,7 +101,7 @@ def test_each_check_names_what_does_not_hold(made: Cluster, projects: list[Proje
     assert any("turns_checkpoint" in words for words in query_faults(made, second))
 
 
-def test_rows_are_written_in_one_schema_numbered_as_citus_does_and_move_wholly_or_not_at_all(
+def test_rows_of_one_schema_are_numbered_like_citus_and_move_completely_or_not_at_all(
     made: Cluster, projects: list[Project], monkeypatch: pytest.MonkeyPatch
 ):
     first, second = projects
@@ -126,7 +126,7 @@ def test_rows_are_written_in_one_schema_numbered_as_citus_does_and_move_wholly_o
     assert _digests_of(made, first) == before
 
 
-def test_a_project_has_the_same_node_each_time_and_many_projects_use_all():
+def test_a_project_always_has_the_same_node_and_many_projects_use_all_nodes():
     nodes = [Node(n, f"node_{n}") for n in range(1, 5)]
     ids = [Project(name="one").pk for _ in range(200)]
     assert [node_of(project, nodes) for project in ids] == [node_of(project, nodes) for project in ids]

@@ -43,7 +43,7 @@ def test_an_alert_fires_once_and_is_resolved_once(alert_of: AlertOf):
     assert firing.ended_at is not None
 
 
-def test_the_preview_says_when_it_fires(alert_of: AlertOf):
+def test_the_preview_shows_when_it_would_fire(alert_of: AlertOf):
     at, alert = now() - timedelta(days=3), alert_of()
     turns(at, cut=2)
     (past,) = preview_of(alert).firings
@@ -56,7 +56,7 @@ def test_the_preview_says_when_it_fires(alert_of: AlertOf):
     assert Firing.objects.get().ended_at == past.ended_at
 
 
-def test_an_alert_is_about_the_turns_that_it_names(alert_of: AlertOf):
+def test_an_alert_covers_only_the_turns_of_its_filter(alert_of: AlertOf):
     at = now()
     alert_of(name="mine", agent="mine")
     alert_of(name="theirs", agent="theirs", model="m")
@@ -65,7 +65,7 @@ def test_an_alert_is_about_the_turns_that_it_names(alert_of: AlertOf):
     assert entries() == [("Alert firing", "theirs")]
 
 
-def test_with_another_threshold_or_name_an_alert_that_fires_goes_on_firing(alert_of: AlertOf):
+def test_a_firing_alert_with_a_changed_threshold_or_name_keeps_firing(alert_of: AlertOf):
     at, alert = now(), alert_of()
     turns(at, cut=2, whole=1)
     assert alerts_judge(at) == 1
@@ -77,7 +77,7 @@ def test_with_another_threshold_or_name_an_alert_that_fires_goes_on_firing(alert
     assert entries() == [("Alert resolved", "Cut")]
 
 
-def test_a_disabled_alert_tells_nobody_and_one_with_another_rule_is_judged_anew(alert_of: AlertOf):
+def test_a_disabled_alert_notifies_nobody_and_a_changed_rule_is_evaluated_anew(alert_of: AlertOf):
     at, alert = now(), alert_of(enabled=False)
     turns(at, cut=1)
     assert alerts_judge(at) == 0
@@ -91,7 +91,7 @@ def test_a_disabled_alert_tells_nobody_and_one_with_another_rule_is_judged_anew(
     assert entries() == []
 
 
-def test_one_that_cannot_be_judged_keeps_no_other_from_being_told(alert_of: AlertOf):
+def test_an_alert_that_cannot_be_evaluated_does_not_block_others(alert_of: AlertOf):
     at, broken = now(), alert_of(name="broken")
     alert_of(name="sound")
     type(broken).objects.filter(id=broken.id).update(metric="no such metric")
@@ -100,7 +100,7 @@ def test_one_that_cannot_be_judged_keeps_no_other_from_being_told(alert_of: Aler
     assert entries() == [("Alert firing", "sound")]
 
 
-def test_who_deletes_an_alert_takes_its_notice_away(alert_of: AlertOf):
+def test_deleting_an_alert_removes_its_notice(alert_of: AlertOf):
     at, alert = now(), alert_of()
     turns(at, cut=1)
     alerts_judge(at)
@@ -108,7 +108,7 @@ def test_who_deletes_an_alert_takes_its_notice_away(alert_of: AlertOf):
     assert not Notice.objects.exists()
 
 
-def test_the_inbox_leads_to_the_alert_and_is_cleared_by_who_has_seen_it(alert_of: AlertOf, browser: Client):
+def test_the_inbox_links_to_the_alert_and_is_cleared_by_acknowledging_it(alert_of: AlertOf, browser: Client):
     at, alert = now(), alert_of()
     turns(at, cut=1)
     alerts_judge(at)
@@ -121,7 +121,7 @@ def test_the_inbox_leads_to_the_alert_and_is_cleared_by_who_has_seen_it(alert_of
     assert "Seen by operator" in browser.get("/inbox").content.decode()
 
 
-def test_webhooks_that_ask_for_alerts_are_told(alert_of: AlertOf):
+def test_webhooks_subscribed_to_alerts_are_notified(alert_of: AlertOf):
     at, alert = now(), alert_of()
     for name, events in (("all", ["alert.fired", "alert.resolved"]), ("turns", ["turn.ended"])):
         webhook_create(
@@ -138,7 +138,7 @@ def test_webhooks_that_ask_for_alerts_are_told(alert_of: AlertOf):
     assert told["path"] == f"/metrics-board/alerts/{alert.id}"
 
 
-def test_e_mail_is_sent_by_the_server_of_the_environment(alert_of: AlertOf, smtp: MailServer):
+def test_e_mail_is_sent_by_the_configured_server(alert_of: AlertOf, smtp: MailServer):
     at = now()
     alert = alert_of(emails=["ada@example.com"])
     turns(at, cut=1)
@@ -161,7 +161,7 @@ def test_e_mail_is_sent_by_the_server_of_the_environment(alert_of: AlertOf, smtp
         ("http://192.0.2.1:8321", "\n\nhttp://192.0.2.1:8321/metrics-board/alerts/{id}\n"),
     ],
 )
-def test_an_e_mail_tells_where_its_link_leads(alert_of: AlertOf, smtp: MailServer, settings, address: str, told: str):
+def test_an_e_mail_names_the_target_of_its_link(alert_of: AlertOf, smtp: MailServer, settings, address: str, told: str):
     settings.ADDRESS = address
     at = now()
     alert = alert_of(emails=["ada@example.com"])
@@ -171,7 +171,7 @@ def test_an_e_mail_tells_where_its_link_leads(alert_of: AlertOf, smtp: MailServe
 
 
 @pytest.mark.parametrize("between", ["\n", "\r\n", "\r", "\x0b", "\u2028"])
-def test_a_name_of_several_lines_is_one_line_of_an_e_mail(alert_of: AlertOf, smtp: MailServer, between: str):
+def test_a_name_of_several_lines_is_one_line_in_an_e_mail(alert_of: AlertOf, smtp: MailServer, between: str):
     at = now()
     alert_of(name=f"Cut{between}Bcc: eve@example.com", emails=["ada@example.com"])
     turns(at, cut=1)
@@ -181,7 +181,7 @@ def test_a_name_of_several_lines_is_one_line_of_an_e_mail(alert_of: AlertOf, smt
     assert "Subject: [Whystop] Cut Bcc: eve@example.com: firing" in message
 
 
-def test_a_name_neither_steers_a_terminal_nor_turns_the_text_of_an_e_mail(alert_of: AlertOf, smtp: MailServer):
+def test_a_name_cannot_control_a_terminal_or_the_text_of_an_e_mail(alert_of: AlertOf, smtp: MailServer):
     at = now()
     alert_of(name="Cut\x1b[2J\u202eoff", model="m\u202em", emails=["ada@example.com"])
     turns(at, cut=1, model="m\u202em")
@@ -192,9 +192,7 @@ def test_a_name_neither_steers_a_terminal_nor_turns_the_text_of_an_e_mail(alert_
     assert mails_send() == 1
 
 
-def test_e_mail_that_is_refused_is_tried_again_and_its_page_says_so(
-    alert_of: AlertOf, smtp: MailServer, browser: Client
-):
+def test_a_refused_e_mail_is_retried_and_shown_on_the_page(alert_of: AlertOf, smtp: MailServer, browser: Client):
     at = now()
     alert = alert_of(emails=["ada@example.com"])
     turns(at, cut=1)
@@ -210,7 +208,7 @@ def test_e_mail_that_is_refused_is_tried_again_and_its_page_says_so(
     assert Mail.objects.get().fault == ""
 
 
-def test_alerts_go_with_their_project(alert_of: AlertOf):
+def test_alerts_are_deleted_with_their_project(alert_of: AlertOf):
     alert_of()
     other = Project.objects.create(name="other")
     assert not other.alert_set.exists()

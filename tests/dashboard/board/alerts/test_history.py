@@ -40,28 +40,28 @@ def judged(one: Alert, *minutes: tuple[datetime, Totals], until: int = 200) -> l
     return fired(firings(one, minutes, since=START, until=at(until)))
 
 
-def test_a_rule_fires_once_and_is_resolved_five_minutes_after_it_held_last():
+def test_a_rule_fires_once_and_is_resolved_five_minutes_after_it_last_held():
     # The minute from 10 to 11 is in the windows that end at 11 … 15; five minutes after that it is resolved.
     assert judged(rule(), ended(10, 2, cut=2)) == [(11, 20)]
 
 
-def test_what_holds_again_before_it_is_resolved_goes_on():
+def test_a_rule_that_holds_again_before_resolution_keeps_firing():
     assert judged(rule(), ended(10, 1, cut=1), ended(18, 1, cut=1)) == [(11, 28)]
     assert judged(rule(), ended(10, 1, cut=1), ended(40, 1, cut=1)) == [(11, 20), (41, 50)]
 
 
-def test_what_still_holds_is_still_firing():
+def test_a_rule_that_still_holds_is_still_firing():
     assert judged(rule(), ended(10, 1, cut=1), until=14) == [(11, None)]
 
 
-def test_a_share_is_judged_in_percent_and_only_with_turns_enough():
+def test_a_share_is_evaluated_in_percent_and_only_with_enough_turns():
     assert judged(rule(number=50), ended(10, 2, cut=1)) == []
     assert judged(rule(number=49), ended(10, 2, cut=1)) == [(11, 20)]
     assert judged(rule(number=49, least_turns=3), ended(10, 2, cut=1)) == []
     assert judged(rule(number=49, least_turns=3), ended(10, 2, cut=1), ended(12, 2, cut=2)) == [(13, 20)]
 
 
-def test_a_rise_is_judged_against_the_window_before():
+def test_a_rise_is_evaluated_against_the_previous_window():
     tokens = {"metric": "tokens", "condition": "rises", "number": 100}
     before, now = ended(2, 1, input_tokens=100.0), ended(7, 1, input_tokens=201.0)
     assert judged(rule(**tokens), before, now)[0][0] == 8
@@ -74,7 +74,7 @@ def test_a_period_without_turns_counts_as_a_fall():
     assert judged(fall, *(ended(n, 1) for n in range(10))) == [(15, 24)]
 
 
-def test_too_few_turns_can_be_asked_for():
+def test_a_rule_can_detect_too_few_turns():
     few = rule(metric="turns", condition="below", number=1)
     assert judged(few, *(ended(n, 1) for n in range(30)), until=40) == [(0, 5), (35, None)]
 
@@ -85,7 +85,7 @@ def test_too_few_turns_can_be_asked_for():
     metric=st.sampled_from(["turns", "truncation_rate"]),
     least=st.integers(0, 3),
 )
-def test_the_history_says_what_judging_each_minute_says(
+def test_the_history_equals_an_evaluation_of_each_minute(
     minutes: dict[int, tuple[int, int]], condition: str, metric: str, least: int
 ):
     one = rule(condition=condition, metric=metric, number=40, least_turns=least)
@@ -123,5 +123,5 @@ def each_minute(one: Alert, data: list[tuple[datetime, Totals]]) -> list[tuple[i
         ({"metric": "dollars", "number": 2.5}, "Price is above $2.50 in 5 minutes"),
     ],
 )
-def test_a_rule_is_said_in_words(columns: dict[str, object], words: str):
+def test_a_rule_is_described_in_words(columns: dict[str, object], words: str):
     assert rule(**columns).words == words

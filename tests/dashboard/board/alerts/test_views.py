@@ -46,14 +46,14 @@ def test_a_rule_is_previewed_on_past_data_and_nothing_is_saved(browser: Client):
         ("nonsense", "above", "Threshold"),
     ],
 )
-def test_the_threshold_says_its_unit_which_follows_the_rule(browser: Client, metric: str, condition: str, label: str):
+def test_the_threshold_shows_the_unit_of_the_rule(browser: Client, metric: str, condition: str, label: str):
     rule = {**RULE, "metric": metric, "condition": condition}
     for address in (NEW, "/metrics-board/alerts/preview"):
         shown = browser.post(address, rule).content.decode()
         assert re.search(rf'<label for="alert-number"[^>]*>{re.escape(label)}</label>', shown)
 
 
-def test_an_alert_is_made_changed_and_deleted_and_the_audit_log_tells(browser: Client):
+def test_creating_changing_and_deleting_an_alert_is_in_the_audit_log(browser: Client):
     answer = browser.post(NEW, {**RULE, "save": "1"})
     alert = Alert.objects.get()
     address = f"/metrics-board/alerts/{alert.id}"
@@ -83,27 +83,27 @@ def test_an_alert_is_made_changed_and_deleted_and_the_audit_log_tells(browser: C
         ({"metric": "luck"}, "Select a valid choice"),
     ],
 )
-def test_what_is_wrong_is_said_at_its_field(browser: Client, wrong: dict[str, str], words: str):
+def test_a_fault_is_reported_at_its_field(browser: Client, wrong: dict[str, str], words: str):
     answer = browser.post(NEW, {**RULE, **wrong, "save": "1"})
     assert answer.status_code == 422
     assert words in answer.content.decode()
     assert not Alert.objects.exists()
 
 
-def test_a_name_is_there_once(browser: Client, alert_of: AlertOf):
+def test_names_are_unique(browser: Client, alert_of: AlertOf):
     alert_of()
     answer = browser.post(NEW, {**RULE, "save": "1"})
     assert answer.status_code == 422
     assert "There is an alert of this name already." in answer.content.decode()
 
 
-def test_what_the_board_shows_is_filled_in(browser: Client):
+def test_the_form_is_prefilled_from_the_metrics_page(browser: Client):
     shown = page(browser, f"{NEW}?metric=dollars&agent=triage")
     assert '<option value="dollars" selected>' in shown
     assert '<option value="triage" selected>' in shown
 
 
-def test_who_only_watches_sees_alerts_and_makes_none(alert_of: AlertOf):
+def test_a_watcher_sees_alerts_and_creates_none(alert_of: AlertOf):
     alert = alert_of()
     watcher = User.objects.create(username="watcher")
     watcher.groups.add(Group.objects.get_or_create(name="watcher")[0])
@@ -115,5 +115,5 @@ def test_who_only_watches_sees_alerts_and_makes_none(alert_of: AlertOf):
     assert client.post(NEW, {**RULE, "save": "1"}).status_code == 403
 
 
-def test_an_alert_that_is_not_there_is_not_found(browser: Client):
+def test_a_missing_alert_is_404(browser: Client):
     assert browser.get("/metrics-board/alerts/0192f7c1-0000-7000-8000-000000000000").status_code == 404

@@ -53,7 +53,7 @@ def phrases(text: str) -> set[tuple[str, ...]]:
 
 
 @pytest.mark.parametrize("model", ENDINGS)
-def test_no_word_of_prompt_or_answer_is_on_the_page(agent_of: AgentOf, model: str):
+def test_no_text_of_prompt_or_answer_is_on_the_page(agent_of: AgentOf, model: str):
     tools = {"tools": ["calculator", "search_documents"]} if "tool" in model or model == "sim-malformed" else {}
     schema = {"envelope_schema": {"type": "object", "required": ["title"]}} if model == "sim-schema" else {}
     agent = agent_of(
@@ -71,7 +71,7 @@ def test_no_word_of_prompt_or_answer_is_on_the_page(agent_of: AgentOf, model: st
     assert not turn.output_text or said & phrases(shown)
 
 
-def test_what_an_error_quotes_is_taken_out_of_reasons_verdict_and_notice():
+def test_text_quoted_by_an_error_is_removed_from_reasons_verdict_and_notice():
     error = ProviderError(ErrorType.MODEL, "invalid_request", f"bad request: “{WORD}” is not allowed here.", status=400)
     recording = recorded(started(), ModelFailed(1.0, error))
     redaction = Redaction.of(recording, Turn(max_tokens=1))
@@ -92,7 +92,7 @@ SCHEMA = {
 
 
 @pytest.mark.parametrize("rounds", [0, 2])
-def test_what_a_schema_names_and_allows_is_taken_out_of_reasons_and_verdict(agent_of: AgentOf, rounds: int):
+def test_names_and_values_of_a_schema_are_removed_from_reasons_and_verdict(agent_of: AgentOf, rounds: int):
     """The fields of a structured answer say what it is about, and a reason says which of them are missing."""
     agent = agent_of("sim-schema", envelope_schema=SCHEMA)
     turn = drive(turn_start(agent=agent, input_text="?", overrides={"limits": {"schema_rounds": rounds}}))
@@ -105,7 +105,7 @@ def test_what_a_schema_names_and_allows_is_taken_out_of_reasons_and_verdict(agen
 
 
 @pytest.mark.parametrize("arguments", [{f"{WORD}Key": 1}, {"expression": [WORD, 7]}, {"expression": {f"{WORD}Key": 5}}])
-def test_what_is_wrong_with_the_arguments_of_a_call_is_taken_out(arguments: dict[str, Any]):
+def test_faults_in_the_arguments_of_a_call_are_removed(arguments: dict[str, Any]):
     """The model made the names up, and a validator quotes them."""
     tool = ToolSpec(
         "calculator",
@@ -121,7 +121,7 @@ def test_what_is_wrong_with_the_arguments_of_a_call_is_taken_out(arguments: dict
     assert WORD not in shown
 
 
-def test_a_stream_without_its_end_is_still_told_where_the_call_was_tried_again():
+def test_a_stream_without_its_end_is_still_described_where_the_call_was_retried():
     begun = Started(0.0, Setup("turn", "openai", "model", 60), (Message(Role.USER, "Say it."),))
     cut = ChatResponse(stop_reason=NormalizedStopReason.UNKNOWN, incomplete_stream=True)
     recording = recorded(begun, ModelResponded(1.0, cut))
@@ -135,7 +135,7 @@ def test_a_stream_without_its_end_is_still_told_where_the_call_was_tried_again()
     assert Redaction.of(recording, Turn(max_tokens=1)).sentence(reason) == reason
 
 
-def test_what_a_schema_names_is_taken_out_of_a_turn_that_cannot_be_judged_again(agent_of: AgentOf):
+def test_names_of_a_schema_are_removed_from_a_turn_that_cannot_be_judged_again(agent_of: AgentOf):
     agent = agent_of("sim-schema", envelope_schema=SCHEMA)
     turn = drive(turn_start(agent=agent, input_text="?", overrides={"limits": {"schema_rounds": 1}}))
     recording = recording_of(turn)
@@ -150,7 +150,7 @@ def test_what_a_schema_names_is_taken_out_of_a_turn_that_cannot_be_judged_again(
     assert WORD not in Redaction.of(unjudged, turn).sentence(again["reason"])
 
 
-def test_a_fork_hides_what_its_parent_said_and_keeps_the_reasons(agent_of: AgentOf):
+def test_a_fork_hides_its_parents_text_and_keeps_the_reasons(agent_of: AgentOf):
     agent = agent_of("sim-essay", name="agent", system_prompt=f"In {WORD}.", max_tokens=60)
     parent = drive(turn_start(agent=agent, input_text=f"What of {WORD}?"))
     html = html_of(drive(turn_rerun(turn=parent, overrides={"max_tokens": 70}, from_record=2)))
@@ -159,14 +159,14 @@ def test_a_fork_hides_what_its_parent_said_and_keeps_the_reasons(agent_of: Agent
     assert "the provider said “length”: max_tokens" in unescape(html)
 
 
-def test_a_sentence_is_looked_through_for_what_is_short_enough_to_be_in_it():
+def test_a_sentence_is_searched_only_for_text_short_enough_to_be_in_it():
     redaction = Redaction(("a very long text that was said", "said so", "so?"))
     assert redaction.sentence("he said so") == "he [redacted]"
     assert redaction.sentence("so?") == "[redacted]"
     assert redaction.sentence("said") == "said"
 
 
-def test_numbers_reasons_and_transitions_stay():
+def test_numbers_reasons_and_transitions_are_kept():
     recording = with_a_tool()
     before, after = (
         recording_view(recording),
@@ -184,7 +184,7 @@ def test_numbers_reasons_and_transitions_stay():
     assert "42" not in str(after.transcript)
 
 
-def test_the_overlap_that_was_dropped_is_counted_as_it_was_and_not_as_its_placeholder(agent_of: AgentOf):
+def test_the_dropped_overlap_is_counted_by_its_original_length_and_not_by_its_placeholder(agent_of: AgentOf):
     turn = drive(turn_start(agent=agent_of("sim-endless"), input_text="on and on", overrides={"max_tokens": 60}))
     recording = recording_of(turn)
     before = recording_view(recording)
@@ -193,7 +193,7 @@ def test_the_overlap_that_was_dropped_is_counted_as_it_was_and_not_as_its_placeh
     assert after.dropped == before.dropped
 
 
-def test_of_what_the_error_policy_knew_words_and_numbers_of_ours_stay_and_a_made_up_tool_goes():
+def test_in_the_context_of_the_error_policy_our_own_words_and_numbers_are_kept_and_an_invented_tool_is_removed():
     context = {
         "errorType": "tool",
         "handling": "retry",
@@ -217,7 +217,7 @@ def test_of_what_the_error_policy_knew_words_and_numbers_of_ours_stay_and_a_made
     assert Redaction(()).value(moment).error is None
 
 
-def test_a_document_that_a_reason_quotes_is_taken_out_of_it(agent_of: AgentOf):
+def test_a_document_quoted_by_a_reason_is_removed_from_it(agent_of: AgentOf):
     documents = [{"name": f"{WORD}.md", "text": "Rivers run."}]
     agent = agent_of("sim-essay", tools=["search_documents"])
     turn = turn_start(agent=agent, input_text="What is here?", documents=documents)
@@ -225,7 +225,7 @@ def test_a_document_that_a_reason_quotes_is_taken_out_of_it(agent_of: AgentOf):
     assert redaction.sentence(f"{WORD}.md says: rivers run.") == "[redacted] says: [redacted]"
 
 
-def test_the_names_of_a_callers_own_tools_are_taken_out_and_those_of_this_installation_stay():
+def test_names_of_a_callers_own_tools_are_removed_and_those_of_this_installation_are_kept():
     """What the gateway's callers and imported files call their tools says what they do."""
     setup = Setup(
         "turn", "openai", "model", 60, tools=(ToolSpec("find_patient_zanzibar", "", {"type": "object"}), TOOL)
@@ -249,7 +249,7 @@ def test_the_names_of_a_callers_own_tools_are_taken_out_and_those_of_this_instal
     assert "calculator" in shown
 
 
-def test_every_class_that_is_let_through_is_named_by_its_own_name(agent_of: AgentOf):
+def test_every_allowed_class_is_named_explicitly(agent_of: AgentOf):
     """A class or field that is renamed falls out of the list, and is then left out rather than let through."""
     from dashboard.turns import diagram, meters, moments, time_breakdown, transcript, turn_view, waterfall
 
@@ -263,7 +263,7 @@ def test_every_class_that_is_let_through_is_named_by_its_own_name(agent_of: Agen
             assert names <= {field.name for field in fields(known[name])}, name
 
 
-def test_a_row_that_is_shown_was_made_anew(agent_of: AgentOf):
+def test_every_displayed_row_is_rebuilt(agent_of: AgentOf):
     turn = drive(turn_start(agent=agent_of("sim-essay"), input_text=WORD))
     page = turn_view(turn)
     redacted: TurnView = Redaction.of(recorded(started()), turn).value(page)

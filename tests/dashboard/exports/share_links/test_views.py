@@ -41,7 +41,7 @@ def made(browser: Client, turn: Turn, **form: str) -> str:
     return found[1]
 
 
-def test_a_link_opens_the_turn_without_signing_in(browser: Client, cut: Turn):
+def test_a_link_opens_the_turn_without_sign_in(browser: Client, cut: Turn):
     path = made(browser, cut)
     response = Client().get(path)
     html = response.content.decode()
@@ -56,7 +56,7 @@ def test_a_link_opens_the_turn_without_signing_in(browser: Client, cut: Turn):
 
 
 @pytest.mark.parametrize("form", [{}, {"redacted": "on"}])
-def test_the_limit_is_the_one_of_the_turns_own_page(browser: Client, cut: Turn, form: dict[str, str]):
+def test_the_limit_is_that_of_the_turns_own_page(browser: Client, cut: Turn, form: dict[str, str]):
     drive(turn_rerun(turn=cut, overrides={"max_tokens": 2_000}))
     said = suggestion_for(cut)
     assert said is not None
@@ -67,7 +67,7 @@ def test_the_limit_is_the_one_of_the_turns_own_page(browser: Client, cut: Turn, 
 
 
 @pytest.mark.parametrize("form", [{}, {"redacted": "on"}])
-def test_the_limit_is_told_once(browser: Client, cut: Turn, form: dict[str, str]):
+def test_the_limit_is_shown_once(browser: Client, cut: Turn, form: dict[str, str]):
     drive(turn_rerun(turn=cut, overrides={"max_tokens": 2_000}))
     html = Client().get(made(browser, cut, **form)).content.decode()
     (verdict,) = re.findall(r'<p class="verdict">(.*?)</p>', html, re.DOTALL)
@@ -76,7 +76,7 @@ def test_the_limit_is_told_once(browser: Client, cut: Turn, form: dict[str, str]
 
 
 @pytest.mark.parametrize("form", [{}, {"redacted": "on"}])
-def test_nothing_is_told_of_other_turns_and_none_is_searched(
+def test_other_turns_are_neither_shown_nor_searched(
     browser: Client, cut: Turn, form: dict[str, str], monkeypatch: pytest.MonkeyPatch
 ):
     lengths(cut, [320] * 2 * LEAST)
@@ -89,14 +89,14 @@ def test_nothing_is_told_of_other_turns_and_none_is_searched(
     assert not searched
 
 
-def test_a_redacted_link_leaves_out_what_a_re_run_used(browser: Client, cut: Turn):
+def test_a_redacted_link_omits_what_a_re_run_used(browser: Client, cut: Turn):
     drive(turn_rerun(turn=cut, overrides={"max_tokens": 2_000}))
     assert "A live re-run" in text_of(Client().get(made(browser, cut)).content.decode())
     assert "A live re-run" not in text_of(Client().get(made(browser, cut, redacted="on")).content.decode())
 
 
 @pytest.mark.parametrize("form", [{}, {"redacted": "on"}])
-def test_the_page_leads_nowhere_and_asks_nothing(browser: Client, cut: Turn, form: dict[str, str]):
+def test_the_page_has_no_links_and_makes_no_requests(browser: Client, cut: Turn, form: dict[str, str]):
     html = Client().get(made(browser, cut, **form)).content.decode()
     links = set(re.findall(r'(?:href|src|action)="([^"]*)"', html))
     assert all(link.startswith(("/static/", "#t", "#shape-", "?step=")) for link in links), links
@@ -107,7 +107,7 @@ def test_the_page_leads_nowhere_and_asks_nothing(browser: Client, cut: Turn, for
     }
 
 
-def test_without_scripts_one_steps_by_the_address(browser: Client, cut: Turn):
+def test_without_scripts_stepping_works_by_url(browser: Client, cut: Turn):
     path = made(browser, cut, redacted="on")
     html = Client().get(f"{path}?step=2").content.decode()
     assert 'data-now="2"' in html
@@ -115,7 +115,7 @@ def test_without_scripts_one_steps_by_the_address(browser: Client, cut: Turn):
     assert Client().get(f"{path}?step=<b>").status_code == 200
 
 
-def test_a_link_tells_what_the_turn_cost_and_not_how_it_was_tagged(browser: Client, cut: Turn):
+def test_a_link_shows_the_cost_of_the_turn_and_not_its_tags(browser: Client, cut: Turn):
     Turn.objects.filter(pk=cut.pk).update(tags=["zanzibar"])
     for form in ({}, {"redacted": "on"}):
         html = Client().get(made(browser, cut, **form)).content.decode()
@@ -141,7 +141,7 @@ def test_the_token_is_shown_once_and_stored_as_a_digest(browser: Client, cut: Tu
     assert link.prefix in html
 
 
-def test_wrong_expired_and_revoked_links_are_told_the_same(browser: Client, cut: Turn):
+def test_wrong_expired_and_revoked_links_get_the_same_response(browser: Client, cut: Turn):
     expired, revoked = made(browser, cut), made(browser, cut)
     first, second = ShareLink.objects.order_by("id")
     ShareLink.objects.filter(pk=first.pk).update(expires_at=timezone.now() - timedelta(seconds=1))
@@ -154,7 +154,7 @@ def test_wrong_expired_and_revoked_links_are_told_the_same(browser: Client, cut:
     assert {answer["Cache-Control"] for answer in answers} == {"no-store, private"}
 
 
-def test_a_link_of_an_erased_turn_is_gone_with_it(browser: Client, cut: Turn):
+def test_a_link_is_deleted_with_its_turn(browser: Client, cut: Turn):
     from tests.dashboard.ingest.turn_files.test_services import erase
 
     path = made(browser, cut)
@@ -164,12 +164,12 @@ def test_a_link_of_an_erased_turn_is_gone_with_it(browser: Client, cut: Turn):
 
 
 @pytest.mark.parametrize("method", ["post", "put", "patch", "delete", "options"])
-def test_only_reading_is_answered(browser: Client, cut: Turn, method: str):
+def test_only_read_requests_are_answered(browser: Client, cut: Turn, method: str):
     path = made(browser, cut)
     assert getattr(Client(enforce_csrf_checks=True), method)(path).status_code == 404
 
 
-def test_who_tries_links_by_the_dozen_has_to_wait_and_a_right_one_opens_all_the_same(browser: Client, cut: Turn):
+def test_repeated_wrong_links_cause_a_wait_and_a_correct_one_still_opens(browser: Client, cut: Turn):
     path = made(browser, cut)
     stranger = Client()
     assert [stranger.get(f"/share/{n}").status_code for n in range(10)] == [404] * 10
@@ -182,7 +182,7 @@ def test_who_tries_links_by_the_dozen_has_to_wait_and_a_right_one_opens_all_the_
     assert stranger.get("/share/x").status_code == 429  # a right one gives no wrong one back
 
 
-def test_who_made_a_link_and_how_it_was_used_is_kept(browser: Client, cut: Turn):
+def test_the_creator_and_the_use_of_a_link_are_recorded(browser: Client, cut: Turn):
     path = made(browser, cut)
     for _ in range(3):
         Client().get(path)
@@ -195,13 +195,13 @@ def test_who_made_a_link_and_how_it_was_used_is_kept(browser: Client, cut: Turn)
     assert "opened <b>3</b>\u00a0times" in html
 
 
-def test_a_lifetime_that_is_not_offered_makes_no_link(browser: Client, cut: Turn):
+def test_a_lifetime_that_is_not_offered_creates_no_link(browser: Client, cut: Turn):
     response = browser.post(f"/turns/{cut.id}/share", {"lifetime": "forever"})
     assert response.status_code == 422
     assert not ShareLink.objects.exists()
 
 
-def test_a_link_of_another_turn_is_not_revoked_from_here(browser: Client, cut: Turn, play: Play):
+def test_a_link_of_another_turn_cannot_be_revoked_from_here(browser: Client, cut: Turn, play: Play):
     made(browser, cut)
     other = play("sim-odd")
     assert browser.post(f"/turns/{other.id}/share/{ShareLink.objects.get().pk}/revoke").status_code == 404

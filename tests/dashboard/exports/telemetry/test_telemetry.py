@@ -68,7 +68,7 @@ def test_a_turn_is_a_trace_of_its_calls_with_reasons_and_usage(
     assert (destination.sent, destination.fault, Queued.objects.count()) == (1, "", 0)
 
 
-def test_tools_are_spans_with_their_calls_and_texts_only_where_they_are_asked_for(
+def test_tools_are_spans_with_calls_and_contents_only_where_requested(
     agent_of: AgentOf, destination_of: DestinationOf, receiver: Receiver
 ):
     destination_of(content=True)
@@ -114,7 +114,7 @@ def test_metrics_of_a_batch_are_deltas(play: Play, destination_of: DestinationOf
     assert (point.as_int, attributes(point)["whystop.stop_reason"]) == (1, turns[0].stop_reason)
 
 
-def test_another_installation_shows_what_happened_here(
+def test_another_installation_shows_the_same_turns(
     play: Play, destination_of: DestinationOf, monkeypatch: pytest.MonkeyPatch
 ):
     monkeypatch.setattr(exporter, "_instance", lambda _: "another installation")
@@ -144,7 +144,7 @@ def _key() -> str:
     return key_create(project=project_default(), by=by, name="otlp", scope=["otlp"])[1]
 
 
-def test_telemetry_that_leads_back_here_is_recognised_and_said(
+def test_telemetry_that_would_return_here_is_detected_and_reported(
     play: Play, destination_of: DestinationOf, monkeypatch: pytest.MonkeyPatch
 ):
     _, secret = key_create(
@@ -161,7 +161,7 @@ def test_telemetry_that_leads_back_here_is_recognised_and_said(
     assert not Ingested.objects.exists()
 
 
-def test_what_fails_waits_and_is_sent_later_as_the_same_spans(destination_of: DestinationOf, receiver: Receiver):
+def test_a_failed_batch_waits_and_is_sent_later_as_the_same_spans(destination_of: DestinationOf, receiver: Receiver):
     destination = destination_of(metrics=False)
     make_turns("a", status="completed")
     receiver.answers += [(503, {"retry-after": "100"}), (401, {})]
@@ -180,7 +180,7 @@ def test_what_fails_waits_and_is_sent_later_as_the_same_spans(destination_of: De
     assert (destination.sent, destination.failures, Queued.objects.count()) == (1, 0, 0)
 
 
-def test_what_is_refused_for_good_is_counted_and_let_go(destination_of: DestinationOf, receiver: Receiver):
+def test_a_permanently_refused_batch_is_counted_and_dropped(destination_of: DestinationOf, receiver: Receiver):
     destination = destination_of(metrics=False)
     make_turns("a", "b", status="completed")
     receiver.answers.append((400, {}))
@@ -199,14 +199,14 @@ def test_a_batch_that_is_too_large_is_sent_in_halves(destination_of: Destination
     assert (destination.sent, destination.refused) == (3, 1)
 
 
-def test_a_partial_success_is_told(destination_of: DestinationOf):
+def test_a_partial_success_is_reported(destination_of: DestinationOf):
     answer = ExportTraceServiceResponse()
     answer.partial_success.rejected_spans, answer.partial_success.error_message = 3, "too old"
     outcome = exporter._partly(answer.SerializeToString(), ExportTraceServiceResponse(), 10)
     assert (outcome.refused, outcome.fault, outcome.again) == (3, "The destination says: too old", False)
 
 
-def test_an_answer_with_impossible_counts_and_characters_keeps_nothing_waiting(
+def test_a_response_with_impossible_counts_and_characters_blocks_nothing(
     destination_of: DestinationOf, receiver: Receiver
 ):
     destination = destination_of()
@@ -220,7 +220,7 @@ def test_an_answer_with_impossible_counts_and_characters_keeps_nothing_waiting(
     assert "too\ufffdold" in destination.fault
 
 
-def test_a_tool_call_whose_names_are_no_unicode_is_told_with_replacements(play: Play):
+def test_a_tool_call_with_invalid_unicode_names_is_exported_with_replacements(play: Play):
     turn, at = play("sim-essay", max_tokens=60), timezone.now()
     run = ToolRun("call \ud800", "tool \udfff", "{}", "\ud800", "unknown \ud800", at, at)
     told = traces([Told(turn, [], [run])], instance="i", content=True)
@@ -229,7 +229,7 @@ def test_a_tool_call_whose_names_are_no_unicode_is_told_with_replacements(play: 
     assert attributes(span)["gen_ai.tool.call.id"] == "call \ufffd"
 
 
-def test_a_turn_that_cannot_be_told_is_counted_and_the_others_are_sent(
+def test_a_turn_that_cannot_be_exported_is_counted_and_the_others_are_sent(
     destination_of: DestinationOf, receiver: Receiver
 ):
     destination = destination_of(metrics=False)
@@ -242,7 +242,7 @@ def test_a_turn_that_cannot_be_told_is_counted_and_the_others_are_sent(
     assert destination.fault == exporter.UNTOLD
 
 
-def test_of_too_many_the_oldest_are_dropped_and_counted(
+def test_the_oldest_of_too_many_are_dropped_and_counted(
     destination_of: DestinationOf, receiver: Receiver, monkeypatch: pytest.MonkeyPatch
 ):
     monkeypatch.setattr(queue, "MOST", 3)
@@ -265,7 +265,7 @@ def test_a_turn_is_queued_with_its_end_or_not_at_all(destination_of: Destination
     assert Queued.objects.count() == 1
 
 
-def test_a_batch_whose_worker_was_killed_is_sent_after_its_lease(destination_of: DestinationOf, receiver: Receiver):
+def test_a_batch_of_a_killed_worker_is_sent_after_its_lease(destination_of: DestinationOf, receiver: Receiver):
     destination_of(metrics=False)
     make_turns("a", status="completed")
     assert len(queue.claim()) == 1  # and its worker is gone
@@ -276,7 +276,7 @@ def test_a_batch_whose_worker_was_killed_is_sent_after_its_lease(destination_of:
     assert len(receiver.requests) == 1
 
 
-def test_the_rules_of_egress_hold(destination_of: DestinationOf, receiver: Receiver):
+def test_the_egress_rules_apply(destination_of: DestinationOf, receiver: Receiver):
     destination = destination_of()
     make_turns("a", status="completed")
     with override_settings(EGRESS=Rules.read("public")):
@@ -287,7 +287,7 @@ def test_the_rules_of_egress_hold(destination_of: DestinationOf, receiver: Recei
     assert Queued.objects.count() == 1
 
 
-def test_the_environment_makes_a_destination_and_takes_it_back(receiver: Receiver):
+def test_the_environment_creates_and_removes_a_destination(receiver: Receiver):
     said = {"WHYSTOP_OTLP_ENDPOINT": f"{receiver.address}/", "WHYSTOP_OTLP_HEADERS": "x-key=a%20b, y=c=d"}
     with override_settings(ENVIRONMENT=read_environment(said)):
         for _ in range(2):
@@ -309,13 +309,13 @@ def test_the_environment_makes_a_destination_and_takes_it_back(receiver: Receive
         {"WHYSTOP_OTLP_HEADERS": "secret"},
     ],
 )
-def test_an_environment_that_makes_no_sense_is_said_without_its_secrets(said: dict):
+def test_an_invalid_environment_is_reported_without_its_secrets(said: dict):
     with pytest.raises(StartError) as error:
         read_environment(said)
     assert "pw" not in str(error.value)
     assert "secret" not in str(error.value)
 
 
-def test_the_document_names_every_attribute_of_ours():
+def test_the_document_names_every_attribute_we_add():
     text = Path("docs/how-to/telemetry.md").read_text(encoding="utf-8")
     assert [name for name in OUR_OWN if f"`whystop.{name}`" not in text] == []

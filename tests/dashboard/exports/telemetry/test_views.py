@@ -23,7 +23,7 @@ def test_the_page_shows_what_was_sent_and_what_was_not(browser: Client, destinat
         assert words in html
 
 
-def test_who_administers_makes_a_destination_in_the_admin(receiver: Receiver):
+def test_an_admin_creates_a_destination_in_the_admin(receiver: Receiver):
     client = Client()
     client.force_login(User.objects.create_superuser("root"))
     given = {"name": "tempo", "endpoint": receiver.address, "key_header": "authorization", "enabled": "on"}

@@ -22,7 +22,7 @@ def admins_browser() -> Client:
     return client
 
 
-def test_a_webhook_is_made_changed_and_deleted(admins_browser: Client, receiver: Receiver):
+def test_a_webhook_is_created_changed_and_deleted(admins_browser: Client, receiver: Receiver):
     given = {"name": "on-call", "url": receiver.address, "events": ["turn.ended"], "statuses": ["partial"]}
     html = admins_browser.post("/webhooks/", given).content.decode()
     (secret,) = set(re.findall(r"whsec_[\w+/=]{40,}", html))
@@ -50,7 +50,7 @@ def test_a_webhook_is_made_changed_and_deleted(admins_browser: Client, receiver:
         ({"name": "taken"}, "already exists"),
     ],
 )
-def test_what_is_wrong_with_a_webhook_is_said(admins_browser: Client, webhook_of: WebhookOf, wrong: dict, words: str):
+def test_faults_of_a_webhook_are_reported(admins_browser: Client, webhook_of: WebhookOf, wrong: dict, words: str):
     webhook_of(name="taken")
     answer = admins_browser.post("/webhooks/", {"name": "a", "url": "http://a", "events": ["turn.ended"], **wrong})
     assert answer.status_code == 422
@@ -58,7 +58,7 @@ def test_what_is_wrong_with_a_webhook_is_said(admins_browser: Client, webhook_of
     assert Webhook.objects.count() == 1
 
 
-def test_a_delivery_shows_its_request_and_answer_and_is_sent_again(
+def test_a_delivery_shows_its_request_and_response_and_can_be_sent_again(
     admins_browser: Client, webhook_of: WebhookOf, receiver: Receiver
 ):
     webhook, _ = webhook_of()
@@ -75,9 +75,7 @@ def test_a_delivery_shows_its_request_and_answer_and_is_sent_again(
     assert len(receiver.requests) == 2
 
 
-def test_a_delivery_that_failed_is_told_apart_from_one_that_was_not_sent_yet(
-    admins_browser: Client, webhook_of: WebhookOf
-):
+def test_a_failed_delivery_is_distinguished_from_one_not_sent_yet(admins_browser: Client, webhook_of: WebhookOf):
     webhook, _ = webhook_of()
     delivery = webhook_test(webhook)
     assert "failed, will retry" not in admins_browser.get(f"/webhooks/{webhook.id}").content.decode()
@@ -96,7 +94,7 @@ def test_deliveries_have_pages(admins_browser: Client, webhook_of: WebhookOf):
     assert str(made[1].id) not in html
 
 
-def test_who_may_not_change_webhooks_sees_no_address_and_changes_nothing(webhook_of: WebhookOf):
+def test_a_user_without_permission_sees_no_url_and_changes_nothing(webhook_of: WebhookOf):
     webhook, _ = webhook_of()
     browser = Client()
     browser.force_login(User.objects.create_user("watcher"))
@@ -108,7 +106,7 @@ def test_who_may_not_change_webhooks_sees_no_address_and_changes_nothing(webhook
     assert browser.post("/webhooks/", {}).status_code == 403
 
 
-def test_a_token_makes_no_webhook_for_it_would_outlive_the_token(receiver: Receiver):
+def test_a_token_cannot_create_a_webhook_that_would_outlive_it(receiver: Receiver):
     _, secret = api_token_create(user=User.objects.create_superuser("root"), name="t")
     program = Client(headers={"Authorization": f"Bearer {secret}"})
     answer = program.post("/webhooks/", {"name": "a", "url": receiver.address, "events": ["turn.ended"]})

@@ -54,7 +54,7 @@ def told(receiver: Receiver) -> list[dict]:
     return [json.loads(request.body) for request in receiver.requests]
 
 
-def test_the_signature_is_that_of_the_specifications_example():
+def test_the_signature_matches_the_example_of_the_specification():
     made = signature(
         "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw",
         named="msg_p5jXN8AQM9LWM0D4loKWxJek",
@@ -64,7 +64,7 @@ def test_the_signature_is_that_of_the_specifications_example():
     assert made == "v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE="
 
 
-def test_a_turn_that_ended_is_told_once_and_signed(play: Play, webhook_of: WebhookOf, receiver: Receiver):
+def test_an_ended_turn_is_sent_once_and_signed(play: Play, webhook_of: WebhookOf, receiver: Receiver):
     _, secret = webhook_of()
     turn = play("sim-essay", max_tokens=60)
     send()
@@ -83,7 +83,7 @@ def test_a_turn_that_ended_is_told_once_and_signed(play: Play, webhook_of: Webho
     assert Try.objects.get().answer == "seen"
 
 
-def test_an_event_is_noted_with_what_made_it_or_not_at_all(webhook_of: WebhookOf, receiver: Receiver):
+def test_an_event_is_stored_with_its_cause_or_not_at_all(webhook_of: WebhookOf, receiver: Receiver):
     webhook_of()
     with transaction.atomic():
         make_turns("a", status="completed")
@@ -93,14 +93,14 @@ def test_an_event_is_noted_with_what_made_it_or_not_at_all(webhook_of: WebhookOf
     assert Happened.objects.count() == 1
 
 
-def test_nothing_is_noted_while_no_webhook_is_enabled(webhook_of: WebhookOf):
+def test_nothing_is_stored_while_no_webhook_is_enabled(webhook_of: WebhookOf):
     make_turns("a", status="completed")
     Webhook.objects.filter(id=webhook_of()[0].id).update(enabled=False)
     make_turns("a", status="completed")
     assert not Happened.objects.exists()
 
 
-def test_filters_let_the_turns_through_that_match_every_group(webhook_of: WebhookOf, receiver: Receiver):
+def test_filters_pass_turns_that_match_every_group(webhook_of: WebhookOf, receiver: Receiver):
     webhook_of(statuses=["partial", "failed"], stop_reasons=["retry_limit"])
     make_turns("a", status="completed", stop_reason="retry_limit")
     make_turns("a", status="partial", stop_reason="token_limit")
@@ -109,7 +109,7 @@ def test_filters_let_the_turns_through_that_match_every_group(webhook_of: Webhoo
     assert [body["data"]["turn"]["id"] for body in told(receiver)] == [expected]
 
 
-def test_an_approval_that_is_wanted_is_told_and_a_breakpoint_is_not(
+def test_a_pending_approval_is_sent_and_a_breakpoint_is_not(
     agent_of: AgentOf, webhook_of: WebhookOf, receiver: Receiver
 ):
     webhook_of(events=["approval.wanted"])
@@ -126,7 +126,7 @@ def test_an_approval_that_is_wanted_is_told_and_a_breakpoint_is_not(
     assert len(receiver.requests) == 1
 
 
-def test_a_prediction_that_failed_is_told(play: Play, webhook_of: WebhookOf, receiver: Receiver):
+def test_a_failed_prediction_is_sent(play: Play, webhook_of: WebhookOf, receiver: Receiver):
     webhook_of(events=["prediction.failed"])
     fresh = again_of(play("sim-essay", overrides={"max_tokens": 150}), {"max_tokens": 90})
     send()
@@ -141,7 +141,7 @@ def test_a_prediction_that_failed_is_told(play: Play, webhook_of: WebhookOf, rec
     assert body["data"]["turn"]["id"] == str(fresh.child_id)
 
 
-def test_an_imported_turn_is_told_to_nobody(play: Play, webhook_of: WebhookOf, receiver: Receiver):
+def test_an_imported_turn_is_not_sent(play: Play, webhook_of: WebhookOf, receiver: Receiver):
     turn = play("sim-essay", max_tokens=60)
     file = exported(turn)
     erase(turn)
@@ -152,7 +152,7 @@ def test_an_imported_turn_is_told_to_nobody(play: Play, webhook_of: WebhookOf, r
     assert not receiver.requests
 
 
-def test_a_failure_is_tried_again_with_the_same_id_and_a_new_time(webhook_of: WebhookOf, receiver: Receiver):
+def test_a_failure_is_retried_with_the_same_id_and_a_new_time(webhook_of: WebhookOf, receiver: Receiver):
     webhook_of()
     receiver.answers += [(500, {}), (503, {"retry-after": "4000"})]
     make_turns("a", status="completed")
@@ -172,7 +172,7 @@ def test_a_failure_is_tried_again_with_the_same_id_and_a_new_time(webhook_of: We
     assert [one.status for one in Try.objects.all()] == [500, 503, 200]
 
 
-def test_what_nobody_takes_is_given_up_and_may_be_sent_again(webhook_of: WebhookOf, receiver: Receiver):
+def test_an_undeliverable_event_is_given_up_and_can_be_sent_again(webhook_of: WebhookOf, receiver: Receiver):
     webhook, _ = webhook_of()
     make_turns("a", status="completed")
     receiver.answers += [(500, {})] * (len(delivery_queue.DELAYS) + 1)
@@ -191,7 +191,7 @@ def test_what_nobody_takes_is_given_up_and_may_be_sent_again(webhook_of: Webhook
     assert (delivery.state, webhook.failed_in_row) == ("delivered", 0)
 
 
-def test_a_webhook_whose_deliveries_all_fail_is_disabled_with_a_word(
+def test_a_webhook_whose_deliveries_all_fail_is_disabled_with_a_message(
     webhook_of: WebhookOf, receiver: Receiver, monkeypatch: pytest.MonkeyPatch
 ):
     monkeypatch.setattr(delivery_queue, "DELAYS", ())
@@ -211,7 +211,7 @@ def test_a_webhook_whose_deliveries_all_fail_is_disabled_with_a_word(
     assert not Delivery.objects.filter(state="waiting").exists()
 
 
-def test_an_address_that_is_gone_is_not_asked_again(webhook_of: WebhookOf, receiver: Receiver):
+def test_an_address_that_answers_gone_is_not_called_again(webhook_of: WebhookOf, receiver: Receiver):
     webhook, _ = webhook_of()
     receiver.answers.append((410, {}))
     webhook_test(webhook)
@@ -239,7 +239,7 @@ def test_a_redirect_is_not_followed(webhook_of: WebhookOf, receiver: Receiver):
         b"",
     ],
 )
-def test_whatever_a_receiver_answers_the_try_is_kept(webhook_of: WebhookOf, answer: bytes):
+def test_every_response_of_a_receiver_is_recorded(webhook_of: WebhookOf, answer: bytes):
     async def hostile(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await reader.read(1)
         writer.write(answer)
@@ -264,7 +264,7 @@ def _moved(webhook: Webhook, url: str) -> None:
     Webhook.objects.filter(id=webhook.id).update(url=url)
 
 
-def test_the_rules_of_egress_hold(webhook_of: WebhookOf, receiver: Receiver):
+def test_the_egress_rules_apply(webhook_of: WebhookOf, receiver: Receiver):
     webhook_test(webhook_of()[0])
     with override_settings(EGRESS=Rules.read("public")):
         send()
@@ -274,7 +274,7 @@ def test_the_rules_of_egress_hold(webhook_of: WebhookOf, receiver: Receiver):
     assert "may not be called: it is at this machine itself" in Try.objects.get().fault
 
 
-def test_a_try_whose_worker_was_killed_is_made_again_after_its_lease(webhook_of: WebhookOf, receiver: Receiver):
+def test_an_attempt_of_a_killed_worker_is_repeated_after_its_lease(webhook_of: WebhookOf, receiver: Receiver):
     webhook_test(webhook_of()[0])
     assert len(delivery_queue.claim(OTHERS)) == 1  # and its worker is gone
     send()
@@ -284,7 +284,7 @@ def test_a_try_whose_worker_was_killed_is_made_again_after_its_lease(webhook_of:
     assert Delivery.objects.get().state == "delivered"
 
 
-def test_no_more_than_a_few_go_to_one_webhook_at_once(webhook_of: WebhookOf):
+def test_simultaneous_deliveries_to_one_webhook_are_limited(webhook_of: WebhookOf):
     slow, other = webhook_of()[0], webhook_of(name="other")[0]
     for _ in range(6):
         webhook_test(slow)
@@ -301,7 +301,7 @@ def silence() -> Iterator[tuple[str, socket.socket]]:
         yield f"http://127.0.0.1:{silent.getsockname()[1]}", silent
 
 
-def test_webhooks_that_are_slow_or_away_leave_room_for_those_that_answer(webhook_of: WebhookOf, receiver: Receiver):
+def test_slow_or_unavailable_webhooks_do_not_delay_others(webhook_of: WebhookOf, receiver: Receiver):
     quick = webhook_of(name="quick")[0]
 
     async def looks() -> None:
@@ -328,7 +328,7 @@ def test_webhooks_that_are_slow_or_away_leave_room_for_those_that_answer(webhook
     assert len(receiver.requests) == 4
 
 
-def test_of_a_webhook_that_takes_nothing_so_many_wait_and_the_oldest_are_dropped(
+def test_the_queue_of_a_failing_webhook_is_bounded_and_the_oldest_are_dropped(
     webhook_of: WebhookOf, browser: Client, monkeypatch: pytest.MonkeyPatch
 ):
     monkeypatch.setattr(delivery_queue, "MOST_WAITING", 3)
@@ -347,7 +347,7 @@ def test_of_a_webhook_that_takes_nothing_so_many_wait_and_the_oldest_are_dropped
     assert "Dropped deliveries: 2, most recently" in page
 
 
-def test_without_a_worker_so_many_events_wait_and_the_oldest_are_dropped(webhook_of: WebhookOf, browser: Client):
+def test_without_a_worker_the_queue_is_bounded_and_the_oldest_are_dropped(webhook_of: WebhookOf, browser: Client):
     webhook_of()
     make_turns("a", "b", status="completed")
     with connection.cursor() as cursor:  # as if so many others had come between
@@ -361,7 +361,7 @@ def test_without_a_worker_so_many_events_wait_and_the_oldest_are_dropped(webhook
     assert "Dropped events: 2, most recently" in browser.get("/webhooks/").content.decode()
 
 
-def test_what_is_announced_of_no_turn_is_bounded_as_well(webhook_of: WebhookOf, monkeypatch: pytest.MonkeyPatch):
+def test_events_without_a_turn_are_bounded_too(webhook_of: WebhookOf, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(delivery_queue, "MOST_WAITING", 3)
     webhook = webhook_of(events=["alert.fired"])[0]
     for _ in range(5):
@@ -370,7 +370,7 @@ def test_what_is_announced_of_no_turn_is_bounded_as_well(webhook_of: WebhookOf, 
     assert (Delivery.objects.count(), webhook.dropped) == (3, 2)
 
 
-def test_a_secret_that_cannot_be_read_any_more_is_said(webhook_of: WebhookOf, receiver: Receiver):
+def test_an_unreadable_secret_is_reported(webhook_of: WebhookOf, receiver: Receiver):
     webhook, _ = webhook_of()
     webhook_test(webhook)
     with override_settings(SECRET_KEY="another"):
@@ -380,7 +380,7 @@ def test_a_secret_that_cannot_be_read_any_more_is_said(webhook_of: WebhookOf, re
     assert not receiver.requests
 
 
-def test_what_was_sent_of_a_turn_is_erased_with_it(webhook_of: WebhookOf, receiver: Receiver):
+def test_deliveries_of_a_turn_are_erased_with_it(webhook_of: WebhookOf, receiver: Receiver):
     webhook, _ = webhook_of()
     (made,) = make_turns("a", status="completed")
     webhook_test(webhook)
@@ -391,7 +391,7 @@ def test_what_was_sent_of_a_turn_is_erased_with_it(webhook_of: WebhookOf, receiv
     assert Try.objects.count() == 1
 
 
-def test_old_deliveries_are_forgotten_and_waiting_ones_stay(webhook_of: WebhookOf, receiver: Receiver):
+def test_old_deliveries_are_deleted_and_waiting_ones_kept(webhook_of: WebhookOf, receiver: Receiver):
     webhook, _ = webhook_of()
     for _ in range(2):
         webhook_test(webhook)
@@ -402,7 +402,7 @@ def test_old_deliveries_are_forgotten_and_waiting_ones_stay(webhook_of: WebhookO
     assert list(Delivery.objects.all()) == [waiting]
 
 
-def test_the_documents_check_of_a_signature_knows_a_genuine_request(webhook_of: WebhookOf, receiver: Receiver):
+def test_the_signature_check_in_the_documents_accepts_a_genuine_request(webhook_of: WebhookOf, receiver: Receiver):
     webhook, secret = webhook_of()
     webhook_test(webhook)
     send()

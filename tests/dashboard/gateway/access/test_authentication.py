@@ -23,7 +23,7 @@ from tests.dashboard.gateway.conftest import KeyOf
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("quick")]
 
 
-async def test_a_key_opens_and_says_whose_it_is(key_of: KeyOf, maker: User):
+async def test_a_key_authenticates_and_identifies_its_owner(key_of: KeyOf, maker: User):
     key, secret = await in_database(key_of, mode="observe", scope=[])
     found = await caller(secret)
     assert (found.key_id, found.name, found.user_id, found.mode) == (key.id, "notebook", maker.pk, "observe")
@@ -31,7 +31,7 @@ async def test_a_key_opens_and_says_whose_it_is(key_of: KeyOf, maker: User):
     assert found.allows(agent=None, connection="any", model="thing") is None
 
 
-async def test_strangers_are_told_what_to_send_and_nothing_else(key_of: KeyOf):
+async def test_unauthenticated_callers_are_told_only_what_to_send(key_of: KeyOf):
     await in_database(key_of)
     assert await caller_of([]) == NO_KEY
     assert await caller_of([(b"authorization", b"Basic abc")]) == NO_KEY
@@ -42,14 +42,14 @@ async def test_strangers_are_told_what_to_send_and_nothing_else(key_of: KeyOf):
     assert NO_KEY.headers()["www-authenticate"].startswith("Bearer")
 
 
-async def test_a_revoked_key_is_out_within_a_round_or_two(key_of: KeyOf, maker: User):
+async def test_a_revoked_key_is_refused_within_two_polling_rounds(key_of: KeyOf, maker: User):
     key, secret = await in_database(key_of)
     await caller(secret)
     assert await in_database(services.key_revoke, project=key.project, by=maker, key_id=key.id)
     await becomes(secret, lambda found: found == WRONG_KEY)
 
 
-async def test_a_key_ends_at_its_moment_and_not_at_the_next_round(key_of: KeyOf, monkeypatch: pytest.MonkeyPatch):
+async def test_a_key_expires_exactly_and_not_at_the_next_polling_round(key_of: KeyOf, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(key_cache, "EVERY_SECONDS", 60)
     monkeypatch.setattr(key_cache, "FRESH_SECONDS", 60)
     moment = timezone.now() + timedelta(hours=1)
@@ -59,7 +59,7 @@ async def test_a_key_ends_at_its_moment_and_not_at_the_next_round(key_of: KeyOf,
         assert isinstance(await who(secret), Caller) == open_still
 
 
-async def test_what_is_changed_in_the_admin_counts_soon(key_of: KeyOf):
+async def test_changes_in_the_admin_apply_soon(key_of: KeyOf):
     key, secret = await in_database(key_of)
     await caller(secret)
     await in_database(GatewayKey.objects.filter(pk=key.pk).update, mode="observe", requests_per_minute=7)
@@ -67,7 +67,7 @@ async def test_what_is_changed_in_the_admin_counts_soon(key_of: KeyOf):
     assert (await caller(secret)).limits.requests_per_minute == 7
 
 
-async def test_a_users_token_may_what_its_user_may(db: None):
+async def test_a_users_token_has_the_permissions_of_the_user(db: None):
     operator = await in_database(User.objects.create_user, "olga")
     _, secret = await in_database(api_token_create, "ci", user=operator)
     assert "Read-only access" in (await who(secret)).message
@@ -83,7 +83,7 @@ async def test_a_users_token_may_what_its_user_may(db: None):
     await becomes(secret, lambda found: found == WRONG_KEY)
 
 
-async def test_a_scope_names_what_may_be_called(key_of: KeyOf, agent: Agent, near: Connection):
+async def test_a_scope_lists_what_may_be_called(key_of: KeyOf, agent: Agent, near: Connection):
     _, secret = await in_database(key_of, scope=[agent.name, f"{near.name}/small"])
     found = await caller(secret)
     assert found.allows(agent=agent.name, connection=near.name, model="any") is None
@@ -95,7 +95,7 @@ async def test_a_scope_names_what_may_be_called(key_of: KeyOf, agent: Agent, nea
     assert found.allows(agent=None, connection=near.name, model="large") is not None
 
 
-async def test_a_star_opens_all_models_of_a_connection_but_no_agent(key_of: KeyOf, agent: Agent, near: Connection):
+async def test_a_star_allows_all_models_of_a_connection_but_no_agent(key_of: KeyOf, agent: Agent, near: Connection):
     _, secret = await in_database(key_of, scope=[f"{near.name}/*"])
     found = await caller(secret)
     assert found.allows(agent=None, connection=near.name, model="vendor/large") is None
@@ -103,7 +103,7 @@ async def test_a_star_opens_all_models_of_a_connection_but_no_agent(key_of: KeyO
     assert found.allows(agent=agent.name, connection=near.name, model="large") is not None
 
 
-async def test_aliases_come_with_the_caller_and_change_with_the_table(key_of: KeyOf, agent: Agent, near: Connection):
+async def test_aliases_are_loaded_with_the_caller_and_follow_the_table(key_of: KeyOf, agent: Agent, near: Connection):
     project = agent.project
     _, secret = await in_database(key_of)
     assert (await caller(secret)).aliases == {}
@@ -120,7 +120,7 @@ async def test_aliases_come_with_the_caller_and_change_with_the_table(key_of: Ke
     await becomes(secret, lambda found: isinstance(found, Caller) and len(found.aliases) == 2)
 
 
-async def test_what_was_used_is_stored_with_its_price_and_its_moment(key_of: KeyOf):
+async def test_usage_is_stored_with_its_price_and_time(key_of: KeyOf):
     key, secret = await in_database(key_of)
     found = await caller(secret)
     for _ in range(3):
@@ -139,7 +139,7 @@ async def test_what_was_used_is_stored_with_its_price_and_its_moment(key_of: Key
     assert key.last_used_at is not None
 
 
-async def test_a_budget_that_is_spent_stays_so_for_whoever_comes_new(key_of: KeyOf):
+async def test_an_exhausted_budget_stays_exhausted_for_new_processes(key_of: KeyOf):
     key, secret = await in_database(key_of, tokens_in_total=100)
     found = await caller(secret)
     assert await found.admit() is None
@@ -154,7 +154,7 @@ async def test_a_budget_that_is_spent_stays_so_for_whoever_comes_new(key_of: Key
     assert await (await caller(secret)).admit() is None
 
 
-async def test_a_key_that_is_erased_does_not_hold_up_the_counts_of_others(key_of: KeyOf):
+async def test_an_erased_key_does_not_delay_the_counts_of_others(key_of: KeyOf):
     gone, gone_secret = await in_database(key_of)
     kept, kept_secret = await in_database(key_of)
     callers = [await caller(gone_secret), await caller(kept_secret)]

@@ -40,7 +40,7 @@ async def _admitted(process: key_cache.KeyCache, digest: str, *, count: bool = T
     return (await found.admit() if count else found.meter._judge(found.limits, time.time())) is None
 
 
-async def test_a_long_call_is_charged_though_its_key_was_let_go(key_of: KeyOf, monkeypatch: pytest.MonkeyPatch):
+async def test_a_long_call_is_charged_even_after_its_key_left_the_cache(key_of: KeyOf, monkeypatch: pytest.MonkeyPatch):
     key, secret = await in_database(key_of)
     found = await caller(secret)
     assert await found.admit() is None
@@ -56,7 +56,7 @@ async def test_a_long_call_is_charged_though_its_key_was_let_go(key_of: KeyOf, m
 
 
 @pytest.mark.parametrize("let_go", [False, True])
-async def test_a_key_that_is_revoked_before_its_call_is_registered_ends_the_call(key_of: KeyOf, *, let_go: bool):
+async def test_a_key_revoked_before_its_call_is_registered_ends_the_call(key_of: KeyOf, *, let_go: bool):
     """Its body may take longer than the key is kept."""
     key, secret = await in_database(key_of)
     process, digest, ended = key_cache.KeyCache(), authentication.digest_of(secret), asyncio.Event()
@@ -74,7 +74,7 @@ async def test_a_key_that_is_revoked_before_its_call_is_registered_ends_the_call
         await process.close()
 
 
-async def test_many_calls_ask_the_database_once(key_of: KeyOf, monkeypatch: pytest.MonkeyPatch):
+async def test_many_calls_query_the_database_once(key_of: KeyOf, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(key_cache, "EVERY_SECONDS", 60)
     monkeypatch.setattr(key_cache, "FRESH_SECONDS", 60)
     _, secret = await in_database(key_of)
@@ -96,7 +96,7 @@ def _counted(rounds: list[object]):
     return reconcile
 
 
-async def test_while_the_database_is_away_known_keys_stay_good_and_counts_are_kept(
+async def test_known_keys_stay_valid_and_counts_are_kept_while_the_database_is_unavailable(
     key_of: KeyOf, monkeypatch: pytest.MonkeyPatch
 ):
     key, secret = await in_database(key_of)
@@ -120,7 +120,7 @@ async def test_while_the_database_is_away_known_keys_stay_good_and_counts_are_ke
     assert (await in_database(KeySpending.objects.get, key=key)).calls == 1
 
 
-async def test_a_database_that_hangs_keeps_nobody_waiting_for_long(key_of: KeyOf, monkeypatch: pytest.MonkeyPatch):
+async def test_a_hanging_database_delays_nobody_for_long(key_of: KeyOf, monkeypatch: pytest.MonkeyPatch):
     _, secret = await in_database(key_of)
     await caller(secret)
     hanging: asyncio.Future[None] = asyncio.get_running_loop().create_future()
@@ -140,7 +140,7 @@ async def test_a_database_that_hangs_keeps_nobody_waiting_for_long(key_of: KeyOf
     hanging.set_result(None)
 
 
-async def test_without_callers_nothing_is_asked(key_of: KeyOf, monkeypatch: pytest.MonkeyPatch):
+async def test_without_callers_no_queries_are_made(key_of: KeyOf, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(key_cache, "IDLE_SECONDS", 0.0)
     _, secret = await in_database(key_of)
     await caller(secret)

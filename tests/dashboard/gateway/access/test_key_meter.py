@@ -20,7 +20,7 @@ def meter(known: StoredCounts | None = None) -> KeyMeter:
     return KeyMeter(uuid4(), known or StoredCounts(DAY), {})
 
 
-def test_calls_of_other_processes_count_as_ones_own():
+def test_calls_of_other_processes_count_like_our_own():
     elsewhere = StoredCounts(DAY, {minute_of(NOON): Pace(calls=2)})
     ours = meter(elsewhere)
     limits = KeyLimits(requests_per_minute=3)
@@ -28,14 +28,14 @@ def test_calls_of_other_processes_count_as_ones_own():
     assert ours.admit(limits, NOON) is not None
 
 
-def test_a_call_that_was_refused_does_not_count():
+def test_a_refused_call_does_not_count():
     ours, limits = meter(), KeyLimits(requests_per_minute=1)
     assert ours.admit(limits, NOON) is None
     assert [ours.admit(limits, NOON) is None for _ in range(5)] == [False] * 5
     assert ours.take().calls == {DAY: 1}
 
 
-def test_what_was_spent_yesterday_or_last_month_is_not_counted_against_today():
+def test_spending_of_yesterday_or_last_month_does_not_count_today():
     spent = StoredCounts(DAY, today=Spent(10), month=Spent(20), total=Spent(30))
     ours, tomorrow = meter(spent), NOON + 86_400  # the first of February
     assert ours.admit(KeyLimits(tokens_per_day=10), NOON) is not None
@@ -45,7 +45,7 @@ def test_what_was_spent_yesterday_or_last_month_is_not_counted_against_today():
     assert ours.admit(KeyLimits(tokens_in_total=30), tomorrow) is not None
 
 
-def test_a_budget_of_dollars_is_judged_by_what_was_priced():
+def test_a_budget_in_dollars_is_checked_against_priced_usage():
     ours = meter(StoredCounts(DAY, total=Spent(5, Decimal(1))))
     assert ours.admit(KeyLimits(dollars_in_total=Decimal(2)), NOON) is None
     ours.settle(StoredCounts(DAY, total=Spent(5, Decimal("2.01"))))

@@ -20,13 +20,13 @@ def budget(limits: KeyLimits, *, today: Spent = NOTHING, month: Spent = NOTHING,
     return budget_refusal(limits, now=NOON, today=today, month=month, total=total)
 
 
-def test_who_has_no_limits_is_never_refused():
+def test_a_caller_without_limits_is_never_refused():
     much = Spent(10**15, Decimal(10**9))
     assert asked(KeyLimits(), current=Pace(10**9, 10**15)) is None
     assert budget(KeyLimits(), today=much, month=much, total=much) is None
 
 
-def test_the_call_beyond_the_limit_is_refused_and_told_when_to_come_back():
+def test_the_call_above_the_limit_is_refused_with_a_retry_time():
     limits = KeyLimits(requests_per_minute=10)
     assert asked(limits, current=Pace(calls=9)) is None
     refusal = asked(limits, current=Pace(calls=10))
@@ -36,13 +36,13 @@ def test_the_call_beyond_the_limit_is_refused_and_told_when_to_come_back():
     assert 60 < refusal.retry_after < 120  # the minute has to end, and a tenth of it to fade
 
 
-def test_the_calls_of_the_last_minute_fade_out():
+def test_calls_of_the_last_minute_expire_gradually():
     limits = KeyLimits(requests_per_minute=10)
     assert asked(limits, now=NOON + 1, before=Pace(calls=10)) is not None
     assert asked(limits, now=NOON + 30, before=Pace(calls=10)) is None
 
 
-def test_tokens_are_known_only_afterwards_so_there_must_be_room_for_one():
+def test_tokens_are_known_afterwards_so_at_least_one_must_be_left():
     limits = KeyLimits(tokens_per_minute=1_000)
     assert asked(limits, current=Pace(tokens=999)) is None
     refusal = asked(limits, current=Pace(tokens=1_000))
@@ -50,7 +50,7 @@ def test_tokens_are_known_only_afterwards_so_there_must_be_room_for_one():
     assert refusal.type == "tokens"
 
 
-def test_each_budget_counts_its_own_span_and_says_which_it_was():
+def test_each_budget_covers_its_own_period_and_names_itself():
     spans = (("a day", "today", "tokens_per_day", "dollars_per_day", 43_200.0),)
     spans += (("a month", "month", "tokens_per_month", "dollars_per_month", 43_200.0),)  # the 31st is the last day
     spans += (("in total", "total", "tokens_in_total", "dollars_in_total", None),)
@@ -68,7 +68,7 @@ def test_each_budget_counts_its_own_span_and_says_which_it_was():
             assert budget(limits, **{other: used for other in ("today", "month", "total") if other != span}) is None
 
 
-def test_a_month_ends_where_the_next_begins():
+def test_a_month_ends_where_the_next_starts():
     for day, first in (("2026-01-31", "2026-02-01"), ("2024-02-29", "2024-03-01"), ("2026-12-01", "2027-01-01")):
         assert next_month(datetime.fromisoformat(day).date()) == datetime.fromisoformat(first).date()
 
@@ -77,7 +77,7 @@ def test_a_month_ends_where_the_next_begins():
     limit=st.integers(1, 50),
     gaps=st.lists(st.floats(0.01, 40), min_size=1, max_size=150),
 )
-def test_whoever_waits_as_told_is_let_in_and_no_minute_has_twice_the_limit(limit: int, gaps: list[float]):
+def test_a_caller_that_waits_as_told_is_accepted_and_no_minute_has_twice_the_limit(limit: int, gaps: list[float]):
     limits, now, let_in = KeyLimits(requests_per_minute=limit), NOON, []
     for gap in gaps:
         now += gap

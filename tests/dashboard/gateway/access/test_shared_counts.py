@@ -27,7 +27,7 @@ async def ended(counts: SharedCounts) -> None:
     await counts.run()
 
 
-async def test_of_many_calls_at_once_as_many_begin_as_may(key_of: KeyOf):
+async def test_simultaneous_calls_start_only_up_to_the_limit(key_of: KeyOf):
     key, _ = await in_database(key_of)
     counts = SharedCounts()
     told = await asyncio.gather(*(counts.admit(key.id, FIVE) for _ in range(12)))
@@ -36,7 +36,7 @@ async def test_of_many_calls_at_once_as_many_begin_as_may(key_of: KeyOf):
     assert (await in_database(KeyPace.objects.get, key=key)).calls == 5
 
 
-async def test_what_was_used_counts_at_once_and_is_written_with_its_price(key_of: KeyOf):
+async def test_usage_counts_at_once_and_is_stored_with_its_price(key_of: KeyOf):
     key, _ = await in_database(key_of)
     counts, limits = SharedCounts(), KeyLimits(tokens_per_day=100)
     assert await counts.admit(key.id, limits) is None
@@ -53,7 +53,7 @@ async def test_what_was_used_counts_at_once_and_is_written_with_its_price(key_of
     assert again.code == refusal.code
 
 
-async def test_a_call_that_outlives_the_memory_of_its_key_is_charged(key_of: KeyOf, monkeypatch: pytest.MonkeyPatch):
+async def test_a_call_that_outlives_the_cached_key_is_charged(key_of: KeyOf, monkeypatch: pytest.MonkeyPatch):
     key, _ = await in_database(key_of)
     counts = SharedCounts()
     assert await counts.admit(key.id, FIVE) is None
@@ -66,7 +66,7 @@ async def test_a_call_that_outlives_the_memory_of_its_key_is_charged(key_of: Key
     assert (await in_database(KeySpending.objects.get, key=key)).tokens == 77
 
 
-async def test_while_the_database_is_away_counts_go_on_and_unknown_keys_wait(
+async def test_while_the_database_is_unavailable_counting_continues_and_unknown_keys_wait(
     key_of: KeyOf, monkeypatch: pytest.MonkeyPatch
 ):
     (key, _), (other, _) = await in_database(key_of), await in_database(key_of)

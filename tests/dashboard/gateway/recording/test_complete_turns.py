@@ -34,7 +34,7 @@ def _elsewhere(sql: str, *parameters: Any) -> Any:
 
 
 @pytest.mark.django_db(transaction=True)
-def test_postgres_works_on_a_statement_that_was_sent_before_anything_waits_for_it() -> None:
+def test_postgres_executes_a_sent_statement_before_its_result_is_awaited() -> None:
     held = "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND objid = %s AND granted"
     with transaction.atomic(), TurnStore() as store:
         for lock in (GATE, PASSED):
@@ -70,7 +70,7 @@ def _sends_two() -> None:
 
 
 @pytest.mark.django_db(transaction=True)
-def test_what_a_statement_raises_comes_at_the_end_of_the_block_and_nothing_is_stored() -> None:
+def test_an_error_of_a_statement_is_raised_at_the_end_of_the_block_and_nothing_is_stored() -> None:
     with pytest.raises(IntegrityError):
         _stored(1, 1, 2)
     assert _loose() == 0
@@ -79,7 +79,7 @@ def test_what_a_statement_raises_comes_at_the_end_of_the_block_and_nothing_is_st
 
 
 @pytest.mark.django_db(transaction=True)
-def test_what_a_statement_raises_comes_before_the_answer_to_a_question() -> None:
+def test_an_error_of_a_statement_is_raised_before_the_result_of_a_query() -> None:
     answers: list[int] = []
     with pytest.raises(IntegrityError):
         _stored(1, 1, then=lambda: answers.append(Turn.objects.count()))
@@ -87,7 +87,7 @@ def test_what_a_statement_raises_comes_before_the_answer_to_a_question() -> None
 
 
 @pytest.mark.django_db(transaction=True)
-def test_an_error_of_the_caller_is_raised_as_it_is_and_nothing_is_stored() -> None:
+def test_an_error_of_the_caller_is_raised_unchanged_and_nothing_is_stored() -> None:
     with pytest.raises(ZeroDivisionError):
         _stored(1, 2, then=lambda: 1 // 0)
     assert _loose() == 0
@@ -105,7 +105,7 @@ def _loose() -> Any:
 
 
 @pytest.mark.django_db
-def test_turns_in_groups_come_to_the_same_and_their_nodes_are_stored_once_in_one_order(
+def test_turns_in_groups_give_the_same_result_and_store_their_nodes_once_in_one_order(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     parts = exports.pieces_of(exports.names())

@@ -27,15 +27,15 @@ async def told(*, waiting_bytes: int = 0, stored_at: float = 0.0) -> bool:
     return True
 
 
-async def test_who_waits_for_a_database_that_does_not_answer_is_told():
+async def test_a_caller_waiting_for_an_unresponsive_database_is_told():
     assert await told()
     assert await told(stored_at=LONG)
 
 
-async def test_while_much_is_being_stored_it_is_waited_for_longer():
+async def test_the_wait_is_longer_while_much_is_being_stored():
     assert not await told(waiting_bytes=48_000_000)
 
 
-async def test_what_is_said_after_something_large_was_stored_is_waited_for_anew():
+async def test_data_after_something_large_was_stored_gets_a_new_wait():
     """The large part of a turn was stored after seconds; its end, which is small, has waited as long and comes next."""
     assert not await told(waiting_bytes=4_000, stored_at=NOW - 0.02)

@@ -22,7 +22,7 @@ def _ended(backend: int) -> None:
 @pytest.mark.asyncio
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.parametrize("waiting", [False, True])
-async def test_a_connection_that_its_server_ends_leaves_nothing_with_the_loop(waiting: bool):
+async def test_a_connection_ended_by_its_server_leaves_nothing_in_the_loop(waiting: bool):
     """The number of its socket is the next one's: of a provider's call, which would not come about."""
     link = PgConnection([ONE, ITS_ID, SLOW])
     (backend,) = await link.run("its_id", [None])

@@ -60,7 +60,7 @@ STORIES = {
 
 
 @pytest.mark.parametrize("answer", [ended, called, thought])
-def test_what_is_large_stands_in_no_row_and_counts_for_what_it_is(answer):
+def test_large_content_is_stored_outside_the_row_and_counts_with_its_size(answer):
     """It is sent beside the rows; and as large as it is, it is waited for."""
     story, rows = Story([answer("x" * (4 * LARGE))]), TableRows()
     entries = [entry for _, entry in story.steps()]
@@ -133,7 +133,7 @@ def as_a_driver_writes_it(story: Story) -> dict[str, list[dict[str, object]]]:
 
 @pytest.mark.parametrize("one_by_one", [False, True], ids=["at once", "step by step"])
 @pytest.mark.parametrize("name", STORIES)
-def test_the_rows_are_those_a_driver_writes(name, one_by_one):
+def test_the_rows_equal_those_written_by_a_driver(name, one_by_one):
     story = Story(STORIES[name], prompt=ODD)
     expected = as_a_driver_writes_it(story)
     new = story.new_turn()
@@ -154,7 +154,7 @@ def test_the_rows_are_those_a_driver_writes(name, one_by_one):
 
 
 @pytest.mark.parametrize(("answer", "beside"), [("short", False), ("x" * (LARGE + 1), True)])
-def test_the_rows_of_a_large_turn_are_made_beside_the_loop_so_that_other_calls_go_on(answer, beside, monkeypatch):
+def test_rows_of_a_large_turn_are_built_off_the_loop_so_that_other_calls_proceed(answer, beside, monkeypatch):
     story, threads = Story([ended(answer)]), set[threading.Thread]()
     new = story.new_turn()
 
@@ -172,7 +172,7 @@ def test_the_rows_of_a_large_turn_are_made_beside_the_loop_so_that_other_calls_g
     assert story.turn().output_text == answer
 
 
-def test_a_recorder_that_ends_waits_for_the_rows_that_are_being_made(monkeypatch):
+def test_a_stopping_recorder_waits_for_rows_being_built(monkeypatch):
     """They are in no group yet, and due no longer."""
     story = Story([ended("x" * (LARGE + 1))])
     new, begun = story.new_turn(), threading.Event()
@@ -193,7 +193,7 @@ def test_a_recorder_that_ends_waits_for_the_rows_that_are_being_made(monkeypatch
     assert story.turn().output_text
 
 
-def test_a_turn_that_is_given_up_while_another_ones_rows_are_made_keeps_no_other_from_being_stored(monkeypatch):
+def test_a_turn_given_up_while_rows_of_another_are_built_blocks_no_other(monkeypatch):
     large, given_up, other = (Story([ended(answer)]) for answer in ("x" * (LARGE + 1), "given up", "stored"))
     stories = [(story, story.new_turn()) for story in (large, given_up, other)]
     begun, release = threading.Event(), threading.Event()
@@ -222,7 +222,7 @@ def test_a_turn_that_is_given_up_while_another_ones_rows_are_made_keeps_no_other
     assert (len(large.turn().output_text), other.turn().output_text) == (LARGE + 1, "stored")
 
 
-def test_the_clients_request_is_kept_to_the_byte_and_what_it_was_told_stands_beside_it():
+def test_the_clients_request_is_stored_byte_for_byte_beside_its_response():
     story = Story([ended("whole")])
     new = story.new_turn()
 
@@ -236,7 +236,7 @@ def test_the_clients_request_is_kept_to_the_byte_and_what_it_was_told_stands_bes
     assert (call.status, call.client_finish_reason, call.overhead_us, call.caller) == (200, "stop", 9, "a key")
 
 
-def test_what_was_erased_since_it_was_stored_is_stored_again(django_user_model):
+def test_content_erased_after_storing_is_stored_again(django_user_model):
     """The recorder knows the messages as stored, and sends them again once it hears that they are gone."""
     first, second = Story([ended("one")]), Story([ended("other")])
     user, project = django_user_model.objects.create(username="ada"), project_default()
@@ -257,7 +257,7 @@ def test_what_was_erased_since_it_was_stored_is_stored_again(django_user_model):
     assert client_body_of(second.turn()) == BODY
 
 
-def test_turns_that_say_the_same_share_their_messages():
+def test_turns_with_equal_messages_share_them():
     stories = [Story([ended(f"answer {n}")]) for n in range(20)]
     new = [story.new_turn() for story in stories]
 
@@ -269,14 +269,14 @@ def test_turns_that_say_the_same_share_their_messages():
     assert Node.objects.count() == 3, "one message, one policy, and one frame of the request"
 
 
-def test_a_turn_from_before_there_were_nodes_is_read_as_it_was_stored():
+def test_a_turn_stored_before_nodes_existed_is_read_as_stored():
     turn = Turn.objects.create(project=project_default(), agent_name="a", provider="openai", model="m", max_tokens=9)
     TurnMessage.objects.create(turn_id=turn.pk, n=0, wire='{"role":"user"}')
     ClientRequest.objects.create(turn_id=turn.pk, body=BODY)
     assert (messages_of(turn.pk), client_body_of(turn)) == (['{"role":"user"}'], BODY)
 
 
-def test_many_turns_at_once_are_all_there_each_whole():
+def test_many_simultaneous_turns_are_all_stored_completely():
     stories = [Story([cut(f"a {n}"), ended(f"b {n}")]) for n in range(150)]
     project_id = project_default().pk
 
@@ -292,7 +292,7 @@ def test_many_turns_at_once_are_all_there_each_whole():
     assert not OwnedTurn.objects.exists()
 
 
-def test_a_turn_that_does_not_end_at_once_is_there_owned_by_a_process_that_is_heard_of():
+def test_a_turn_that_does_not_end_at_once_is_stored_with_a_live_owner():
     story = Story([ended("whole")])
     new = story.new_turn()
 
@@ -329,7 +329,7 @@ async def until(look) -> None:
             await asyncio.sleep(0.01)
 
 
-def test_what_the_database_refuses_keeps_nothing_else_from_being_stored():
+def test_a_write_refused_by_the_database_blocks_no_other():
     stories = [Story([ended(f"a {n}")]) for n in range(9)]
     project_id = project_default().pk
     twice = stories[4]
@@ -346,7 +346,7 @@ def test_what_the_database_refuses_keeps_nothing_else_from_being_stored():
     assert Turn.objects.count() == 9
 
 
-def test_who_was_taken_for_gone_writes_nothing_more():
+def test_a_process_declared_dead_writes_nothing_more():
     story = Story([cut("half "), ended("whole")])
     new = story.new_turn()
 
@@ -366,7 +366,7 @@ def test_who_was_taken_for_gone_writes_nothing_more():
     assert TOLD.status == 200
 
 
-def test_who_was_taken_for_gone_stores_no_piece_either():
+def test_a_process_declared_dead_stores_no_piece():
     """Pieces alone have a statement of their own, and the same fence."""
     ours, lost = Story([ended("whole")]), Story([ended("whole")])
     begun = {story.id: story.new_turn() for story in (ours, lost)}
@@ -389,7 +389,7 @@ def test_who_was_taken_for_gone_stores_no_piece_either():
     assert [piece.turn_id for piece in Piece.objects.all()] == [ours.id]
 
 
-def test_a_turn_of_which_no_rows_can_be_made_keeps_no_other_from_being_stored(monkeypatch):
+def test_a_turn_whose_rows_cannot_be_built_blocks_no_other(monkeypatch):
     good, bad = Story([ended("good")]), Story([ended("bad")])
     project_id, add = project_default().pk, group_writer.add_part
 
@@ -412,17 +412,17 @@ def test_a_turn_of_which_no_rows_can_be_made_keeps_no_other_from_being_stored(mo
     assert [turn.output_text for turn in Turn.objects.all()] == ["good"]
 
 
-async def test_what_holds_already_is_asked_once():
+async def test_a_condition_that_already_holds_is_checked_once():
     asked: list[int] = []
     assert await poll_until(lambda: not asked.append(1), seconds=60)
     assert asked == [1]
 
 
-async def test_what_comes_to_hold_ends_the_waiting():
+async def test_a_condition_that_becomes_true_ends_the_wait():
     answers = iter([False, False, True])
     assert await poll_until(lambda: next(answers), seconds=60)
     assert next(answers, "asked no more") == "asked no more"
 
 
-async def test_what_never_holds_is_given_up():
+async def test_a_condition_that_never_holds_is_given_up():
     assert not await poll_until(lambda: False, seconds=0.05)

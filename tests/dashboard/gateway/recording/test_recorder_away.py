@@ -74,7 +74,7 @@ def stories(count: int) -> list[Story]:
     return [Story([cut(f"a {n} "), ended(f"b {n}")]) for n in range(count)]
 
 
-def test_who_waits_is_told_and_all_is_stored_once_the_database_is_back(store):
+def test_waiting_callers_are_told_and_everything_is_stored_once_the_database_is_back(store):
     project_id, said = project_default().pk, stories(12)
 
     async def told() -> float:
@@ -109,7 +109,7 @@ def locked() -> psycopg.Connection[Any]:
     return held
 
 
-def test_a_database_that_is_there_and_says_nothing_is_away_until_it_stores_again(store):
+def test_an_unresponsive_database_counts_as_unavailable_until_it_stores_again(store):
     project_id, said = project_default().pk, stories(2)
 
     async def told() -> None:
@@ -129,7 +129,7 @@ def test_a_database_that_is_there_and_says_nothing_is_away_until_it_stores_again
     assert [each.turn().status for each in said] == ["completed"] * 2
 
 
-def test_a_stop_in_the_middle_loses_nothing_that_was_said_to_be_stored_and_stores_nothing_twice(store):
+def test_an_interruption_loses_nothing_confirmed_and_stores_nothing_twice(store):
     project_id, said = project_default().pk, stories(120)
 
     async def told() -> list[object]:
@@ -153,7 +153,7 @@ def test_a_stop_in_the_middle_loses_nothing_that_was_said_to_be_stored_and_store
             assert turn.output_text.endswith(each.answers[-1].text)
 
 
-def test_what_is_kept_for_a_database_that_is_away_is_bounded(store, monkeypatch):
+def test_the_buffer_for_an_unavailable_database_is_bounded(store, monkeypatch):
     monkeypatch.setattr(turn_queue, "MOST_BYTES", 60_000)
     project_id, said = project_default().pk, stories(30)
 
@@ -220,7 +220,7 @@ async def nothing_is_recorded(refusing: Gateway, passing: Gateway, secret: str) 
     assert b" recorded=no " in body
 
 
-def test_policy_decides_what_callers_get_while_nothing_can_be_recorded(store, monkeypatch):
+def test_the_policy_decides_what_callers_get_while_nothing_can_be_recorded(store, monkeypatch):
     one_time_code_create()
     project, by = project_default(), User.objects.get(username=OPERATOR)
     secret = key_create(project=project, by=by, name="stopped")[1]

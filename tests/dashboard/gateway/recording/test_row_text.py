@@ -27,7 +27,7 @@ def as_read(column: Any) -> Any:
 
 
 @given(texts, texts)
-def test_json_is_kept_exactly_and_text_but_for_what_no_text_may_hold(said: str, shown: str):
+def test_json_is_stored_exactly_and_text_except_for_forbidden_characters(said: str, shown: str):
     text, row = written(usage={said: [said]}, text=shown, turn_id=uuid4())
     assert as_read(row["usage"]) == {said: [said]}
     assert row["text"] in (shown, storable_text(shown))
@@ -36,14 +36,14 @@ def test_json_is_kept_exactly_and_text_but_for_what_no_text_may_hold(said: str, 
 
 
 @pytest.mark.parametrize("odd", ["\x00", "\ud800", "\ue0000000"])
-def test_what_no_text_may_hold_is_marked_in_json_also_where_it_is_all_there_is(odd: str):
+def test_forbidden_characters_are_marked_in_json_even_as_the_only_content(odd: str):
     text, row = written(usage={"said": odd})
     assert row["usage"] != {"said": odd}
     assert as_read(row["usage"]) == {"said": odd}
     text.encode()
 
 
-def test_a_backslash_before_u0000_is_no_such_character():
+def test_an_escaped_backslash_before_u0000_is_not_a_null_character():
     _, row = written(usage={"said": "\\u0000"}, text="\\u0000")
     assert as_read(row["usage"]) == {"said": "\\u0000"}
     assert row["text"] == "\\u0000"
@@ -51,7 +51,7 @@ def test_a_backslash_before_u0000_is_no_such_character():
 
 @pytest.mark.django_db
 @pytest.mark.parametrize("number", [1e308, 1e22, -1.5e16, -0.0, 1.0, 1e-7, 2**70])
-def test_numbers_come_back_from_postgres_as_they_were(number: float):
+def test_numbers_read_back_from_postgres_unchanged(number: float):
     text = row_text(Attempt, {"usage": {"at": [number]}, "text": "1e+22 and -0.0"}).decode()
     with connection.cursor() as cursor:
         cursor.execute("SELECT (%s::json ->> 'usage')::jsonb::text, %s::json ->> 'text'", [text, text])

@@ -77,7 +77,7 @@ def stories_with(poisoned: set[int], count: int = 12) -> list[Story]:
 
 @pytest.mark.usefixtures("slow_turns")
 @pytest.mark.parametrize("poisoned", [nightly({0}), nightly({5}), {2, 7}], ids=str)
-def test_the_others_of_its_group_are_stored_before_it_and_it_is_stored_too(poisoned: set[int]):
+def test_a_slow_turn_is_stored_after_the_others_of_its_group(poisoned: set[int]):
     stories = stories_with(poisoned)
     results, seconds = told_together(stories)
     assert results == [None] * 12
@@ -87,7 +87,7 @@ def test_the_others_of_its_group_are_stored_before_it_and_it_is_stored_too(poiso
 
 
 @pytest.mark.usefixtures("slow_turns")
-def test_what_is_too_slow_whenever_it_is_tried_is_lost_alone(monkeypatch: pytest.MonkeyPatch):
+def test_a_turn_that_is_always_too_slow_is_the_only_one_lost(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(slow_writes, "PATIENCE_SECONDS", 0.1)
     monkeypatch.setattr(slow_writes, "PAUSE_SECONDS", 0.01)
     results, _ = told_together(stories_with({3}, count=6))
@@ -98,7 +98,7 @@ def test_what_is_too_slow_whenever_it_is_tried_is_lost_alone(monkeypatch: pytest
 
 
 @pytest.mark.usefixtures("slow_turns")
-def test_what_is_said_of_a_slow_turn_meanwhile_is_stored_after_it():
+def test_updates_of_a_slow_turn_are_stored_after_it():
     (story,) = stories_with({0}, count=1)
     new = story.new_turn(project_default().pk)
 
@@ -160,7 +160,7 @@ async def went_on(recorder: Recorder, story: Story, steps: Iterator[Any]) -> Non
 
 
 @pytest.mark.parametrize("what", [nightly("the turn"), "its owner"])
-def test_turns_whose_rows_somebody_holds_keep_no_other_from_being_stored(what: str, monkeypatch: pytest.MonkeyPatch):
+def test_turns_with_locked_rows_block_no_other(what: str, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(pending_turn, "PATIENCE_SECONDS", 30.0)
     held, others = stories_with(set(), count=3), stories_with(set(), count=12)
     project_id = project_default().pk
@@ -186,7 +186,7 @@ def test_turns_whose_rows_somebody_holds_keep_no_other_from_being_stored(what: s
     assert all(verify(recording_of(story.turn())).verified for story in held)
 
 
-def test_the_caller_of_a_turn_whose_row_is_held_is_told_and_the_turn_is_stored_later(
+def test_the_caller_of_a_turn_with_a_locked_row_is_told_and_the_turn_is_stored_later(
     monkeypatch: pytest.MonkeyPatch,
 ):
     monkeypatch.setattr(recorder_module, "LOCKED_SECONDS", 2.0)
@@ -209,7 +209,7 @@ def test_the_caller_of_a_turn_whose_row_is_held_is_told_and_the_turn_is_stored_l
     assert story.turn().status == "completed"
 
 
-def test_rows_that_are_held_of_a_turn_that_is_given_up_and_of_the_process_stop_nobody():
+def test_locked_rows_of_a_given_up_turn_and_of_the_process_block_nobody():
     given_up, other = stories_with(set(), count=2)
     project_id = project_default().pk
 

@@ -22,7 +22,7 @@ def taken(queue: TurnQueue, *waiting: PendingTurn) -> list[object]:
     return [turn_id for turn_id, *_ in queue.next_group(lambda turn_id: turn_id in {turn.id for turn in waiting})]
 
 
-async def test_a_turn_of_which_more_is_said_while_it_is_written_is_due_again():
+async def test_a_turn_updated_while_being_written_is_due_again():
     queue = TurnQueue()
     turn = due(queue, 10)
     assert taken(queue) == [turn.id]
@@ -33,7 +33,7 @@ async def test_a_turn_of_which_more_is_said_while_it_is_written_is_due_again():
     assert (list(queue.due), turn.is_stored, queue.bytes) == ([turn.id], True, 15)
 
 
-async def test_a_turn_that_has_ended_and_is_stored_is_in_it_no_longer():
+async def test_an_ended_and_stored_turn_is_removed_from_the_queue():
     queue = TurnQueue()
     turn = due(queue, 10)
     assert taken(queue) == [turn.id]
@@ -42,7 +42,7 @@ async def test_a_turn_that_has_ended_and_is_stored_is_in_it_no_longer():
     assert not queue.turns
 
 
-async def test_what_waits_for_something_that_is_being_written_stays():
+async def test_an_item_that_waits_for_one_being_written_stays():
     queue = TurnQueue()
     turn, other = due(queue, 10), due(queue, 10)
     assert taken(queue, turn) == [other.id]
@@ -60,7 +60,7 @@ async def test_a_group_is_bounded_by_turns_and_by_bytes(monkeypatch: pytest.Monk
     assert [len(taken(queue)) for _ in range(4)] == [3, 2, 1, 0]
 
 
-async def test_what_is_dropped_is_not_counted_and_not_written():
+async def test_dropped_items_are_neither_counted_nor_written():
     queue = TurnQueue()
     turn = due(queue, 10)
     part = turn.part

@@ -9,7 +9,7 @@ from dashboard.turns.models import Turn
 HELLO = [{"role": "user", "content": "Why do agents stop?"}]
 
 
-def test_a_stranger_is_told_so_before_anything_is_looked_at(gate):
+def test_an_unauthenticated_request_is_refused_before_anything_is_read(gate):
     for path in ("/v1/chat/completions", "/v1/models", "/v1/models/any", "/v1/anything"):
         for method in ("GET", "POST", "PUT", "DELETE", "OPTIONS"):
             for words in ("Bearer nobody's", "Bearer ", "Basic b3BlcmF0b3I6", ""):
@@ -26,7 +26,7 @@ def test_another_method_is_not_allowed(gate):
         assert answer.headers["allow"] in ("POST", "GET")
 
 
-def test_a_method_that_geminis_api_does_not_have_is_no_known_address(gate):
+def test_a_method_unknown_to_geminis_api_is_an_unknown_url(gate):
     answer = gate.send("POST", "/v1beta/models/x:nope", b"{}", {})
     assert answer.status == 404
     assert "POST /v1beta/models/…:generateContent" in answer.json["error"]["message"]
@@ -35,7 +35,7 @@ def test_a_method_that_geminis_api_does_not_have_is_no_known_address(gate):
     )
 
 
-def test_another_address_of_the_api_is_said_not_to_be_here(gate, agent_at):
+def test_an_unsupported_url_of_the_api_is_reported_as_such(gate, agent_at):
     for path in ("/v1", "/v1/", "/v1/uploads", "/v1/threads", "/v1/chat"):
         answer = gate.send("POST", path, b"{}", {})
         assert (answer.status, answer.json["error"]["code"]) == (404, "unknown_url"), path
@@ -46,7 +46,7 @@ def test_another_address_of_the_api_is_said_not_to_be_here(gate, agent_at):
     assert gate.get("/v1/models/").status == 200
 
 
-def test_a_client_with_a_wrong_base_url_is_told_the_right_one_in_its_own_form(gate):
+def test_a_client_with_a_wrong_base_url_is_told_the_right_one_in_its_own_format(gate):
     for path, words in (("/chat/completions", "/v1."), ("/api/chat", "Ollama"), ("/model/m/converse", "Bedrock")):
         answer = gate.send("POST", path, b"{}", {})
         assert (answer.status, answer.json["error"]["code"]) == (404, "unknown_url"), path
@@ -55,18 +55,18 @@ def test_a_client_with_a_wrong_base_url_is_told_the_right_one_in_its_own_form(ga
     assert "Remove /v1" in gate.send("POST", "/v1/v1/messages", b"{}", {}).json["error"]["message"]
 
 
-def test_groqs_client_puts_a_prefix_before_each_path(gate, agent_at):
+def test_the_path_prefix_of_groqs_client_is_accepted(gate, agent_at):
     agent_at("sim-script", name="helper")
     body = json.dumps({"model": "helper", "messages": HELLO}).encode()
     assert gate.send("POST", "/openai/v1/chat/completions", body, {}).status == 200
 
 
-def test_everything_else_goes_on_to_django(gate):
+def test_every_other_url_is_served_by_django(gate):
     assert gate.get("/healthz").status == 200
     assert gate.get("/v1/traces/elsewhere").status == 404
 
 
-def test_what_is_no_json_object_is_said_so(gate):
+def test_a_body_that_is_not_a_json_object_is_refused_with_an_explanation(gate):
     for body in (b"", b"{", b"[1]", b"null", b'{"model": NaN}', b"\xff\xfe", b"[" * 5000, b'{"a":' * 5000):
         answer = gate.post(body)
         assert (answer.status, answer.json["error"]["type"]) == (400, "invalid_request_error"), body[:10]
@@ -78,13 +78,13 @@ def test_a_body_that_is_too_large_is_not_read(gate):
     assert answer.status == 413
 
 
-def test_a_model_nobody_knows_is_not_found(gate):
+def test_an_unknown_model_is_404(gate):
     for name in ("nobody", "no/where", "/", "openai/"):
         answer = gate.ask(model=name)
         assert (answer.status, answer.json["error"]["code"]) == (404, "model_not_found")
 
 
-def test_a_model_is_an_agent_or_one_at_a_connection(gate, agent_at):
+def test_a_model_is_an_agent_or_a_model_at_a_connection(gate, agent_at):
     agent = agent_at("sim-script", name="helper")
     for name in ("helper", f"{agent.connection.name}/sim-script"):
         answer = gate.ask(model=name)
@@ -93,7 +93,7 @@ def test_a_model_is_an_agent_or_one_at_a_connection(gate, agent_at):
         assert Turn.objects.get(id=answer.headers["x-whystop-turn"]).agent_name == name
 
 
-def test_the_models_are_listed_and_each_can_be_asked_for(gate, agent_at):
+def test_the_models_are_listed_and_each_can_be_fetched(gate, agent_at):
     agent_at("sim-script", name="helper")
     listed = gate.get("/v1/models").json
     assert listed["object"] == "list"
@@ -102,7 +102,7 @@ def test_the_models_are_listed_and_each_can_be_asked_for(gate, agent_at):
     assert gate.get("/v1/models/other").status == 404
 
 
-def test_the_clients_own_request_is_kept_as_it_came(gate, agent_at):
+def test_the_clients_own_request_is_stored_unchanged(gate, agent_at):
     agent_at("sim-script", name="helper")
     body = json.dumps({"model": "helper", "messages": HELLO, "temperature": 0.5}, indent=3).encode()
     answer = gate.post(body)

@@ -52,7 +52,7 @@ def heard(connected):
         ("POST", "/v1/batches/batch_1/cancel", b""),
     ],
 )
-def test_a_request_goes_on_as_it_came(gate, heard, method: str, path: str, body: bytes):
+def test_a_request_is_forwarded_unchanged(gate, heard, method: str, path: str, body: bytes):
     answer = gate.send(method, path, body, {"Content-Type": "application/json"} if body else {})
     assert (answer.status, answer.json["id"]) == (200, "file-1")
     ((went, address, kind, sent),) = heard
@@ -60,7 +60,7 @@ def test_a_request_goes_on_as_it_came(gate, heard, method: str, path: str, body:
     assert kind == ("application/json" if body else None)
 
 
-def test_a_file_goes_on_with_every_part_and_its_content_comes_back(gate, heard):
+def test_a_file_is_forwarded_with_every_part_and_its_content_returned(gate, heard):
     kind = {"Content-Type": f"multipart/form-data; boundary={BOUNDARY}"}
     sent = form(part("purpose", b"batch"), sound())
     assert gate.send("POST", "/v1/files", sent, kind).status == 200
@@ -82,12 +82,12 @@ def test_a_file_goes_on_with_every_part_and_its_content_comes_back(gate, heard):
         ("GET", "/v1/files?q=" + "x" * 3000, 414),
     ],
 )
-def test_what_is_no_file_and_no_batch_goes_nowhere(gate, heard, method: str, path: str, status: int):
+def test_other_requests_than_files_and_batches_are_not_forwarded(gate, heard, method: str, path: str, status: int):
     assert gate.send(method, path, b"", {}).status == status
     assert not heard
 
 
-def test_a_connection_is_named_where_there_are_several(gate, heard, connected):
+def test_a_connection_must_be_named_where_there_are_several(gate, heard, connected):
     connected("openai", name="other", base_url="http://127.0.0.1:9/v1")
     refused = gate.send("GET", "/v1/files", b"", {})
     assert refused.status == 400
@@ -96,13 +96,13 @@ def test_a_connection_is_named_where_there_are_several(gate, heard, connected):
     assert gate.send("GET", "/v1/files", b"", {"x-whystop-connection": "nowhere"}).status == 404
 
 
-def test_a_connection_without_these_addresses_is_refused(gate, heard, connected):
+def test_a_connection_without_these_endpoints_is_refused(gate, heard, connected):
     connected("gemini", name="google", base_url="http://127.0.0.1:9")
     refused = gate.send("GET", "/v1/files", b"", {"x-whystop-connection": "google"})
     assert refused.status == 400
 
 
-def test_a_key_with_a_budget_starts_no_batch_and_reads_them(gate, heard, maker):
+def test_a_key_with_a_budget_can_read_batches_but_not_start_one(gate, heard, maker):
     keys = {name: key_create(project=project_default(), by=maker, name=name, **{name: 9})[1] for name in BUDGETS}
     for name, secret in keys.items():
         client = replace(gate, token=secret)

@@ -84,7 +84,7 @@ def test_whatever_comes_is_told_for_what_it_means(gate: Gate, raw: RawProvider, 
 
 @settings(max_examples=examples(40), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.binary(max_size=300) | ANYTHING.map(lambda value: json.dumps(value).encode()))
-def test_whatever_comes_as_a_whole_answer_is_no_500(gate: Gate, raw: RawProvider, body: bytes):
+def test_no_complete_upstream_answer_causes_a_500(gate: Gate, raw: RawProvider, body: bytes):
     head = SSE.replace(b"text/event-stream", b"application/json")
     raw.bodies["odd"] = [head + body]
     assert gate.ask(model="continue").status in {200, 502}

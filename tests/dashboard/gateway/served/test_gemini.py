@@ -91,7 +91,7 @@ def end_told(answer: Answer) -> dict:
     return {**chunk["candidates"][0], **chunk}
 
 
-def test_a_watched_request_and_its_answer_go_through_as_they_are(ask, gate, upstream, google):
+def test_an_observed_request_and_its_answer_pass_unchanged(ask, gate, upstream, google):
     asked = {
         "system_instruction": {"role": "user", "parts": [text("Be brief.", new=1)]},
         "contents": [{"parts": [text("Look:"), {"inline_data": {"mime_type": "image/png", "data": "eA=="}}]}],
@@ -117,7 +117,7 @@ def test_a_watched_request_and_its_answer_go_through_as_they_are(ask, gate, upst
         assert verify(recording_of(turn_of(answer))).verified
 
 
-def test_a_stream_that_is_not_asked_for_as_events_is_an_array_of_the_same_bytes(ask, upstream, google):
+def test_a_stream_not_requested_as_events_is_an_array_of_the_same_bytes(ask, upstream, google):
     pieces = streamed(text("One and"), text(" two."))
     upstream.says(pieces)
     answer = ask("watched", to="streamGenerateContent")
@@ -134,7 +134,7 @@ def test_a_stream_that_is_not_asked_for_as_events_is_an_array_of_the_same_bytes(
     assert ask("nobody", to="streamGenerateContent").json["error"]["status"] == "NOT_FOUND"
 
 
-def test_a_cut_answer_of_the_same_dialect_comes_back_whole(ask, upstream, google):
+def test_a_truncated_answer_of_the_same_dialect_is_completed(ask, upstream, google):
     system = {"parts": [text("Be brief."), text("Be kind.", new=1)]}
     call = {"functionCall": {"name": "look", "args": {"at": 1}}, "thoughtSignature": "c2ln"}
     history = [
@@ -162,7 +162,7 @@ def test_a_cut_answer_of_the_same_dialect_comes_back_whole(ask, upstream, google
     assert verify(recording_of(turn_of(answer))).verified
 
 
-def test_nobodys_cap_is_left_to_an_upstream_of_the_same_dialect(ask, upstream, google, agent_at):
+def test_an_unset_cap_is_left_to_an_upstream_of_the_same_dialect(ask, upstream, google, agent_at):
     upstream.says(response(text("Hello.")))
     ask("gemini/m")
     assert upstream.asked == [{"contents": [QUESTION]}]
@@ -170,7 +170,7 @@ def test_nobodys_cap_is_left_to_an_upstream_of_the_same_dialect(ask, upstream, g
     assert upstream.asked[1]["generation_config"] == {"topK": 1, "maxOutputTokens": 400}
 
 
-def test_thoughts_and_calls_come_with_their_signatures(ask, upstream, google):
+def test_reasoning_and_calls_are_returned_with_their_signatures(ask, upstream, google):
     thought, hidden = text("Hm.", thought=True), text("", thoughtSignature="c2ln")
     call = {"functionCall": {"name": "look", "args": {"at": 1}}, "thoughtSignature": "Y2FsbA=="}
     config = {"thinkingConfig": {"includeThoughts": True}}
@@ -196,7 +196,7 @@ def test_thoughts_and_calls_come_with_their_signatures(ask, upstream, google):
     ],
     ids=str,
 )
-def test_what_cannot_be_put_together_is_only_watched(ask, upstream, google, within):
+def test_answers_that_cannot_be_merged_are_only_observed(ask, upstream, google, within):
     upstream.says(response(text("Cut"), reason="MAX_TOKENS"))
     answer = ask("continued", **within)
     assert answer.body == response(text("Cut"), reason="MAX_TOKENS")
@@ -204,7 +204,7 @@ def test_what_cannot_be_put_together_is_only_watched(ask, upstream, google, with
 
 
 @pytest.mark.parametrize("reason", ["SAFETY", "PROHIBITED_CONTENT", "RECITATION"])
-def test_what_google_withholds_keeps_its_word(ask, upstream, google, reason):
+def test_an_answer_withheld_by_google_keeps_its_finish_reason(ask, upstream, google, reason):
     upstream.says(response(text("Half"), reason=reason))
     answer = ask("continued")
     assert (end_told(answer)["finishReason"], parts_told(answer)) == (reason, [])
@@ -219,7 +219,7 @@ def test_what_google_withholds_keeps_its_word(ask, upstream, google, reason):
 @pytest.mark.parametrize(
     "dialect", ["openai", "openai_responses", "anthropic", "gemini", "bedrock", "ollama", "cohere"]
 )
-def test_a_cut_answer_of_every_dialect_comes_back_whole(ask, agent_at, dialect):
+def test_a_truncated_answer_of_every_dialect_is_completed(ask, agent_at, dialect):
     agent = agent_at("sim-essay", dialect)
     config = {"maxOutputTokens": 200, "temperature": 0.5, "stopSequences": ["never said"]}
     asked = {"systemInstruction": {"parts": [text("Be brief.")]}, "generationConfig": config}
@@ -232,7 +232,7 @@ def test_a_cut_answer_of_every_dialect_comes_back_whole(ask, agent_at, dialect):
 
 
 @pytest.mark.parametrize("dialect", ["openai", "anthropic", "gemini"])
-def test_calls_and_their_results_go_both_ways(ask, agent_at, dialect):
+def test_calls_and_their_results_are_translated_in_both_directions(ask, agent_at, dialect):
     agent = agent_at("sim-tools", dialect)
     answer = ask(agent.name, tools=[CALCULATOR])
     assert end_told(answer)["finishReason"] == "STOP"
@@ -254,7 +254,7 @@ def test_calls_and_their_results_go_both_ways(ask, agent_at, dialect):
 
 @pytest.mark.parametrize("name", ["responseSchema", "responseJsonSchema"])
 @pytest.mark.parametrize("dialect", ["openai", "gemini"])
-def test_a_structured_answer_keeps_to_its_schema(ask, agent_at, dialect, name):
+def test_a_structured_answer_matches_its_schema(ask, agent_at, dialect, name):
     kinds = {"title": "STRING", "points": "ARRAY", "confidence": "NUMBER", "complete": "BOOLEAN"}
     described = {key: {"type": kind} for key, kind in kinds.items()}
     theirs = {"type": "OBJECT", "properties": described, "required": ["title"]}
@@ -271,7 +271,7 @@ def _lowered(given: dict) -> dict:
     return {key: value.lower() if key == "type" and isinstance(value, str) else value for key, value in given.items()}
 
 
-def test_what_another_dialect_cannot_be_told_is_refused_in_words(ask, agent_at):
+def test_fields_that_another_dialect_lacks_are_refused_with_an_explanation(ask, agent_at):
     agent = agent_at("sim-essay")
     filters = [{"category": "HARM_CATEGORY_HARASSMENT", "threshold": "BLOCK_ONLY_HIGH"}]
     image = {"inlineData": {"mimeType": "image/png", "data": "eA=="}}
@@ -294,7 +294,7 @@ def test_what_another_dialect_cannot_be_told_is_refused_in_words(ask, agent_at):
     assert ask(agent.name, safetySettings=off, generationConfig={"thinkingConfig": {"thinkingBudget": 0}}).status == 200
 
 
-def test_errors_have_the_form_of_this_dialect(ask, gate, upstream, google, agent_at):
+def test_errors_have_the_format_of_this_dialect(ask, gate, upstream, google, agent_at):
     limited = agent_at("sim-429")
     refused = [
         (ask("nobody"), 404, "NOT_FOUND"),
@@ -316,7 +316,7 @@ def test_errors_have_the_form_of_this_dialect(ask, gate, upstream, google, agent
     assert (ask("watched").status, ask("watched").json["error"]["status"]) == (502, "INTERNAL")
 
 
-def test_a_watched_stream_that_breaks_off_ends_with_an_error_of_this_dialect(ask, upstream, google):
+def test_an_observed_stream_that_breaks_off_ends_with_an_error_of_this_dialect(ask, upstream, google):
     pieces = streamed(text("Half"), text("."))[:1]
     upstream.says(Reply(pieces, breaks=True))
     answer = ask("watched", stream=True)
@@ -325,7 +325,7 @@ def test_a_watched_stream_that_breaks_off_ends_with_an_error_of_this_dialect(ask
     assert b"\n:" not in answer.body
 
 
-def test_a_key_of_googles_clients_is_taken_but_not_from_the_address(gate, upstream, google):
+def test_a_key_of_googles_clients_is_accepted_but_not_in_the_url(gate, upstream, google):
     upstream.says(response(text("Hello.")))
     body = json.dumps({"contents": [QUESTION]}).encode()
     post = partial(_posted, gate, body)
@@ -337,7 +337,7 @@ def test_a_key_of_googles_clients_is_taken_but_not_from_the_address(gate, upstre
 
 
 @pytest.mark.parametrize("query", [b"key=k&alt=sse", b"alt=sse&%6bey=k", b"key&alt=sse&key=a&key=b"])
-def test_a_key_in_the_address_beside_the_one_that_counts_is_taken_out(query: bytes):
+def test_a_key_in_the_url_beside_the_valid_one_is_removed(query: bytes):
     assert without_key(query) == b"alt=sse"
 
 
@@ -348,7 +348,7 @@ def _posted(gate, body: bytes, query: str, headers: dict) -> tuple[int, dict]:
         return answer.status, json.loads(answer.read())
 
 
-def test_tokens_are_counted_by_an_upstream_of_the_same_dialect_and_nobody_else(ask, upstream, google, agent_at):
+def test_tokens_are_counted_only_by_an_upstream_of_the_same_dialect(ask, upstream, google, agent_at):
     upstream.says(b'{"totalTokens": 31}')
     answer = ask("watched", to="countTokens")
     assert (answer.status, answer.json) == (200, {"totalTokens": 31})
@@ -366,7 +366,7 @@ def test_tokens_are_counted_by_an_upstream_of_the_same_dialect_and_nobody_else(a
     assert "no address" in answer.json["error"]["message"]
 
 
-def test_models_are_listed_in_the_form_of_this_dialect(gate, google):
+def test_models_are_listed_in_the_format_of_this_dialect(gate, google):
     listed = gate.send("GET", "/v1beta/models?pageSize=50", None, {}).json["models"]
     assert {model["name"] for model in listed} >= {"models/watched", "models/gemini/m"}
     assert gate.send("GET", "/v1beta/models/watched", None, {}).json in listed

@@ -29,7 +29,7 @@ def told(answer, *, stream):
     return answer.choice["finish_reason"], answer.choice["message"]["content"]
 
 
-def test_a_cut_object_is_asked_for_anew_with_more_room_and_never_joined(gate, upstream, continued, stream):
+def test_a_truncated_object_is_requested_again_with_a_larger_cap_and_never_joined(gate, upstream, continued, stream):
     upstream.says(form(HALF, "length", stream=stream), form(GOOD, stream=stream))
     answer = gate.ask(model="continued", response_format=JSON, stream=stream, max_tokens=50)
     assert told(answer, stream=stream) == ("stop", GOOD)
@@ -41,7 +41,7 @@ def test_a_cut_object_is_asked_for_anew_with_more_room_and_never_joined(gate, up
     assert verify(recording_of(turn)).verified
 
 
-def test_a_grammar_that_begins_anew_at_each_call_makes_no_invalid_answer(gate, upstream, continued, stream):
+def test_a_grammar_that_restarts_at_each_call_produces_no_invalid_answer(gate, upstream, continued, stream):
     halves = [form(HALF, "length", stream=stream), form(ANEW, "length", stream=stream)]
     upstream.says(*halves, form(HALF + ANEW, stream=stream), form(GOOD, stream=stream))
     answer = gate.ask(model="continued", response_format=JSON, stream=stream)
@@ -49,7 +49,7 @@ def test_a_grammar_that_begins_anew_at_each_call_makes_no_invalid_answer(gate, u
     assert (reason, json.loads(text)) == ("stop", json.loads(ANEW))
 
 
-def test_an_object_of_which_only_the_end_mark_was_cut_is_taken_as_it_is(gate, upstream, continued, stream):
+def test_an_object_without_its_end_marker_is_accepted_as_complete(gate, upstream, continued, stream):
     upstream.says(form(GOOD, "length", stream=stream))
     answer = gate.ask(model="continued", response_format=JSON, stream=stream)
     assert told(answer, stream=stream) == ("stop", GOOD)
@@ -57,7 +57,7 @@ def test_an_object_of_which_only_the_end_mark_was_cut_is_taken_as_it_is(gate, up
     assert "cut off, but its JSON was complete" in turn_of(answer).verdict
 
 
-def test_what_is_no_object_is_asked_for_again_and_then_told_as_an_error(gate, upstream, continued, stream):
+def test_an_answer_that_is_not_an_object_is_requested_again_and_then_an_error(gate, upstream, continued, stream):
     upstream.says(form("[1]", stream=stream), form(GOOD, stream=stream))
     assert told(gate.ask(model="continued", response_format=JSON, stream=stream), stream=stream) == ("stop", GOOD)
     upstream.says(form(HALF, stream=stream))
@@ -67,7 +67,7 @@ def test_what_is_no_object_is_asked_for_again_and_then_told_as_an_error(gate, up
     assert told(gate.ask(model="continued", response_format=JSON, stream=stream), stream=stream) == ("length", HALF)
 
 
-def test_a_watched_call_is_handed_on_as_it_is_and_judged(gate, upstream, watched, stream):
+def test_an_observed_call_is_passed_on_unchanged_and_judged(gate, upstream, watched, stream):
     upstream.says(form(HALF, stream=stream))
     answer = gate.ask(model="watched", response_format=JSON, stream=stream)
     assert told(answer, stream=stream) == ("stop", HALF)
@@ -77,14 +77,14 @@ def test_a_watched_call_is_handed_on_as_it_is_and_judged(gate, upstream, watched
     assert (turn.error_code, turn.stop_reason, turn.resource) == ("envelope_invalid", "finish_reason", None)
 
 
-def test_what_cut_a_watched_object_is_its_cap_and_nobodys_rounds(gate, upstream, watched, stream):
+def test_a_truncated_observed_object_is_attributed_to_its_cap_and_no_round_limit(gate, upstream, watched, stream):
     upstream.says(form(HALF, "length", stream=stream))
     turn = turn_of(gate.ask(model="watched", response_format=JSON, max_tokens=5, stream=stream))
     assert (turn.error_code, turn.resource) == ("envelope_truncation_unrecoverable", "max_tokens")
     assert "0 of 0" not in turn.verdict
 
 
-def test_an_error_that_says_the_answer_was_cut_is_retried_with_more_room(gate, upstream, continued):
+def test_an_error_that_means_truncation_is_retried_with_a_larger_cap(gate, upstream, continued):
     message = "Could not finish the message because max_tokens or model output limit was reached. Please try again."
     error = {"error": {"message": message, "type": "invalid_request_error", "param": None, "code": None}}
     upstream.says(Reply([json.dumps(error).encode()], status=400, content_type="application/json"), whole(GOOD))
@@ -113,7 +113,7 @@ CLAUDE = {
         ("openai", {"response_format": JSON}, json.loads(whole(HALF, "length"))),
     ],
 )
-def test_every_dialect_is_asked_in_its_own_words_at_every_call_and_never_joined(
+def test_every_dialect_gets_its_own_json_mode_at_every_call_and_answers_are_never_joined(
     gate, upstream, connected, agent_at, dialect, words, cut
 ):
     connection = connected(dialect, base_url=upstream.address)
@@ -132,7 +132,7 @@ def test_every_dialect_is_asked_in_its_own_words_at_every_call_and_never_joined(
     assert not any(word in json.dumps(upstream.asked) for word in ("responseJsonSchema", "json_schema"))
 
 
-def test_a_dialect_without_a_word_for_it_is_sent_no_schema_of_ours(gate, upstream, connected, agent_at):
+def test_a_dialect_without_a_json_mode_is_sent_no_schema(gate, upstream, connected, agent_at):
     agent_at("m", "anthropic", connection=connected("anthropic", base_url=upstream.address), name="claude")
     upstream.says(json.dumps(CLAUDE).encode(), json.dumps({**CLAUDE, "stop_reason": "end_turn"}).encode())
     answer = gate.ask(model="claude", response_format=JSON)
@@ -145,7 +145,7 @@ def test_a_dialect_without_a_word_for_it_is_sent_no_schema_of_ours(gate, upstrea
 NUMBERS = [1e308, 1e22, -1.5e16, -0.0, 1.0]
 
 
-def test_numbers_in_a_tools_schema_are_stored_as_they_were_sent(gate, upstream, continued, stream):
+def test_numbers_in_a_tool_schema_are_stored_as_sent(gate, upstream, continued, stream):
     upstream.says(form("Done.", stream=stream))
     schema = {"type": "object", "properties": {"n": {"type": "number", "enum": NUMBERS}}}
     tool = {"type": "function", "function": {"name": "take", "parameters": schema}}

@@ -28,7 +28,7 @@ def busy(monkeypatch: pytest.MonkeyPatch) -> BusyJudges:
     return made
 
 
-def test_judges_that_are_busy_for_a_moment_are_waited_for(gate, upstream, continued, busy):
+def test_briefly_busy_judges_are_awaited(gate, upstream, continued, busy):
     busy.left = 2
     upstream.says(whole(GOOD))
     answer = gate.ask(model="continued", response_format=FORMAT)
@@ -40,7 +40,7 @@ def test_judges_that_are_busy_for_a_moment_are_waited_for(gate, upstream, contin
 
 @pytest.mark.parametrize("stream", [False, True])
 @pytest.mark.parametrize("model", ["continued", "watched"])
-def test_where_they_stay_busy_the_client_tries_again_and_the_answer_is_kept(
+def test_with_judges_that_stay_busy_the_client_retries_and_the_answer_is_kept(
     gate, upstream, continued, busy, model, stream
 ):
     upstream.says(said(GOOD) if stream else whole(GOOD))
@@ -59,7 +59,7 @@ def test_where_they_stay_busy_the_client_tries_again_and_the_answer_is_kept(
     assert verify(recording_of(turn)).verified
 
 
-def test_who_hangs_up_while_the_answer_is_judged_loses_nothing_of_it(gate, upstream, continued, busy):
+def test_a_client_that_disconnects_during_judging_loses_nothing_of_the_answer(gate, upstream, continued, busy):
     busy.held = threading.Event()
     upstream.says(whole(GOOD))
     with gate.connected() as connection:
@@ -92,7 +92,7 @@ def test_who_hangs_up_while_the_answer_is_judged_loses_nothing_of_it(gate, upstr
         ),
     ],
 )
-def test_a_schema_that_nobody_has_time_to_read_is_no_fault_of_the_request(gate, continued, busy, path, body):
+def test_a_schema_that_could_not_be_checked_in_time_is_not_the_requests_fault(gate, continued, busy, path, body):
     busy.reads = False
     answer = gate.send("POST", path, json.dumps({"model": "continued", **body}).encode(), {})
     assert answer.status == 503

@@ -27,7 +27,7 @@ ENDINGS: dict[str, Callable[[], object]] = {
 
 @pytest.mark.parametrize("ending", ENDINGS)
 @pytest.mark.parametrize("model", ["continued", "watched"])
-def test_a_stream_ends_with_what_opened_it(gate, upstream, continued, model, ending):
+def test_a_stream_ends_with_the_key_that_opened_it(gate, upstream, continued, model, ending):
     upstream.says(Reply(said("Half", " of it")[:3], waits=True))
     with _calling(
         gate, ending, "/v1/chat/completions", {"model": model, "messages": [{"role": "user", "content": "Why?"}]}
@@ -62,7 +62,7 @@ def test_a_call_without_an_answer_yet_is_refused(gate, upstream, continued):
     assert b"while the call was running" in rest
 
 
-def test_what_is_no_turn_ends_too(gate, upstream, connected):
+def test_requests_that_are_not_turns_end_too(gate, upstream, connected):
     connected("openai", base_url=upstream.address)
     upstream.says(Reply([b'data: {"choices": [{"text": "One"}]}\n\n'], waits=True))
     with _calling(gate, "key", "/v1/completions", {"model": "openai/m", "prompt": "Why?"}) as client:

@@ -31,7 +31,7 @@ def keyed(gate: Gate) -> KeyedGate:
     return make
 
 
-def test_a_call_by_key_is_a_turn_of_its_maker_with_the_key_beside_it(keyed, agent_at):
+def test_a_call_by_key_is_a_turn_of_its_creator_with_the_key_beside_it(keyed, agent_at):
     agent_at("sim-script", name="helper")
     client, key = keyed(mode="observe")
     answer = client.ask(model="helper")
@@ -48,7 +48,7 @@ def test_a_call_by_key_is_a_turn_of_its_maker_with_the_key_beside_it(keyed, agen
     assert key.last_used_at is not None
 
 
-def test_a_key_opens_what_its_scope_names_and_lists_no_more(keyed, agent_at):
+def test_a_key_can_call_and_list_only_what_its_scope_names(keyed, agent_at):
     helper = agent_at("sim-script", name="helper")
     agent_at("sim-script", name="other", connection=helper.connection)
     client, _ = keyed(scope=["helper"])
@@ -59,7 +59,7 @@ def test_a_key_opens_what_its_scope_names_and_lists_no_more(keyed, agent_at):
     assert [model["id"] for model in client.get("/v1/models").json["data"]] == ["helper"]
 
 
-def test_where_an_alias_has_an_agents_name_what_is_listed_is_what_is_called(keyed, agent_at):
+def test_an_alias_named_like_an_agent_lists_what_it_calls(keyed, agent_at):
     """Agents may be made, or named anew, after the alias was: callers mean the alias."""
     other = agent_at("sim-script", name="other")
     services.alias_create(project=other.project, name="helper", agent=other)
@@ -69,7 +69,7 @@ def test_where_an_alias_has_an_agents_name_what_is_listed_is_what_is_called(keye
     assert client.get("/v1/models").json["data"] == []
 
 
-def test_the_call_beyond_the_pace_is_told_when_to_come_back(keyed, agent_at):
+def test_the_call_above_the_rate_limit_gets_a_retry_time(keyed, agent_at):
     agent_at("sim-script", name="helper")
     client, _ = keyed(requests_per_minute=2)
     assert [client.ask(model="helper").status for _ in range(2)] == [200, 200]
@@ -91,7 +91,7 @@ def test_the_call_beyond_the_pace_is_told_when_to_come_back(keyed, agent_at):
         "/v1/files",
     ],
 )
-def test_a_key_beyond_its_limits_is_refused_before_its_body_has_come(keyed, agent_at, path):
+def test_a_key_above_its_limits_is_refused_before_its_body_arrives(keyed, agent_at, path):
     agent_at("sim-script", name="helper")
     client, _ = keyed(requests_per_minute=1)
     assert client.ask(model="helper").status == 200
@@ -109,7 +109,7 @@ def test_a_key_beyond_its_limits_is_refused_before_its_body_has_come(keyed, agen
         assert connection.getresponse().status == 429
 
 
-def test_a_body_whose_key_reached_its_limit_while_it_came_is_not_parsed(keyed, agent_at):
+def test_a_body_whose_key_reached_its_limit_during_upload_is_not_parsed(keyed, agent_at):
     agent_at("sim-script", name="helper")
     client, _ = keyed(requests_per_minute=1)
     with client.connected() as slow:
@@ -122,7 +122,7 @@ def test_a_body_whose_key_reached_its_limit_while_it_came_is_not_parsed(keyed, a
         assert slow.getresponse().status == 429, "parsed, it is a 400"
 
 
-def test_a_spent_budget_ends_with_the_call_that_spent_it(keyed, agent_at):
+def test_a_budget_is_exhausted_by_the_call_that_uses_it_up(keyed, agent_at):
     agent_at("sim-script", name="helper")
     client, _ = keyed(tokens_in_total=1)
     assert client.ask(model="helper").status == 200
@@ -131,7 +131,7 @@ def test_a_spent_budget_ends_with_the_call_that_spent_it(keyed, agent_at):
     assert answer.headers["x-should-retry"] == "false"
 
 
-def test_a_program_keeps_the_name_it_has(keyed, agent_at):
+def test_a_program_keeps_its_existing_name(keyed, agent_at):
     helper = agent_at("sim-script", name="helper")
     services.alias_create(project=helper.project, name="gpt-4o", connection=helper.connection, model="sim-script")
     services.alias_create(project=helper.project, name="vendor/best", agent=helper)
@@ -144,7 +144,7 @@ def test_a_program_keeps_the_name_it_has(keyed, agent_at):
     assert everything.ask(model="gpt-4o").status == 200
 
 
-def test_a_revoked_key_is_a_strangers(keyed, agent_at):
+def test_a_revoked_key_is_treated_as_unauthenticated(keyed, agent_at):
     agent_at("sim-script", name="helper")
     client, key = keyed()
     assert client.get("/v1/models").status == 200
@@ -153,13 +153,13 @@ def test_a_revoked_key_is_a_strangers(keyed, agent_at):
     assert client.ask(model="helper").json["error"]["code"] == "invalid_api_key"
 
 
-def test_a_key_opens_no_address_of_djangos(keyed):
+def test_a_key_opens_no_url_of_django(keyed):
     client, _ = keyed()
     for path in ("/api/v1/turns", "/metrics"):
         assert client.get(path).status == 401
 
 
-def test_what_is_handed_on_counts_for_its_key_and_is_held_to_its_limits(keyed, upstream, watched):
+def test_a_forwarded_request_counts_for_its_key_and_its_limits(keyed, upstream, watched):
     client, key = keyed(scope=["openai/*"], requests_per_minute=1)
     upstream.says(b'{"usage": {"prompt_tokens": 7, "total_tokens": 7}}')
     body = b'{"model": "openai/embed-1", "input": "?"}'
@@ -171,7 +171,7 @@ def test_what_is_handed_on_counts_for_its_key_and_is_held_to_its_limits(keyed, u
     assert len(upstream.asked) == 1
 
 
-def test_a_request_whose_client_left_before_the_answer_began_counts_for_its_key(keyed, upstream, watched):
+def test_a_request_whose_client_left_before_the_answer_started_counts_for_its_key(keyed, upstream, watched):
     client, key = keyed(scope=["openai/*"], tokens_in_total=1)
     upstream.says(Reply([b"{}"], silent=True))
     body = b'{"model": "openai/embed-1", "input": "%b"}' % (b"why " * 1_000)

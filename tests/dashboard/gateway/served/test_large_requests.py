@@ -36,7 +36,7 @@ def test_a_large_request_is_read_and_written_off_the_event_loop(
     assert set(seen) == {(name, on_the_loop) for _, name in LONG_STEPS}
 
 
-def test_a_large_request_that_is_handed_on_is_read_off_the_event_loop(gate, continued, monkeypatch):
+def test_a_large_forwarded_request_is_read_off_the_event_loop(gate, continued, monkeypatch):
     seen: list[tuple[str, bool]] = []
     monkeypatch.setitem(RELAYED, "/v1/embeddings", _noted(RELAYED["/v1/embeddings"], seen))
     body = json.dumps({"model": "continued", "input": "a" * LARGE}).encode()

@@ -88,7 +88,7 @@ def first_half(answer: RealAnswer, dice: random.Random) -> bytes:
 
 
 @FORMS
-def test_an_answer_that_is_cut_or_broken_never_ends_well(
+def test_a_truncated_or_corrupted_answer_never_ends_successfully(
     gate: Gate, at_raw: AtRaw, simulator_url: str, subtests: pytest.Subtests, stream: bool
 ):
     for dialect in PROVIDERS:

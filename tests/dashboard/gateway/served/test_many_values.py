@@ -26,7 +26,7 @@ FORMS: dict[str, dict[str, Any]] = {
 FEW = b'{"model":"helper","messages":[{"role":"user","content":"%b"}]}' % (b"[{,}]" * MOST_VALUES)
 
 
-def test_too_many_values_are_refused_in_the_form_of_the_address(
+def test_too_many_values_are_refused_in_the_format_of_the_endpoint(
     gate: Gate, agent_at: AgentAt, subtests: pytest.Subtests
 ):
     agent_at("sim-script", name="helper")
@@ -42,6 +42,6 @@ def test_too_many_values_are_refused_in_the_form_of_the_address(
                 assert form.items() <= error.items()
 
 
-def test_a_long_text_is_one_value_whatever_stands_in_it(gate: Gate, agent_at: AgentAt):
+def test_a_long_text_is_one_value_whatever_it_contains(gate: Gate, agent_at: AgentAt):
     agent_at("sim-script", name="helper")
     assert gate.post(FEW).status == 200

@@ -81,7 +81,7 @@ OF_EACH_KIND = {"openai", "openai_responses", "anthropic", "gemini"}
 
 
 @pytest.mark.parametrize("dialect", [one if one in OF_EACH_KIND else nightly(one) for one in PROVIDERS])
-def test_what_is_told_of_every_ending(gate, agent_at, connected, dialect):
+def test_every_ending_is_reported_to_the_client_as_tabulated(gate, agent_at, connected, dialect):
     connection = connected(dialect)
     for model in TOLD:
         for mode in ("observe", "continue"):
@@ -123,7 +123,7 @@ def test_a_full_context_is_length_with_text_and_an_error_without(gate, agent_at,
                     assert answer.json["error"]["code"] == "context_length_exceeded"
 
 
-def test_what_a_blocked_answer_had_said_is_withheld(gate, agent_at):
+def test_the_text_of_a_blocked_answer_is_withheld(gate, agent_at):
     agent_at("sim-refuse", name="helper")
     message = gate.ask(model="helper").choice["message"]
     assert (message["content"], message["refusal"]) == (None, None)

@@ -78,7 +78,7 @@ def most(served: Served, raw: RawProvider, text: str, times: int = 1) -> int:
 
 
 @pytest.mark.nightly
-def test_large_answers_take_a_multiple_of_what_they_are_and_no_more_the_next_time(served: Served, raw: RawProvider):
+def test_large_answers_take_a_multiple_of_their_size_and_no_more_the_next_time(served: Served, raw: RawProvider):
     idle = most(served, raw, "short")
     assert most(served, raw, "x" * LARGE) - idle < TIMES * LARGE
     assert most(served, raw, "and so on, " * 1000, LARGE // 11_000) - idle < TIMES * LARGE, "nor do pieces take more"
@@ -87,7 +87,7 @@ def test_large_answers_take_a_multiple_of_what_they_are_and_no_more_the_next_tim
 
 
 @pytest.mark.nightly
-def test_a_compressed_answer_takes_a_multiple_of_what_may_be_unpacked_of_it(served: Served, raw: RawProvider):
+def test_a_compressed_answer_takes_a_multiple_of_the_decompression_limit(served: Served, raw: RawProvider):
     idle = most(served, raw, "short")
     packed = head("application/json", "Content-Encoding: gzip") + gzip.compress(body({"content": "x" * 6 * LARGE}))
     assert len(packed) < LARGE / 100
@@ -100,7 +100,7 @@ def test_a_compressed_answer_takes_a_multiple_of_what_may_be_unpacked_of_it(serv
 
 
 @pytest.mark.parametrize("mode", ["continue", nightly("observe")])
-def test_many_slow_streams_take_a_multiple_of_what_is_open(served: Served, raw: RawProvider, mode: str):
+def test_many_slow_streams_take_a_multiple_of_their_open_buffers(served: Served, raw: RawProvider, mode: str):
     idle = most(served, raw, "short")
     some = event({"content": "and so on, " * 20}) * (ANSWER // 220 // 20)
     raw.streams["odd"] = [head(), *[step for _ in range(20) for step in (some, 0.05)], event({}, "stop") + DONE]

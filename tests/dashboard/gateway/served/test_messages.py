@@ -84,7 +84,7 @@ def text_told(answer: Answer) -> str:
     return "".join(each.get("delta", {}).get("text", "") for each in told(answer))
 
 
-def test_a_watched_request_and_its_answer_go_through_as_they_are(ask, upstream, claude):
+def test_an_observed_request_and_its_answer_pass_unchanged(ask, upstream, claude):
     asked = {
         "system": [{**text("Be brief."), "cache_control": {"type": "ephemeral"}}],
         "messages": [{"role": "user", "content": [text("Look:"), {"type": "image", "source": {"type": "url"}}]}],
@@ -110,7 +110,7 @@ def test_a_watched_request_and_its_answer_go_through_as_they_are(ask, upstream, 
         assert verify(recording_of(turn_of(answer))).verified
 
 
-def test_the_version_and_betas_of_the_caller_are_handed_on_to_the_same_dialect(ask, upstream, claude):
+def test_version_and_beta_headers_are_forwarded_to_the_same_dialect(ask, upstream, claude):
     named = {"anthropic-version": "2024-01-01", "anthropic-beta": "one,two"}
     for model in ("watched", "continued"):
         upstream.says(message(text("Hello.")))
@@ -119,7 +119,7 @@ def test_the_version_and_betas_of_the_caller_are_handed_on_to_the_same_dialect(a
 
 
 @pytest.mark.parametrize("to", ["", "/count_tokens"])
-def test_betas_in_several_lines_are_all_handed_on(gate, upstream, claude, to):
+def test_beta_headers_on_several_lines_are_all_forwarded(gate, upstream, claude, to):
     upstream.says(message(text("Hello.")))
     body = json.dumps({"model": "watched", "max_tokens": 9, "messages": [{"role": "user", "content": "?"}]}).encode()
     with gate.connected() as connection:
@@ -134,7 +134,7 @@ def test_betas_in_several_lines_are_all_handed_on(gate, upstream, claude, to):
     assert upstream.headers[0]["anthropic-version"] == "2023-06-01"
 
 
-def test_a_pause_of_a_watched_call_is_the_clients_to_resume(ask, upstream, claude):
+def test_a_pause_of_an_observed_call_is_left_to_the_client_to_resume(ask, upstream, claude):
     search = {"type": "server_tool_use", "id": "srvtoolu_1", "name": "web_search", "input": {"query": "x"}}
     upstream.says(message(text("I look."), search, reason="pause_turn"))
     answer = ask(model="watched")
@@ -151,14 +151,14 @@ def test_a_pause_of_a_watched_call_is_the_clients_to_resume(ask, upstream, claud
     ],
     ids=lambda within: next(iter(within)),
 )
-def test_what_the_provider_does_within_an_answer_makes_it_one_that_is_only_watched(ask, upstream, claude, within):
+def test_server_tools_within_an_answer_make_the_call_observed_only(ask, upstream, claude, within):
     upstream.says(message(text("Cut"), reason="max_tokens"))
     answer = ask(model="continued", **within)
     assert answer.body == message(text("Cut"), reason="max_tokens")
     assert GatewayCall.objects.get(turn_id=turn_of(answer).id).mode == "observe"
 
 
-def test_a_cut_answer_of_the_same_dialect_comes_back_whole(ask, upstream, claude):
+def test_a_truncated_answer_of_the_same_dialect_is_completed(ask, upstream, claude):
     cached = {**text("Be brief."), "cache_control": {"type": "ephemeral"}}
     history = [
         {"role": "user", "content": [text("Look:"), {"type": "image", "source": {"type": "url", "url": "u"}}]},
@@ -197,7 +197,7 @@ def test_a_cut_answer_of_the_same_dialect_comes_back_whole(ask, upstream, claude
     assert verify(recording_of(turn_of(answer))).verified
 
 
-def test_thoughts_come_with_their_signatures_also_from_a_continued_answer(ask, upstream, claude):
+def test_reasoning_of_a_continued_answer_is_returned_with_its_signatures(ask, upstream, claude):
     thought = {"type": "thinking", "thinking": "Hm.", "signature": "signed"}
     hidden = {"type": "thinking", "thinking": "", "signature": "signed too"}
     for block in (thought, hidden):
@@ -220,7 +220,7 @@ def test_thoughts_come_with_their_signatures_also_from_a_continued_answer(ask, u
 @pytest.mark.parametrize(
     "dialect", ["openai", "openai_responses", "anthropic", "gemini", "bedrock", "ollama", "cohere"]
 )
-def test_a_cut_answer_of_every_dialect_comes_back_whole(ask, agent_at, dialect):
+def test_a_truncated_answer_of_every_dialect_is_completed(ask, agent_at, dialect):
     agent = agent_at("sim-essay", dialect)
     asked = {"system": "Be brief.", "temperature": 0.5, "stop_sequences": ["never said"], "max_tokens": 200}
     whole = ask(model=agent.name, **asked)
@@ -232,7 +232,7 @@ def test_a_cut_answer_of_every_dialect_comes_back_whole(ask, agent_at, dialect):
     assert [each["type"] for each in told(stream)][-2:] == ["message_delta", "message_stop"]
 
 
-def test_calls_and_their_results_go_both_ways_through_another_dialect(ask, agent_at):
+def test_calls_and_their_results_are_translated_in_both_directions(ask, agent_at):
     tool = {
         "name": "calculator",
         "description": "Works out an expression.",
@@ -259,7 +259,7 @@ def test_calls_and_their_results_go_both_ways_through_another_dialect(ask, agent
     assert [json.loads(piece) for piece in pieces] == [call["input"] for call in calls]
 
 
-def test_what_another_dialect_cannot_be_told_is_refused_in_words(ask, agent_at):
+def test_fields_that_another_dialect_lacks_are_refused_with_an_explanation(ask, agent_at):
     agent = agent_at("sim-essay")
     asked = {
         "tools": {"tools": [{"type": "web_search_20250305", "name": "web_search"}]},
@@ -275,7 +275,7 @@ def test_what_another_dialect_cannot_be_told_is_refused_in_words(ask, agent_at):
         assert f"'{named}'" in answer.json["error"]["message"]
 
 
-def test_errors_have_the_form_of_this_dialect(ask, gate, upstream, claude, agent_at):
+def test_errors_have_the_format_of_this_dialect(ask, gate, upstream, claude, agent_at):
     limited = agent_at("sim-429")
     refused = [
         (ask(model="nobody"), 404, "not_found_error"),
@@ -299,7 +299,7 @@ def test_errors_have_the_form_of_this_dialect(ask, gate, upstream, claude, agent
     assert (answer.status, answer.json["error"]["type"]) == (502, "api_error")
 
 
-def test_a_watched_stream_that_breaks_off_ends_with_an_error_of_this_dialect(ask, upstream, claude):
+def test_an_observed_stream_that_breaks_off_ends_with_an_error_of_this_dialect(ask, upstream, claude):
     pieces = streamed(spoken("Half"))[:4]
     upstream.says(Reply(pieces, breaks=True))
     answer = ask(model="watched", stream=True)
@@ -308,7 +308,7 @@ def test_a_watched_stream_that_breaks_off_ends_with_an_error_of_this_dialect(ask
     assert b"\nevent: error\n" in answer.body
 
 
-def test_a_key_of_anthropics_clients_is_taken(gate, upstream, claude):
+def test_a_key_of_anthropics_clients_is_accepted(gate, upstream, claude):
     upstream.says(message(text("Hello.")))
     body = json.dumps({"model": "watched", "max_tokens": 9, "messages": QUESTION}).encode()
     with gate.connected() as connection:
@@ -316,7 +316,7 @@ def test_a_key_of_anthropics_clients_is_taken(gate, upstream, claude):
         assert connection.getresponse().status == 200
 
 
-def test_tokens_are_counted_by_an_upstream_of_the_same_dialect_and_nobody_else(ask, upstream, claude, agent_at):
+def test_tokens_are_counted_only_by_an_upstream_of_the_same_dialect(ask, upstream, claude, agent_at):
     upstream.says(b'{"input_tokens": 2095}')
     answer = ask(to="/count_tokens", model="watched", tools=[LOOK], headers={"anthropic-beta": "one"})
     assert (answer.status, answer.json) == (200, {"input_tokens": 2095})
@@ -332,7 +332,7 @@ def test_tokens_are_counted_by_an_upstream_of_the_same_dialect_and_nobody_else(a
 
 
 @pytest.mark.parametrize("model", ["watched", "continued"])
-def test_a_call_that_goes_on_from_an_answer_is_of_its_run(ask, upstream, claude, model):
+def test_a_call_that_continues_from_an_answer_joins_its_run(ask, upstream, claude, model):
     thought = {"type": "thinking", "thinking": "Hm.", "signature": "s"}
     use = {"type": "tool_use", "id": "toolu_1", "name": "look", "input": {"at": [1], "b": "é"}}
     upstream.says(message(thought, text("I look."), use, reason="tool_use"), message(text("Seen.")))

@@ -102,7 +102,7 @@ def test_chunked_bodies_are_read_and_incomplete_bodies_refused(gate: Gate):
 
 
 @pytest.mark.usefixtures("agent")
-def test_a_packed_body_is_unpacked_or_refused_in_words(gate: Gate):
+def test_a_compressed_body_is_decompressed_or_refused_with_an_explanation(gate: Gate):
     packed = gzip.compress(GOOD)
 
     def sent(body: bytes, coding: str) -> tuple[int, Any]:
@@ -119,7 +119,7 @@ def test_a_packed_body_is_unpacked_or_refused_in_words(gate: Gate):
 
 
 @pytest.mark.usefixtures("agent")
-def test_what_is_too_large_is_refused_in_words(gate: Gate):
+def test_an_oversized_body_is_refused_with_an_explanation(gate: Gate):
     is_refused(*spoken(gate, f"Content-Length: {MOST_BYTES + 1}", b"{"), 413)
     is_refused(*spoken(gate, f"Content-Length: {'9' * 17}", b"{"), 413)
     large = gate.post(b" " * (MOST_BYTES - len(GOOD)) + GOOD)
@@ -129,7 +129,7 @@ def test_what_is_too_large_is_refused_in_words(gate: Gate):
 
 
 @pytest.mark.usefixtures("agent")
-def test_a_field_of_a_wrong_kind_is_named(gate: Gate, subtests: pytest.Subtests):
+def test_a_field_of_the_wrong_type_is_named(gate: Gate, subtests: pytest.Subtests):
     for name, right in READ.items():
         for kind in KINDS.keys() - right:
             with subtests.test(name, kind=kind):
@@ -144,7 +144,7 @@ def test_a_field_of_a_wrong_kind_is_named(gate: Gate, subtests: pytest.Subtests)
 
 
 @pytest.mark.usefixtures("agent")
-def test_messages_and_schemas_that_are_odd_in_one_place_are_refused_or_answered(gate: Gate, subtests: pytest.Subtests):
+def test_messages_and_schemas_with_one_unusual_value_are_refused_or_answered(gate: Gate, subtests: pytest.Subtests):
     for name, messages in PLACES.items():
         with subtests.test(name):
             answer = gate.post(json.dumps({**ASKED, "messages": messages}).encode())

@@ -121,7 +121,7 @@ def agents(agent_at: AgentAt) -> None:
 
 
 @pytest.mark.usefixtures("agent")
-def test_what_is_no_request_is_a_bad_one(gate: Gate, subtests: pytest.Subtests):
+def test_an_invalid_request_is_a_bad_request(gate: Gate, subtests: pytest.Subtests):
     for name, body in NO_REQUESTS.items():
         with subtests.test(name):
             answer = gate.post(body)
@@ -130,7 +130,7 @@ def test_what_is_no_request_is_a_bad_one(gate: Gate, subtests: pytest.Subtests):
 
 
 @pytest.mark.usefixtures("agent")
-def test_what_is_odd_and_allowed_is_answered(gate: Gate, subtests: pytest.Subtests):
+def test_an_unusual_valid_request_is_answered(gate: Gate, subtests: pytest.Subtests):
     for name, body in ODD.items():
         with subtests.test(name):
             answer = gate.post(body)
@@ -155,7 +155,7 @@ def test_messages_of_any_kind_are_answered_or_refused(gate: Gate, model: str, me
 @pytest.mark.usefixtures("agent")
 @settings(max_examples=examples(40), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.binary(max_size=200))
-def test_a_body_of_any_bytes_is_refused(gate: Gate, body: bytes):
+def test_a_body_of_random_bytes_is_refused(gate: Gate, body: bytes):
     answer = gate.post(body)
     assert (answer.status, is_told(answer)) == (400, True)
 
@@ -163,6 +163,6 @@ def test_a_body_of_any_bytes_is_refused(gate: Gate, body: bytes):
 @pytest.mark.usefixtures("agent")
 @settings(max_examples=examples(40), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(place=st.integers(0, 200), bite=st.binary(max_size=3))
-def test_a_body_with_a_bite_out_of_it_is_answered_or_refused(gate: Gate, place: int, bite: bytes):
+def test_a_body_with_a_missing_part_is_answered_or_refused(gate: Gate, place: int, bite: bytes):
     body = json.dumps(GOOD).encode()
     assert is_told(gate.post(body[:place] + bite + body[place + 1 :]))

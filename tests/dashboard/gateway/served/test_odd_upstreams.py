@@ -37,14 +37,14 @@ def test_what_ends_well_is_told_as_it_should_have_been_sent(gate: Gate, raw: Raw
                 assert heard(asked(gate, raw, steps, mode="continue", stream=stream)) == "stop: whole"
 
 
-def test_what_breaks_off_is_told_as_far_as_it_came(gate: Gate, raw: RawProvider, subtests: pytest.Subtests):
+def test_an_interrupted_answer_is_relayed_as_far_as_it_arrived(gate: Gate, raw: RawProvider, subtests: pytest.Subtests):
     for name, steps in BROKEN.items():
         for stream in (True, False):
             with subtests.test(name, stream=stream):
                 assert heard(asked(gate, raw, steps, mode="continue", stream=stream)) == "length: half"
 
 
-def test_what_is_no_answer_is_an_error_that_is_not_ours(gate: Gate, raw: RawProvider, subtests: pytest.Subtests):
+def test_an_invalid_upstream_answer_is_an_upstream_error(gate: Gate, raw: RawProvider, subtests: pytest.Subtests):
     for name, steps in NONE.items():
         for stream in (True, False):
             with subtests.test(name, stream=stream):
@@ -53,13 +53,13 @@ def test_what_is_no_answer_is_an_error_that_is_not_ours(gate: Gate, raw: RawProv
                 assert answer.status in {502, 503}
 
 
-def test_what_is_oddly_told_is_told_as_it_is_meant(gate: Gate, raw: RawProvider, subtests: pytest.Subtests):
+def test_an_unusual_format_is_relayed_with_its_meaning(gate: Gate, raw: RawProvider, subtests: pytest.Subtests):
     for name, (steps, meant) in MEANT.items():
         with subtests.test(name):
             assert heard(asked(gate, raw, steps, mode="continue", stream=True)) == meant
 
 
-def test_a_watched_stream_goes_on_byte_for_byte(gate: Gate, raw: RawProvider, subtests: pytest.Subtests):
+def test_an_observed_stream_is_relayed_byte_for_byte(gate: Gate, raw: RawProvider, subtests: pytest.Subtests):
     for name, steps in {**WELL, **{name: steps for name, (steps, _) in MEANT.items()}}.items():
         with subtests.test(name):
             answer = asked(gate, raw, steps, mode="observe", stream=True)
@@ -80,14 +80,14 @@ def test_a_watched_stream_that_breaks_off_ends_in_its_error(gate: Gate, raw: Raw
             assert "[DONE]" not in answer.events[:-1]
 
 
-def test_what_was_watched_and_is_no_answer_is_never_a_500(gate: Gate, raw: RawProvider, subtests: pytest.Subtests):
+def test_an_invalid_observed_answer_is_never_a_500(gate: Gate, raw: RawProvider, subtests: pytest.Subtests):
     for name, steps in [*NONE.items(), *BROKEN.items(), *WELL_WHOLE.items()]:
         for stream in (True, False):
             with subtests.test(name, stream=stream):
                 assert asked(gate, raw, steps, mode="observe", stream=stream).status in {200, 502, 503}
 
 
-def test_a_huge_piece_passes_and_what_is_beyond_the_cap_of_a_turn_is_cut(gate: Gate, raw: RawProvider):
+def test_a_huge_chunk_passes_and_text_beyond_the_cap_of_a_turn_is_cut(gate: Gate, raw: RawProvider):
     huge = "x" * 3_000_000
     steps = [SSE + event({"content": huge}) + STOP + DONE]
     assert asked(gate, raw, steps, mode="observe", stream=True).text == huge
@@ -100,7 +100,7 @@ CLOSING = sorted(PROVIDERS.keys() - {"gemini"})
 
 
 @pytest.mark.parametrize("dialect", CLOSING)
-def test_an_answer_ends_with_its_closing_event_though_its_connection_stays_open(
+def test_an_answer_ends_with_its_closing_event_even_if_the_connection_stays_open(
     gate: Gate,
     raw: RawProvider,
     connected: ConnectionTo,

@@ -58,7 +58,7 @@ def test_a_provider_that_repeats_nothing_loses_nothing(gate, upstream: Upstream,
         ('{"name": "look", "parameters": {"wh', "Nothing there."),
     ],
 )
-def test_markup_of_a_tool_call_that_was_cut_is_told_to_nobody_as_text(gate, upstream: Upstream, continued, cut, told):
+def test_markup_of_a_truncated_tool_call_is_never_sent_as_text(gate, upstream: Upstream, continued, cut, told):
     look = {"name": "look", "parameters": {"type": "object", "properties": {}}}
     upstream.says(said(*(cut[at : at + 4] for at in range(0, len(cut), 4)), reason="length"), said("Nothing there."))
     answer = gate.ask(model="continued", stream=True, tools=[{"type": "function", "function": look}])

@@ -28,7 +28,7 @@ FORMAT = {"type": "json_schema", "json_schema": {"name": "verdict", "strict": Tr
 
 
 @pytest.mark.parametrize("dialect", PROVIDERS)
-def test_a_client_runs_the_tools_and_tells_their_results(gate, agent_at, connected, dialect):
+def test_a_client_runs_the_tools_and_sends_their_results(gate, agent_at, connected, dialect):
     """Two rounds, in each mode: the calls come out, the results go in, and the answer speaks of both."""
     connection = connected(dialect)
     for mode in ("observe", "continue"):
@@ -63,7 +63,7 @@ def _message(answer, *, stream):
     return {"role": "assistant", "content": answer.text or None, "tool_calls": list(calls.values())}
 
 
-def test_functions_as_they_once_were_are_answered_in_their_words(gate, upstream, continued):
+def test_legacy_function_calls_are_answered_in_the_legacy_format(gate, upstream, continued):
     arguments = '{"expression": "6 * 7"}'
     upstream.says(whole(None, "tool_calls", tool_calls=called(arguments, name="calculator")))
     asked = {"functions": [CALCULATOR], "function_call": {"name": "calculator"}}
@@ -96,7 +96,7 @@ def test_functions_as_they_once_were_are_answered_in_their_words(gate, upstream,
     assert result == {"role": "tool", "tool_call_id": call["tool_calls"][0]["id"], "content": "42"}
 
 
-def test_forced_calls_are_known_by_their_presence(gate, upstream, continued):
+def test_forced_calls_are_recognized_by_their_presence(gate, upstream, continued):
     upstream.says(whole(None, "stop", tool_calls=called("{}")))
     for choice in ("required", {"type": "function", "function": {"name": "look"}}):
         answer = gate.ask(
@@ -107,7 +107,7 @@ def test_forced_calls_are_known_by_their_presence(gate, upstream, continued):
         assert upstream.asked[-1]["tool_choice"] == choice
 
 
-def test_what_a_client_sends_goes_up_whole_also_where_it_is_continued(gate, upstream, continued):
+def test_a_clients_messages_are_forwarded_completely_even_when_continued(gate, upstream, continued):
     upstream.says(said("Half ", reason="length"), said("of it."))
     image = {"role": "user", "name": "eye", "content": [{"type": "image_url", "image_url": {"url": "data:…"}}]}
     asked = {"temperature": 0, "seed": 7, "reasoning_effort": "low", "something_new": [1], "max_completion_tokens": 50}
@@ -126,7 +126,7 @@ def test_what_a_client_sends_goes_up_whole_also_where_it_is_continued(gate, upst
 
 
 @pytest.mark.parametrize("stream", [False, True])
-def test_a_thoughts_signature_comes_out_with_its_call_and_goes_back_up_with_it(gate, upstream, continued, stream):
+def test_a_reasoning_signature_is_returned_with_its_call_and_sent_back_with_it(gate, upstream, continued, stream):
     signed = {**called("{}")[0], "extra_content": {"google": {"thought_signature": "c2ln"}}}
     pieces = [chunk({"tool_calls": [{"index": 0, **signed}]}), chunk({}, "tool_calls"), b"data: [DONE]\n\n"]
     upstream.says(pieces if stream else whole(None, "tool_calls", tool_calls=[signed]), whole("Sunny."))
@@ -138,7 +138,7 @@ def test_a_thoughts_signature_comes_out_with_its_call_and_goes_back_up_with_it(g
     assert upstream.asked[-1]["messages"][1]["tool_calls"] == [signed]
 
 
-def test_what_the_model_thinks_aloud_is_told_whole_as_it_is_streamed(gate, upstream, continued):
+def test_streamed_reasoning_is_relayed_completely(gate, upstream, continued):
     upstream.says(
         whole("Half ", "length", reasoning_content="One. "), whole("of it.", reasoning_content="Two."),
         [chunk({"reasoning_content": "One. "}), *said("Half ", reason="length")],
@@ -150,13 +150,13 @@ def test_what_the_model_thinks_aloud_is_told_whole_as_it_is_streamed(gate, upstr
     assert "".join(delta.get("reasoning_content", "") for delta in deltas) == "One. Two."
 
 
-def test_without_a_cap_of_anyone_none_is_sent(gate, upstream, watched):
+def test_no_cap_is_sent_where_none_is_set(gate, upstream, watched):
     upstream.says(whole())
     gate.ask(model=f"{watched.connection.name}/m")
     assert not {"max_tokens", "max_completion_tokens"} & upstream.asked[0].keys()
 
 
-def test_a_structured_answer_comes_back_valid_or_not_at_all(gate, upstream, continued):
+def test_a_structured_answer_is_returned_valid_or_not_at_all(gate, upstream, continued):
     good, bad = '{"ok": true}', '{"ok": "perhaps"}'
     for stream in (False, True):
         form = (lambda text, reason="stop": said(text, reason=reason)) if stream else whole
@@ -178,7 +178,7 @@ def _told(answer):
     return answer.choice["finish_reason"], answer.choice["message"]["content"]
 
 
-def test_a_structured_answer_found_in_prose_is_told_without_it(gate, upstream, continued):
+def test_a_structured_answer_found_in_prose_is_returned_without_it(gate, upstream, continued):
     upstream.says(whole('Of course:\n```json\n{"ok": true}\n```\nAnything else?'))
     answer = gate.ask(model="continued", response_format=FORMAT)
     assert json.loads(answer.choice["message"]["content"]) == {"ok": True}
@@ -192,7 +192,7 @@ def test_an_agents_own_envelope_is_asked_for_whatever_form_the_client_names(gate
     assert upstream.asked[0]["response_format"]["json_schema"]["schema"] == SCHEMA
 
 
-def test_what_another_dialect_cannot_be_asked_is_said_before_anything_is_sent(gate, agent_at):
+def test_a_field_another_dialect_lacks_is_reported_before_anything_is_sent(gate, agent_at):
     agent_at("sim-essay", "anthropic", name="helper")
     image = [{"role": "user", "content": [{"type": "text", "text": "What?"}, {"type": "image_url", "image_url": {}}]}]
     asked = {
@@ -207,7 +207,7 @@ def test_what_another_dialect_cannot_be_asked_is_said_before_anything_is_sent(ga
         assert "anthropic" in answer.json["error"]["message"]
 
 
-def test_what_is_asked_wrongly_is_said_in_the_apis_words(gate, upstream, continued):
+def test_an_invalid_field_is_reported_in_the_words_of_the_api(gate, upstream, continued):
     upstream.says(whole())
     asked = {
         "messages": {"messages": "Hello?"},
@@ -227,7 +227,7 @@ def test_what_is_asked_wrongly_is_said_in_the_apis_words(gate, upstream, continu
     assert upstream.asked == []
 
 
-def test_an_answer_of_another_dialect_has_usage_and_every_field_a_client_reads(gate, agent_at):
+def test_an_answer_of_another_dialect_has_usage_and_every_field_clients_read(gate, agent_at):
     agent_at("sim-script", "anthropic", name="helper")
     body = gate.ask(model="helper").json
     assert body["object"] == "chat.completion"
@@ -236,7 +236,7 @@ def test_an_answer_of_another_dialect_has_usage_and_every_field_a_client_reads(g
     assert body["usage"]["prompt_tokens"] + body["usage"]["completion_tokens"] == body["usage"]["total_tokens"]
 
 
-def test_functions_out_of_a_longer_history_go_up_as_they_came(gate, upstream, continued):
+def test_functions_from_earlier_history_are_sent_unchanged(gate, upstream, continued):
     example = {"role": "assistant", "content": None, "function_call": {"name": "calculator", "arguments": "{}"}}
     result = {"role": "function", "name": "calculator", "content": "42"}
     upstream.says(whole("It is 42."))
@@ -245,7 +245,7 @@ def test_functions_out_of_a_longer_history_go_up_as_they_came(gate, upstream, co
     assert upstream.asked[0]["messages"][:2] == [result, example]
 
 
-def test_a_clients_field_is_never_a_setting_of_its_connection(gate, upstream, continued):
+def test_a_clients_field_is_never_read_as_a_connection_setting(gate, upstream, continued):
     upstream.says(whole("Half", "length"), whole(" of it."))
     theirs = {"continue_final_message": True, "add_generation_prompt": False}
     odd = {"uncapped": True, "max_tokens_field": "messages", "hint_role": "user", "prefill": True, "prefix": True}
@@ -258,7 +258,7 @@ def test_a_clients_field_is_never_a_setting_of_its_connection(gate, upstream, co
     assert not {*theirs, *odd} & second.keys(), "what was said of the end of the first call"
 
 
-def test_names_and_numbers_that_nothing_can_have_are_refused(gate, upstream, watched):
+def test_impossible_names_and_numbers_are_refused(gate, upstream, watched):
     upstream.says(whole())
     connection = watched.connection.name
     for name in ("a\x00b", f"{connection}/a\x00b", f"{connection}/..", f"{connection}/../x", f"{connection}/x/./y"):

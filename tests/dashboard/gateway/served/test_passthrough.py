@@ -21,7 +21,7 @@ def without_our_comment(body: bytes) -> bytes:
     return re.sub(rb": whystop [^\n]*\n\n", b"", body)
 
 
-def test_what_the_client_sends_goes_up_as_it_wrote_it(gate, upstream, watched):
+def test_the_clients_request_is_forwarded_unchanged(gate, upstream, watched):
     upstream.says(whole())
     asked = {
         "messages": [{"role": "developer", "content": "Be brief.", "name": "host"}, IMAGE],
@@ -36,7 +36,7 @@ def test_what_the_client_sends_goes_up_as_it_wrote_it(gate, upstream, watched):
     assert upstream.asked == [{**asked, "model": "m"}]
 
 
-def test_what_the_upstream_says_comes_back_byte_for_byte(gate, upstream, watched):
+def test_the_upstreams_stream_is_returned_byte_for_byte(gate, upstream, watched):
     stream = [
         chunk({"role": "assistant", "content": "", "odd": 1}),
         chunk({"content": "Hel"}, new={"a": [1]}),
@@ -66,7 +66,7 @@ def test_what_the_upstream_says_comes_back_byte_for_byte(gate, upstream, watched
         assert turn.status == "completed", form
 
 
-def test_a_whole_answer_with_its_headers_comes_back_byte_for_byte(gate, upstream, watched):
+def test_a_complete_answer_with_its_headers_is_returned_byte_for_byte(gate, upstream, watched):
     body = json.dumps({**json.loads(whole()), "service_tier": "x"}, indent=2).encode()
     named = {
         "x-request-id": "r1",
@@ -85,7 +85,7 @@ def test_a_whole_answer_with_its_headers_comes_back_byte_for_byte(gate, upstream
     assert answer.headers["x-whystop-verdict"] == "Completed in 1 call."
 
 
-def test_several_answers_and_logprobs_are_always_only_watched(gate, upstream, continued):
+def test_several_choices_and_logprobs_are_always_observed_only(gate, upstream, continued):
     two = [chunk({"content": word}, index=index) for word in "ab" for index in (0, 1)]
     ends = [chunk({}, "length", index=0), chunk({"content": "c"}, index=1), chunk({}, "stop", index=1), DONE]
     upstream.says([*two, *ends])
@@ -99,7 +99,7 @@ def test_several_answers_and_logprobs_are_always_only_watched(gate, upstream, co
     assert upstream.asked[0]["logprobs"] is True
 
 
-def test_errors_of_the_upstream_are_the_clients_unless_they_are_ours(gate, upstream, watched):
+def test_upstream_errors_are_returned_to_the_client_unless_we_caused_them(gate, upstream, watched):
     body = json.dumps({"error": {"message": "No.", "type": "t", "param": "p", "code": "c"}}).encode()
     for status in (400, 404, 408, 409, 413, 422, 429, 500, 503, 529):
         for stream, kind in ((False, "application/json"), (True, "application/json"), (True, "text/event-stream")):
@@ -113,7 +113,7 @@ def test_errors_of_the_upstream_are_the_clients_unless_they_are_ours(gate, upstr
         assert answer.json["error"]["type"] == "upstream_error"
 
 
-def test_what_is_no_answer_is_never_passed_off_as_one(gate, upstream, watched):
+def test_an_invalid_answer_is_never_returned_as_a_valid_one(gate, upstream, watched):
     html = b"<!doctype html><html><body>Welcome!</body></html>"
     for stream in (False, True):
         for reply in (
@@ -127,7 +127,7 @@ def test_what_is_no_answer_is_never_passed_off_as_one(gate, upstream, watched):
             assert (answer.status, answer.json["error"]["type"]) == (502, "upstream_error"), reply
 
 
-def test_a_body_that_broke_off_is_told_as_far_as_it_came(gate, upstream, watched):
+def test_an_interrupted_body_is_returned_as_far_as_it_arrived(gate, upstream, watched):
     cut = whole("Half of what I wanted to")[:-150]
     upstream.says(Reply([cut], content_type="application/json", breaks=True))
     answer = gate.ask(model="watched")
@@ -136,7 +136,7 @@ def test_a_body_that_broke_off_is_told_as_far_as_it_came(gate, upstream, watched
         assert "Half of what I wanted to".startswith(answer.choice["message"]["content"])
 
 
-def test_a_stream_that_breaks_off_ends_in_an_error_and_in_no_reason(gate, upstream, watched):
+def test_a_stream_that_breaks_off_ends_with_an_error_and_without_a_finish_reason(gate, upstream, watched):
     for pieces in (said("Half", " of")[:3], [*said("Half", " of")[:3], b'data: {"choices": [{"del']):
         for breaks in (True, False):
             upstream.says(Reply(pieces, breaks=breaks))
@@ -149,20 +149,20 @@ def test_a_stream_that_breaks_off_ends_in_an_error_and_in_no_reason(gate, upstre
             assert (turn.output_text, turn.status) == ("Half of", "partial")
 
 
-def test_a_reason_that_came_stands_though_the_connection_broke(gate, upstream, watched):
+def test_a_received_finish_reason_counts_even_if_the_connection_broke(gate, upstream, watched):
     upstream.says(Reply(said("Hello.")[:-1], breaks=True))
     answer = gate.ask(model="watched", stream=True)
     assert answer.finish_reasons == ["stop"]
     assert turn_of(answer).status == "completed"
 
 
-def test_a_whole_answer_to_one_who_asked_for_a_stream_is_handed_on_as_it_is(gate, upstream, watched):
+def test_a_complete_answer_to_a_streaming_request_is_returned_unchanged(gate, upstream, watched):
     upstream.says(whole())
     answer = gate.ask(model="watched", stream=True)
     assert (answer.body, answer.headers["content-type"]) == (whole(), "application/json")
 
 
-def test_forced_calls_that_end_in_stop_are_handed_on_and_recorded_as_calls(gate, upstream, watched):
+def test_forced_calls_that_end_in_stop_are_returned_and_recorded_as_calls(gate, upstream, watched):
     body = whole(None, "stop", tool_calls=called('{"a": 1}'))
     upstream.says(body)
     choice = {"type": "function", "function": {"name": "look"}}

@@ -29,7 +29,7 @@ def send(gate, watched):
 @pytest.mark.parametrize(
     "path", ["/embeddings", "/completions", "/moderations", "/images/generations", "/audio/speech", "/rerank"]
 )
-def test_a_request_and_its_answer_go_through_as_they_are_and_are_no_turn(send, upstream, path):
+def test_a_request_and_its_answer_are_relayed_unchanged_and_are_no_turn(send, upstream, path):
     named = {"x-request-id": "r1", "x-ratelimit-remaining-tokens": "7", "set-cookie": "a=b"}
     upstream.says(Reply([BODY.encode()], content_type="audio/mpeg", headers=named))
     answer = send(f"/v1{path}")
@@ -41,7 +41,7 @@ def test_a_request_and_its_answer_go_through_as_they_are_and_are_no_turn(send, u
     assert not GatewayCall.objects.exists()
 
 
-def test_a_stream_comes_piece_by_piece(gate, watched, upstream):
+def test_a_stream_arrives_chunk_by_chunk(gate, watched, upstream):
     pieces = [b'data: {"choices": [{"text": "One"}]}\n\n', b"data: [DONE]\n\n"]
     upstream.says(Reply(pieces[:1], waits=True))
     body = json.dumps({"model": "openai/m", "prompt": "?", "stream": True}).encode()
@@ -51,7 +51,7 @@ def test_a_stream_comes_piece_by_piece(gate, watched, upstream):
         assert response.read(len(pieces[0])) == pieces[0]  # the provider has not ended yet
 
 
-def test_what_the_provider_says_of_a_request_is_the_clients_but_not_what_it_says_of_our_key(send, upstream):
+def test_provider_errors_are_returned_to_the_client_except_those_about_our_key(send, upstream):
     upstream.says(Reply([b'{"error": {"message": "No."}}'], status=400, content_type="application/json"))
     answer = send()
     assert (answer.status, answer.json) == (400, {"error": {"message": "No."}})
@@ -62,7 +62,7 @@ def test_what_the_provider_says_of_a_request_is_the_clients_but_not_what_it_says
         assert b"secret" not in answer.body
 
 
-def test_what_makes_no_sense_or_goes_nowhere_is_refused(send, gate, connected):
+def test_invalid_and_unroutable_requests_are_refused(send, gate, connected):
     connected("gemini")
     refused = [
         (send(model=""), 400, None),
@@ -79,7 +79,7 @@ def test_what_makes_no_sense_or_goes_nowhere_is_refused(send, gate, connected):
     ]
 
 
-def test_it_is_counted_in_the_metrics(send, upstream):
+def test_relayed_requests_are_counted_in_the_metrics(send, upstream):
     about = {"provider": "openai", "model": "embed-1", "address": "/embeddings", "status": "200"}
 
     def counted() -> float:
@@ -91,7 +91,7 @@ def test_it_is_counted_in_the_metrics(send, upstream):
     until(lambda: counted() == before + 1)  # it is counted after the last byte has gone
 
 
-def test_an_answer_that_breaks_off_is_told_as_an_error_or_is_seen_to_be_cut(send, upstream):
+def test_an_answer_that_breaks_off_is_an_error_or_visibly_incomplete(send, upstream):
     event = b'data: {"choices": [{"text": "One"}]}\n\n'
     upstream.says(Reply([event], breaks=True))
     answer = send("/v1/completions", stream=True)

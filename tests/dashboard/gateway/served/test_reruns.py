@@ -201,7 +201,7 @@ def with_cap(call: Call, was: int, cap: int) -> Call:
 
 
 @pytest.mark.parametrize(("caller", "provider"), PAIRS)
-def test_a_re_run_sends_the_same_bytes_but_for_the_limit_that_is_changed(call, recorder, caller: str, provider: str):
+def test_a_re_run_sends_the_same_bytes_except_for_the_changed_limit(call, recorder, caller: str, provider: str):
     turn, calls = call(caller, provider)
     assert len(calls) > 1, "a truncated answer was continued"
     child = drive(turn_rerun(turn=turn, overrides={}))
@@ -219,7 +219,7 @@ def test_a_re_run_sends_the_same_bytes_but_for_the_limit_that_is_changed(call, r
 
 
 @pytest.mark.parametrize("provider", PROVIDERS)
-def test_a_call_that_asked_for_a_whole_answer_is_asked_again_for_a_whole_one(call, recorder, provider: str):
+def test_a_non_streaming_call_is_re_run_without_streaming(call, recorder, provider: str):
     turn, calls = call("openai", provider, whole=True)
     child = drive(turn_rerun(turn=turn, overrides={}))
     assert recorder.take() == calls
@@ -228,7 +228,7 @@ def test_a_call_that_asked_for_a_whole_answer_is_asked_again_for_a_whole_one(cal
     assert recorder.take() == calls
 
 
-def test_a_call_for_which_nobody_set_a_cap_is_asked_again_without_one(gate, recorder, connected):
+def test_a_call_without_a_cap_is_re_run_without_one(gate, recorder, connected):
     connection = connected("openai", base_url=recorder.address + BASES["openai"])
     body = {**PLAIN["openai"], "model": f"{connection.name}/sim-essay", "stream": True}
     del body["max_tokens"]
@@ -244,7 +244,7 @@ def test_a_call_for_which_nobody_set_a_cap_is_asked_again_without_one(gate, reco
 
 @pytest.mark.parametrize("noted", [True, "unknown"])
 @pytest.mark.parametrize("forked", [False, True])
-def test_a_cap_that_is_stated_is_sent_whatever_an_older_release_or_a_log_noted(call, recorder, noted, forked: bool):
+def test_an_explicit_cap_is_sent_whatever_an_older_release_or_a_log_recorded(call, recorder, noted, forked: bool):
     turn, _ = call("openai", "openai")
     turn.setup["setup"]["extra"]["uncapped"] = noted
     turn.save(update_fields=["setup"])
@@ -252,9 +252,7 @@ def test_a_cap_that_is_stated_is_sent_whatever_an_older_release_or_a_log_noted(c
     assert (child.max_tokens, stated(child)) == (60, sent(recorder.take()))
 
 
-def test_a_connection_of_another_dialect_is_sent_a_cap_only_where_that_dialect_demands_one(
-    gate, recorder, connected, client
-):
+def test_a_connection_of_another_dialect_is_sent_a_cap_only_where_it_requires_one(gate, recorder, connected, client):
     connection = connected("openai", base_url=recorder.address + BASES["openai"])
     connected("anthropic", name="other", base_url=recorder.address + BASES["anthropic"])
     body = {**PLAIN["openai"], "model": f"{connection.name}/sim-essay", "stream": True}
@@ -288,7 +286,7 @@ def sent(calls: list[Call]) -> list[int | None]:
 
 
 @pytest.mark.parametrize("whole", [False, True])
-def test_a_call_that_named_a_connection_and_no_agent_is_asked_again(call, gate, recorder, client, whole: bool):
+def test_a_call_that_named_a_connection_and_no_agent_can_be_re_run(call, gate, recorder, client, whole: bool):
     _, _ = call("openai", "openai")
     connection = Connection.objects.get()
     Agent.objects.all().delete()
@@ -308,7 +306,7 @@ def test_a_call_that_named_a_connection_and_no_agent_is_asked_again(call, gate, 
         turn_rerun(turn=turn, overrides={})
 
 
-def test_a_call_that_was_only_watched_is_asked_again_with_all_that_its_caller_set(call, recorder, agent_at):
+def test_an_observed_call_is_re_run_with_all_settings_of_its_caller(call, recorder, agent_at):
     turn, ((path, told, body),) = call("anthropic", "anthropic", mode="observe")
     drive(turn_rerun(turn=turn, overrides={}))
     ((again_path, again_told, again),) = recorder.take()
@@ -316,7 +314,7 @@ def test_a_call_that_was_only_watched_is_asked_again_with_all_that_its_caller_se
     assert {**json.loads(again), "messages": []} == {**json.loads(body), "messages": []}
 
 
-def test_what_a_provider_of_another_dialect_is_not_asked_is_told_and_proves_nothing(call, recorder, connected):
+def test_fields_dropped_for_another_dialect_are_reported_and_prove_nothing(call, recorder, connected):
     turn, _ = call("anthropic", "anthropic")
     connected("openai", name="other", base_url=recorder.address + "/v1")
     child = drive(turn_rerun(turn=turn, overrides={"max_tokens": 2_000}, words=RerunChanges(connection="other")))
@@ -331,7 +329,7 @@ def test_what_a_provider_of_another_dialect_is_not_asked_is_told_and_proves_noth
     assert not Prediction.objects.filter(child=child).exists()
 
 
-def test_a_connection_that_has_been_changed_to_another_provider_is_told_on_the_page(call, client):
+def test_a_connection_changed_to_another_provider_is_reported_on_the_page(call, client):
     turn, _ = call("gemini", "gemini")
     Connection.objects.update(provider="openai")
     client.force_login(User.objects.get(username=OPERATOR))
@@ -341,7 +339,7 @@ def test_a_connection_that_has_been_changed_to_another_provider_is_told_on_the_p
 
 
 @pytest.mark.parametrize("dialect", list(PLAIN))
-def test_what_goes_on_live_asks_with_all_that_the_caller_set(call, recorder, dialect: str):
+def test_a_live_continuation_uses_all_settings_of_the_caller(call, recorder, dialect: str):
     turn, calls = call(dialect, dialect)
     more = {"limits": {"max_continuations": 9, "max_total_completion_tokens": 2_000}}
     drive(turn_go_on(turn=turn, overrides=more))

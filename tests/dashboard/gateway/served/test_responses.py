@@ -90,7 +90,7 @@ def text_told(answer: Answer) -> str:
     return "".join(each["delta"] for each in told(answer) if each["type"] == "response.output_text.delta")
 
 
-def test_a_watched_request_and_its_answer_go_through_as_they_are(ask, upstream, above):
+def test_an_observed_request_and_its_answer_pass_unchanged(ask, upstream, above):
     asked = {
         "instructions": "Be brief.",
         "input": [{"role": "user", "content": [{"type": "input_image", "image_url": "u"}]}, said("Hm."), SIGNED],
@@ -126,9 +126,7 @@ def test_a_watched_request_and_its_answer_go_through_as_they_are(ask, upstream, 
     ],
     ids=lambda within: next(iter(within)),
 )
-def test_what_the_provider_does_within_an_answer_makes_it_one_that_is_only_watched(
-    ask, upstream, above, agent_at, within
-):
+def test_server_tools_within_an_answer_make_the_call_observed_only(ask, upstream, above, agent_at, within):
     upstream.says(whole(cut(said("Cut"))))
     answer = ask(model="continued", **within)
     assert answer.body == whole(cut(said("Cut")))
@@ -148,13 +146,13 @@ def test_what_the_provider_does_within_an_answer_makes_it_one_that_is_only_watch
         ("something_new", {"something_new": 1}),
     ],
 )
-def test_what_another_dialect_cannot_be_told_is_refused_in_words(ask, agent_at, param, body):
+def test_fields_that_another_dialect_lacks_are_refused_with_an_explanation(ask, agent_at, param, body):
     answer = ask(model=agent_at("sim-essay").name, **body)
     assert (answer.status, answer.json["error"]["param"]) == (400, param)
     assert param in answer.json["error"]["message"]
 
 
-def test_a_cut_answer_of_the_same_dialect_comes_back_whole(ask, upstream, above):
+def test_a_truncated_answer_of_the_same_dialect_is_completed(ask, upstream, above):
     image = {"role": "user", "content": [{"type": "input_image", "image_url": "u"}]}
     call = {"type": "function_call", "id": "fc_1", "call_id": "call_1", "name": "look", "arguments": "{}"}
     result = {"type": "function_call_output", "call_id": "call_1", "output": "seen"}
@@ -171,7 +169,7 @@ def test_a_cut_answer_of_the_same_dialect_comes_back_whole(ask, upstream, above)
     assert verify(recording_of(turn_of(answer))).verified
 
 
-def test_thoughts_come_with_what_signs_them_also_from_a_continued_answer(ask, upstream, above):
+def test_reasoning_of_a_continued_answer_is_returned_with_its_signatures(ask, upstream, above):
     for made in (lambda told: whole(told), streamed):
         upstream.says(made(cut(SIGNED, said("One and"))), made(response(said(" two."))))
         answer = ask(model="continued", stream=made is streamed)
@@ -179,7 +177,7 @@ def test_thoughts_come_with_what_signs_them_also_from_a_continued_answer(ask, up
         assert [items[0], items[1]["content"][0]["text"]] == [SIGNED, "One and two."]
 
 
-def test_the_items_of_one_answer_stay_as_they_came(ask, upstream, above):
+def test_the_items_of_one_answer_stay_unchanged(ask, upstream, above):
     last = {"type": "function_call", "id": "fc_1", "call_id": "call_1", "name": "look", "arguments": "{}"}
     later = {**SIGNED, "id": "rs_2"}
     items = [SIGNED, said("I look.", phase="commentary"), later, {**last, "status": "completed"}]
@@ -195,7 +193,7 @@ def test_the_items_of_one_answer_stay_as_they_came(ask, upstream, above):
 @pytest.mark.parametrize(
     "dialect", ["openai", "openai_responses", "anthropic", "gemini", "bedrock", "ollama", "cohere"]
 )
-def test_a_cut_answer_of_every_dialect_comes_back_whole(ask, agent_at, dialect):
+def test_a_truncated_answer_of_every_dialect_is_completed(ask, agent_at, dialect):
     agent = agent_at("sim-essay", dialect)
     asked = {"instructions": "Be brief.", "temperature": 0.5, "max_output_tokens": 200}
     answer = ask(model=agent.name, **asked)
@@ -208,7 +206,7 @@ def test_a_cut_answer_of_every_dialect_comes_back_whole(ask, agent_at, dialect):
 
 
 @pytest.mark.parametrize("dialect", ["openai", "openai_responses", "anthropic", "gemini"])
-def test_calls_and_their_results_go_both_ways(ask, agent_at, dialect):
+def test_calls_and_their_results_are_translated_in_both_directions(ask, agent_at, dialect):
     schema = {"type": "object", "properties": {"expression": {"type": "string"}}}
     tool = {"type": "function", "name": "calculator", "description": "", "parameters": schema, "strict": None}
     agent = agent_at("sim-tools", dialect)
@@ -227,7 +225,7 @@ def test_calls_and_their_results_go_both_ways(ask, agent_at, dialect):
     assert [json.loads(each)["expression"] for each in written] == ["6 * 7", "2 ** 10"]
 
 
-def test_errors_have_the_form_of_this_dialect(ask, gate, upstream, above, agent_at):
+def test_errors_have_the_format_of_this_dialect(ask, gate, upstream, above, agent_at):
     refused = [
         (ask(model="nobody"), 404, "model"),
         (ask(model="watched", input=[]), 400, "input"),
@@ -243,7 +241,7 @@ def test_errors_have_the_form_of_this_dialect(ask, gate, upstream, above, agent_
         assert answer.json["error"]["message"]
 
 
-def test_a_stream_that_fails_ends_with_an_event_that_says_so(ask, upstream, above):
+def test_a_failed_stream_ends_with_a_failure_event(ask, upstream, above):
     pieces = streamed(response(said("Half")))[:3]
     upstream.says(Reply(pieces, breaks=True))
     answer = ask(model="watched", stream=True)
@@ -264,7 +262,7 @@ def named(gate):
 
 
 @pytest.mark.parametrize("dialect", ["openai", "openai_responses", "anthropic"])
-def test_an_answer_is_read_again_as_it_was_told(ask, named, agent_at, dialect):
+def test_a_stored_answer_is_read_back_as_returned(ask, named, agent_at, dialect):
     agent = agent_at("sim-essay", dialect)
     asked = {"model": agent.name, "max_output_tokens": 200, "metadata": {"a": "b"}, "instructions": "Be brief."}
     told_whole = ask(**asked).json
@@ -275,14 +273,14 @@ def test_an_answer_is_read_again_as_it_was_told(ask, named, agent_at, dialect):
     assert {**found, "output": []} == {**last, "output": []}
 
 
-def test_a_watched_answer_is_read_again_under_the_providers_own_id(ask, named, upstream, above):
+def test_an_observed_answer_is_read_back_under_the_providers_id(ask, named, upstream, above):
     for made in (whole, streamed):
         upstream.says(made(response(SIGNED, said("Hello."), new={"a": 1})))
         ask(model="watched", stream=made is streamed)
         assert named("resp_up").json == response(SIGNED, said("Hello."), new={"a": 1})
 
 
-def test_what_is_not_to_be_stored_and_what_was_forgotten_is_not_there(ask, named, agent_at):
+def test_an_answer_not_stored_or_already_deleted_is_404(ask, named, agent_at):
     agent = agent_at("sim-essay")
     kept = ask(model=agent.name).json["id"]
     assert named(kept, "DELETE").json == {"id": kept, "object": "response", "deleted": True}
@@ -297,7 +295,7 @@ def test_what_is_not_to_be_stored_and_what_was_forgotten_is_not_there(ask, named
 
 
 @pytest.mark.parametrize("kind", ["null", "policy"])
-def test_what_is_damaged_of_an_earlier_answer_is_said(ask, named, agent_at, kind):
+def test_a_damaged_stored_answer_is_reported(ask, named, agent_at, kind):
     agent = agent_at("sim-essay")
     first = ask(model=agent.name).json["id"]
     damage(GatewayCall.objects.get(answer_id=first).turn_id, kind)
@@ -305,7 +303,7 @@ def test_what_is_damaged_of_an_earlier_answer_is_said(ask, named, agent_at, kind
         assert (refused.status, "was changed or damaged" in refused.json["error"]["message"]) == (409, True)
 
 
-def test_another_key_does_not_find_it(ask, named, agent_at):
+def test_another_key_cannot_read_the_answer(ask, named, agent_at):
     agent = agent_at("sim-essay")
     user = User.objects.get(username=OPERATOR)
     one, other = (key_create(project=agent.project, name=name, by=user)[1] for name in ("one", "other"))
@@ -317,7 +315,7 @@ def test_another_key_does_not_find_it(ask, named, agent_at):
     assert refused.json["error"]["code"] == "previous_response_not_found"
 
 
-def test_a_request_goes_on_from_an_earlier_answer(ask, agent_at, upstream, connected):
+def test_a_request_continues_from_an_earlier_answer(ask, agent_at, upstream, connected):
     agent_at("m", connection=connected("openai", base_url=upstream.address, name="chat"), name="chat")
     upstream.says(chat_whole("One."), chat_whole("Two."), chat_whole("Three."))
     first = ask(model="chat", instructions="Be brief.").json["id"]
@@ -334,7 +332,7 @@ def test_a_request_goes_on_from_an_earlier_answer(ask, agent_at, upstream, conne
     ]
 
 
-def test_results_of_calls_follow_the_answer_that_asked_for_them(ask, agent_at):
+def test_results_of_calls_follow_the_answer_that_requested_them(ask, agent_at):
     schema = {"type": "object", "properties": {"expression": {"type": "string"}}}
     tool = {"type": "function", "name": "calculator", "description": "", "parameters": schema}
     asked = {"model": agent_at("sim-tools").name, "tools": [tool], "max_output_tokens": 400}
@@ -350,7 +348,7 @@ def test_results_of_calls_follow_the_answer_that_asked_for_them(ask, agent_at):
     assert lacking.json["error"]["message"] == f"No tool output found for function call {calls[1]}."
 
 
-def test_what_an_upstream_knows_by_its_id_is_named_to_it_and_else_told(ask, upstream, above):
+def test_an_answer_known_to_the_upstream_is_referenced_and_otherwise_sent_in_full(ask, upstream, above):
     upstream.says(whole(response(SIGNED, said("One."))), whole(response(said("Two."), id="resp_two")))
     ask(model="watched")
     ask(model="watched", previous_response_id="resp_up", input="And?")

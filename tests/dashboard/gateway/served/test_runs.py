@@ -26,7 +26,7 @@ def user(text: str) -> dict[str, Any]:
     return {"role": "user", "content": text}
 
 
-def test_a_call_that_goes_on_from_an_answer_is_of_its_run(gate, upstream, watched):
+def test_a_call_that_continues_from_an_answer_joins_its_run(gate, upstream, watched):
     upstream.says(whole("Hello."))
     first = ask(gate, *ASKED)
     second = ask(gate, *ASKED, assistant("Hello."), user("And?"))
@@ -35,21 +35,21 @@ def test_a_call_that_goes_on_from_an_answer_is_of_its_run(gate, upstream, watche
     assert (first.follows, second.follows, third.follows) == (None, first.id, second.id)
 
 
-def test_a_stream_is_gone_on_from_as_a_whole_answer_is(gate, upstream, watched, continued):
+def test_a_stream_is_continued_from_like_a_complete_answer(gate, upstream, watched, continued):
     upstream.replies = [Reply(said("Hel", "lo."))]
     for model in ("watched", "continued"):
         first = ask(gate, *ASKED, model=model, stream=True)
         assert ask(gate, *ASKED, assistant("Hello."), user("And?"), model=model, stream=True).follows == first.id
 
 
-def test_what_was_continued_is_gone_on_from_in_one_piece(gate, upstream, continued):
+def test_a_continued_answer_is_continued_from_as_one_text(gate, upstream, continued):
     upstream.says(whole("One two three", "length"), whole(" four."), whole("Well."))
     first = ask(gate, *ASKED, model="continued")
     assert first.attempts == 2
     assert ask(gate, *ASKED, assistant(first.output_text), user("And?"), model="continued").follows == first.id
 
 
-def test_calls_come_back_in_the_clients_own_form(gate, upstream, watched):
+def test_calls_are_returned_in_the_clients_own_format(gate, upstream, watched):
     upstream.says(whole(None, "tool_calls", tool_calls=called('{"a": 1}', '{"b": [2]}')))
     first = ask(gate, *ASKED, tools=TOOLS)
     results = [RESULT, {**RESULT, "tool_call_id": "call_1"}]
@@ -60,7 +60,7 @@ def test_calls_come_back_in_the_clients_own_form(gate, upstream, watched):
         assert ask(gate, *ASKED, form, *results, tools=TOOLS).follows == first.id
 
 
-def test_words_come_back_trimmed_and_in_parts(gate, upstream, watched):
+def test_trimmed_and_split_text_is_still_recognized(gate, upstream, watched):
     upstream.says(whole("Hello,  you. \n"))
     first = ask(gate, *ASKED)
     for content in ("Hello, you.", [{"type": "text", "text": "Hello, you."}]):
@@ -80,7 +80,7 @@ def test_other_answers_and_other_questions_are_other_runs(gate, upstream, watche
     assert len({turn.run for turn in (first, *others)}) == 5
 
 
-def test_whoever_goes_back_and_tries_again_makes_a_branch(gate, upstream, watched):
+def test_going_back_and_trying_again_creates_a_branch(gate, upstream, watched):
     upstream.says(whole("Hello."))
     first = ask(gate, *ASKED)
     one, other = (ask(gate, *ASKED, assistant("Hello."), user(text)) for text in ("And?", "And now?"))
@@ -89,20 +89,20 @@ def test_whoever_goes_back_and_tries_again_makes_a_branch(gate, upstream, watche
     assert {turn.run for turn in (one, other, edited)} == {first.id}
 
 
-def test_alike_beginnings_are_not_mixed_up_as_far_as_can_be_told(gate, upstream, watched):
+def test_similar_beginnings_are_kept_apart_as_far_as_possible(gate, upstream, watched):
     upstream.says(whole("Hello."))
     begun = [ask(gate, *ASKED) for _ in range(2)]
     gone_on = [ask(gate, *ASKED, assistant("Hello."), user(text)) for text in ("And?", "Or?")]
     assert sorted(turn.run for turn in gone_on) == [turn.id for turn in begun]
 
 
-def test_another_model_may_go_on(gate, upstream, watched, continued):
+def test_another_model_may_continue_the_run(gate, upstream, watched, continued):
     upstream.says(whole("Hello."))
     first = ask(gate, *ASKED, model="watched")
     assert ask(gate, *ASKED, assistant("Hello."), user("And?"), model="continued").follows == first.id
 
 
-def test_a_call_by_function_is_gone_on_from(gate, upstream, watched):
+def test_a_legacy_function_call_can_be_continued_from(gate, upstream, watched):
     upstream.says(whole(None, "function_call", function_call={"name": "look", "arguments": "{}"}))
     functions = [{"name": "look", "parameters": {"type": "object", "properties": {}}}]
     first = ask(gate, *ASKED, functions=functions)

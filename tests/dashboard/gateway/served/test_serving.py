@@ -31,7 +31,7 @@ def recorded(answer):
 
 
 @pytest.mark.parametrize("dialect", DIALECTS)
-def test_an_answer_that_ends_by_itself(gate, agent_at, connected, dialect):
+def test_an_answer_that_ends_naturally(gate, agent_at, connected, dialect):
     connection = connected(dialect)
     for mode in ("observe", "continue"):
         agent_at("sim-script", dialect, connection=connection, name=mode, gateway_mode=mode)
@@ -46,7 +46,7 @@ def test_an_answer_that_ends_by_itself(gate, agent_at, connected, dialect):
 
 
 @pytest.mark.parametrize("dialect", DIALECTS)
-def test_a_cut_answer_comes_back_whole_or_is_watched_as_it_is(gate, agent_at, connected, dialect):
+def test_a_truncated_answer_is_completed_or_observed_unchanged(gate, agent_at, connected, dialect):
     connection = connected(dialect)
     agent_at("sim-essay", dialect, connection=connection, name="continued", max_tokens=120)
     agent_at("sim-essay", dialect, connection=connection, name="watched", max_tokens=60, gateway_mode="observe")
@@ -75,7 +75,7 @@ def test_a_call_keeps_its_raw_bytes_as_long_as_its_policy_says(gate, agent_at, p
     assert turn_of(answer).keep_raw_days == 3
 
 
-def test_who_comes_while_much_is_being_stored_waits_and_is_answered(gate, agent_at, monkeypatch):
+def test_a_caller_waits_while_much_is_being_stored_and_is_answered(gate, agent_at, monkeypatch):
     """Many large requests at once are no reason to say that the database is away."""
     monkeypatch.setattr(turn_queue, "MOST_BYTES", 100_000)
     agent_at("sim-script", name="helper")

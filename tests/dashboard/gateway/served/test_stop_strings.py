@@ -36,7 +36,7 @@ def found(gate, answer) -> list[str]:
 @pytest.mark.parametrize("stream", [False, True], ids=["whole", "streamed"])
 @pytest.mark.parametrize("model", ["watched", "continued"])
 @pytest.mark.parametrize(("text", "stop", "sign"), OPEN)
-def test_a_turn_is_flagged_only_where_no_string_was_asked_to_end_it(
+def test_a_turn_is_flagged_only_where_no_stop_string_was_requested(
     gate, upstream, continued, model, stream, text, stop, sign
 ):
     upstream.says(said(text) if stream else whole(text))
@@ -48,7 +48,7 @@ def test_a_turn_is_flagged_only_where_no_string_was_asked_to_end_it(
 
 
 @pytest.mark.parametrize(("text", "stop", "sign"), OPEN)
-def test_so_it_is_in_a_dialect_that_calls_them_otherwise(gate, upstream, connected, agent_at, text, stop, sign):
+def test_stop_strings_under_another_name_also_prevent_the_flag(gate, upstream, connected, agent_at, text, stop, sign):
     agent_at("m", "anthropic", connection=connected("anthropic", base_url=upstream.address), name="claude")
     upstream.says(anthropic(text))
     assert found(gate, gate.ask(model="claude", stop=[stop])) == []

@@ -34,7 +34,7 @@ def signed_in(token):
     return client
 
 
-def test_they_are_shown_also_where_no_agent_was_asked(gate, upstream, watched, signed_in):
+def test_stored_responses_are_shown_even_without_an_agent(gate, upstream, watched, signed_in):
     upstream.says(whole(None, "tool_calls", tool_calls=called('{"a": 1}')))
     for model in ("watched", f"{watched.connection.name}/m"):
         turn = turn_of(gate.ask(model=model, tools=TOOLS))
@@ -54,7 +54,7 @@ def test_they_are_shown_also_where_no_agent_was_asked(gate, upstream, watched, s
         ).json()["verified"]
 
 
-def test_one_that_nobody_else_asked_can_be_run_again_or_says_why_not(gate, upstream, watched):
+def test_a_stored_response_can_be_re_run_or_says_why_not(gate, upstream, watched):
     upstream.says(whole("Half", "length"))
     for model in ("watched", f"{watched.connection.name}/m"):
         turn = turn_of(gate.ask(model=model))
@@ -67,7 +67,7 @@ def test_one_that_nobody_else_asked_can_be_run_again_or_says_why_not(gate, upstr
 
 
 @pytest.mark.usefixtures("imports_here")
-def test_they_go_out_and_in_unchanged(gate, upstream, continued):
+def test_stored_responses_are_exported_and_imported_unchanged(gate, upstream, continued):
     upstream.says(whole(None, "tool_calls", tool_calls=called('{"a": 1}')))
     turn = turn_of(gate.ask(model="continued", tools=TOOLS))
     file = gate.get(f"/api/v1/turns/{turn.id}/export")
@@ -78,14 +78,14 @@ def test_they_go_out_and_in_unchanged(gate, upstream, continued):
     assert verify(recording_of(again)).verified
 
 
-def test_a_watched_turn_shows_what_continuing_would_have_done(gate, upstream, watched):
+def test_an_observed_turn_shows_what_continuing_would_have_done(gate, upstream, watched):
     upstream.says(whole("Half", "length"))
     recording = recording_of(turn_of(gate.ask(model="watched")))
     more = replace(recording.policy, limits=Limits())
     assert what_if(recording, more).undecidable
 
 
-def test_what_a_provider_does_not_count_is_not_for_nothing(gate, upstream, watched):
+def test_usage_not_counted_by_a_provider_is_not_shown_as_free(gate, upstream, watched):
     maker = User.objects.get(username=OPERATOR)
     for stream in (True, False):
         _, secret = key_create(project=watched.project, by=maker, name=f"{stream}", tokens_per_minute=10)
@@ -95,7 +95,7 @@ def test_what_a_provider_does_not_count_is_not_for_nothing(gate, upstream, watch
         assert keyed.ask(model="watched", stream=stream).status == 429
 
 
-def test_calls_stand_in_line_where_their_connection_is_limited(gate, agent_at, connected):
+def test_calls_are_queued_where_their_connection_is_limited(gate, agent_at, connected):
     limited = connected(name="limited", max_concurrent_calls=1)
     agent_at("sim-script", connection=limited, name="helper")
     with ThreadPoolExecutor(4) as clients:
@@ -105,7 +105,7 @@ def test_calls_stand_in_line_where_their_connection_is_limited(gate, agent_at, c
 
 
 @pytest.mark.parametrize("answer", ["cut", "failed"])
-def test_what_only_watching_ends_is_charged_to_nobodys_policy(gate, upstream, watched, signed_in, answer):
+def test_an_ending_of_an_observed_call_is_attributed_to_no_policy(gate, upstream, watched, signed_in, answer):
     said = {"limits": {"max_continuations": 3}, "error_policy": {"preset": "retry_all"}}
     watched.policy = policy_create(project=watched.project, name="three", **said).policy
     watched.save()

@@ -50,7 +50,7 @@ def shape(answer):
     return words
 
 
-def test_a_stream_has_its_order_and_each_chunk_names_the_same_answer(gate, upstream, continued):
+def test_a_stream_is_ordered_and_every_chunk_has_the_same_id(gate, upstream, continued):
     upstream.says([*said("Hel", "lo.")[:-1], USAGE, DONE])
     for usage in (False, True):
         options = {"stream_options": {"include_usage": True}} if usage else {}
@@ -68,7 +68,7 @@ def test_a_stream_has_its_order_and_each_chunk_names_the_same_answer(gate, upstr
         assert answer.body.decode().rstrip().endswith("data: [DONE]")
 
 
-def test_a_cut_answer_goes_on_as_if_it_had_never_been_cut(gate, upstream, continued):
+def test_a_truncated_answer_is_streamed_as_if_it_had_never_been_truncated(gate, upstream, continued):
     first = said("Agents stop for reasons, ", "and most of", reason="length")
     second = said("for reasons, and ", "most of those ", "are dull.")
     upstream.says(first, second)
@@ -82,7 +82,7 @@ def test_a_cut_answer_goes_on_as_if_it_had_never_been_cut(gate, upstream, contin
     assert upstream.asked[1]["messages"][1] == {"role": "assistant", "content": "Agents stop for reasons, and most of"}
 
 
-def test_an_answer_that_stays_cut_says_so(gate, upstream, continued):
+def test_an_answer_that_stays_truncated_says_so(gate, upstream, continued):
     upstream.says(*(said(f"part {n}, ", reason="length") for n in range(9)))
     for stream in (True, False):
         if not stream:
@@ -94,7 +94,7 @@ def test_an_answer_that_stays_cut_says_so(gate, upstream, continued):
         assert "max_continuations" in (answer.comments[0] if stream else answer.headers["x-whystop-verdict"])
 
 
-def test_a_call_is_told_once_it_is_whole_and_never_before(gate, upstream, continued):
+def test_a_call_is_sent_once_it_is_complete_and_never_before(gate, upstream, continued):
     def call(arguments, **more):
         return chunk(
             {"tool_calls": [{"index": 0, **more, "function": {**more.get("function", {}), "arguments": arguments}}]}
@@ -114,7 +114,7 @@ def test_a_call_is_told_once_it_is_whole_and_never_before(gate, upstream, contin
     assert turn_of(answer).tool_repairs == 1
 
 
-def test_a_call_that_stays_broken_is_never_told(gate, upstream, continued):
+def test_a_call_that_stays_broken_is_never_sent(gate, upstream, continued):
     broken = whole(None, "length", tool_calls=called('{"far'))
     upstream.says(broken)
     answer = gate.ask(model="continued", tools=TOOLS)
@@ -126,7 +126,7 @@ def test_a_call_that_stays_broken_is_never_told(gate, upstream, continued):
     assert "tool_calls" not in answer.choice["message"]
 
 
-def test_an_error_before_the_first_word_has_its_own_status_also_in_a_stream(gate, upstream, continued):
+def test_an_error_before_the_first_text_has_its_own_status_even_for_a_stream(gate, upstream, continued):
     error = Reply(
         [b'{"error": {"message": "Slow down.", "code": "rate_limit_exceeded"}}'],
         429,
@@ -144,7 +144,7 @@ def test_an_error_before_the_first_word_has_its_own_status_also_in_a_stream(gate
     assert (answer.text, answer.finish_reasons, answer.events[-1]) == ("Half", ["length"], "[DONE]")
 
 
-def test_what_failed_is_tried_again_and_goes_on_where_it_broke(gate, upstream, watched, agent_at, policy_named):
+def test_a_failed_call_is_retried_and_continues_where_it_broke_off(gate, upstream, watched, agent_at, policy_named):
     agent_at(
         "m", connection=watched.connection, name="stubborn", policy=policy_named(error_policy={"preset": "retry_all"})
     )
@@ -154,7 +154,7 @@ def test_what_failed_is_tried_again_and_goes_on_where_it_broke(gate, upstream, w
     assert turn_of(answer).attempts == 2
 
 
-def test_an_empty_answer_at_the_cap_is_an_error_that_is_not_tried_again(gate, upstream, continued):
+def test_an_empty_answer_at_the_cap_is_an_error_that_is_not_retried(gate, upstream, continued):
     upstream.says(whole("", "length"))
     answer = gate.ask(model="continued")
     assert (answer.status, answer.json["error"]["param"]) == (400, "max_tokens")
@@ -179,7 +179,7 @@ def test_a_silent_stream_is_kept_alive(gate, upstream, continued, watched, monke
 
 @pytest.mark.parametrize("stream", [True, False])
 @pytest.mark.parametrize("model", ["continued", "watched"])
-def test_a_provider_that_falls_silent_in_the_middle_is_given_up_with_what_had_come(
+def test_a_provider_that_stalls_mid_answer_is_given_up_and_its_text_kept(
     impatient, gate, upstream, continued, watched, model: str, stream: bool
 ):
     upstream.says(Reply(said("Half", " of it")[:3], waits=True))
@@ -196,7 +196,7 @@ def test_a_provider_that_falls_silent_in_the_middle_is_given_up_with_what_had_co
         assert (answer.text, shape(answer)[-1]) == ("Half of it", "error")
 
 
-def test_a_client_who_hangs_up_ends_the_call_and_what_had_come_is_kept(gate, upstream, continued, watched):
+def test_a_client_that_disconnects_ends_the_call_and_the_text_is_kept(gate, upstream, continued, watched):
     for model in ("continued", "watched"):
         for stream in (True, False):
             upstream.left = 0
@@ -219,7 +219,7 @@ def test_a_client_who_hangs_up_ends_the_call_and_what_had_come_is_kept(gate, ups
             Turn.objects.update(status="completed")
 
 
-def test_who_hangs_up_while_the_end_is_being_stored_is_counted_and_charged_once(gate, upstream, watched, monkeypatch):
+def test_a_disconnect_while_the_end_is_being_stored_is_counted_and_charged_once(gate, upstream, watched, monkeypatch):
     counted, committed = [], Recorder.committed
 
     async def slow(recorder: Recorder, turn_id: UUID) -> None:
@@ -240,7 +240,7 @@ def test_who_hangs_up_while_the_end_is_being_stored_is_counted_and_charged_once(
     assert Turn.objects.get().status == "completed"
 
 
-def test_who_is_in_the_middle_of_an_answer_when_the_gateway_stops_is_told_so(token, upstream, continued):
+def test_a_client_in_mid_answer_is_told_when_the_gateway_stops(token, upstream, continued):
     upstream.says(Reply(said("Half", " of it")[:3], waits=True))
     with gateway_served() as address:
         client = socket.create_connection(("127.0.0.1", urlsplit(address).port or 0))
@@ -281,7 +281,7 @@ def test_the_end_of_an_answer_waits_until_the_turn_is_stored(gate, upstream, con
     assert seen == ["stored", "stored"]
 
 
-def test_what_cannot_be_stored_is_refused(gate, upstream, continued, watched, monkeypatch):
+def test_an_answer_that_cannot_be_stored_is_refused(gate, upstream, continued, watched, monkeypatch):
     async def never(_self, _turn_id):
         raise NotStoredError("It is away.")
 

@@ -94,7 +94,7 @@ def test_a_draft_is_held_against_what_the_provider_said(gate, upstream, watched,
     assert "a backtest over 1 turn (1 only observed): " in in_words(made)
 
 
-def test_an_error_that_says_an_observed_answer_was_cut_blames_nobodys_continuations(gate, upstream, watched):
+def test_an_error_that_means_truncation_of_an_observed_answer_names_no_continuation_limit(gate, upstream, watched):
     message = "Could not finish the message because max_tokens or model output limit was reached. Please try again."
     error = {"error": {"message": message, "type": "invalid_request_error", "param": None, "code": None}}
     upstream.says(Reply([json.dumps(error).encode()], status=400, content_type="application/json"))
@@ -103,7 +103,7 @@ def test_an_error_that_says_an_observed_answer_was_cut_blames_nobodys_continuati
     assert "0 of 0" not in turn.verdict
 
 
-def test_a_cut_of_a_call_for_which_nobody_set_a_cap_names_no_cap(gate, upstream, watched):
+def test_a_truncation_of_a_call_without_a_cap_names_no_cap(gate, upstream, watched):
     upstream.says(whole("Half", "length"), whole(" and more", "length"), whole(".", "length"), whole("", "length"))
     turn = turn_of(gate.ask(model=f"{watched.connection.name}/m"))
     assert [sorted(body.keys() & {"max_tokens", "max_completion_tokens"}) for body in upstream.asked] == [[]] * 4
@@ -111,7 +111,7 @@ def test_a_cut_of_a_call_for_which_nobody_set_a_cap_names_no_cap(gate, upstream,
     assert "16,384" not in turn.verdict
 
 
-def test_the_map_has_columns_for_what_turns_without_a_cap_used(gate, upstream, watched):
+def test_the_map_has_columns_for_usage_of_turns_without_a_cap(gate, upstream, watched):
     """One turn with a small cap does not make the whole map as narrow as that."""
     model = f"{watched.connection.name}/m"
     upstream.says(whole("word " * 300).replace(b'_tokens": 5', b'_tokens": 400'))
@@ -129,7 +129,7 @@ def test_the_map_has_columns_for_what_turns_without_a_cap_used(gate, upstream, w
     assert "For 1 turn, no max_tokens was sent." in " ".join(text_of(html).split())
 
 
-def test_an_error_of_a_turn_without_an_agent_leads_on_as_any_other(gate, upstream, watched):
+def test_an_error_of_a_turn_without_an_agent_has_its_links(gate, upstream, watched):
     """Its connection is known, so that it can be re-run."""
     error = {"error": {"message": "No such model.", "type": "invalid_request_error", "code": "model_not_found"}}
     upstream.says(Reply([json.dumps(error).encode()], status=404, content_type="application/json"))
@@ -141,7 +141,7 @@ def test_an_error_of_a_turn_without_an_agent_leads_on_as_any_other(gate, upstrea
     assert "Re-run with changes…" in html
 
 
-def test_no_page_tells_a_cap_that_nobody_set(gate, upstream, watched):
+def test_no_page_shows_a_cap_that_was_not_set(gate, upstream, watched):
     upstream.says(whole("Half", "length"), whole(" and more", "stop"))
     turn = turn_of(gate.ask(model=f"{watched.connection.name}/m"))
     browser = Client()
@@ -160,7 +160,7 @@ def test_no_page_tells_a_cap_that_nobody_set(gate, upstream, watched):
 
 
 @pytest.mark.parametrize("limit", ["max_total_tokens", "max_total_completion_tokens"])
-def test_no_token_total_of_a_policy_ends_what_is_only_watched(gate, upstream, watched, policy_named, limit):
+def test_no_token_total_of_a_policy_ends_an_observed_call(gate, upstream, watched, policy_named, limit):
     watched.policy = policy_named(limits={limit: 1})
     watched.save()
     upstream.says(Reply(said("A long enough beginning.")[:2], breaks=True))
@@ -171,7 +171,7 @@ def test_no_token_total_of_a_policy_ends_what_is_only_watched(gate, upstream, wa
     assert was_watched(replace(policy, limits=replace(policy.limits, **{limit: 1}))), "as it was stored before"
 
 
-def test_what_continues_is_judged_by_our_reasons_as_ever(gate, upstream, continued, policy_named):
+def test_continued_calls_are_judged_by_our_reasons_as_before(gate, upstream, continued, policy_named):
     continued.policy = policy_named(**NONE_MORE)
     continued.save()
     upstream.says(whole("Half", "length"))
@@ -182,7 +182,7 @@ def test_what_continues_is_judged_by_our_reasons_as_ever(gate, upstream, continu
 
 
 @pytest.mark.parametrize(("draft", "word"), [(NONE_MORE, "flipped"), (ONE_MORE, "same"), ({}, "undecidable")])
-def test_a_pause_that_was_resumed_is_no_word_of_a_policy(gate, upstream, watched, ours, draft, word):
+def test_a_resumed_pause_is_not_attributed_to_a_policy(gate, upstream, watched, ours, draft, word):
     upstream.says(whole("Half, ", "pause_turn"), whole("and more", "length"))
     turn = turn_of(gate.ask(model="watched"))
     assert (turn.continuations, turn.terminal_reason) == (1, "cut_below_cap")
@@ -193,7 +193,7 @@ def test_a_pause_that_was_resumed_is_no_word_of_a_policy(gate, upstream, watched
     assert ledger_of(watched.project, since=now - timedelta(days=1), now=now).lines == ()
 
 
-def test_a_call_for_several_answers_is_undecidable_and_no_length_of_one(gate, upstream, watched, ours):
+def test_a_call_for_several_choices_is_undecidable_and_gives_no_answer_length(gate, upstream, watched, ours):
     upstream.says(whole("All of it."))
     gate.ask(model="watched", n=2)
     made = tried(ours, ONE_MORE, stands=True)
@@ -203,7 +203,7 @@ def test_a_call_for_several_answers_is_undecidable_and_no_length_of_one(gate, up
     assert estimate_of(project=watched.project, filters=EVERYTHING).curve.count == 1
 
 
-def test_the_shadow_leaves_out_what_its_policy_did_not_act_on(gate, upstream, watched, continued, ours):
+def test_the_shadow_omits_turns_its_policy_did_not_act_on(gate, upstream, watched, continued, ours):
     continued.policy = ours
     continued.save()
     draft = policy_create(project=ours.project, name="ours", activate=False, **NONE_MORE)
@@ -215,7 +215,7 @@ def test_the_shadow_leaves_out_what_its_policy_did_not_act_on(gate, upstream, wa
     assert list(shadow.verdicts.values_list("turn", "word")) == [(acted_on.id, "same")]
 
 
-def test_the_pages_say_how_many_were_only_watched(gate, upstream, watched, ours):
+def test_the_pages_show_how_many_turns_were_only_observed(gate, upstream, watched, ours):
     upstream.says(whole("Half", "length"))
     gate.ask(model="watched")
     client = Client()

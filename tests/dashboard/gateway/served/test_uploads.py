@@ -58,7 +58,7 @@ def send(gate, watched):
 
 
 @pytest.mark.parametrize("path", sorted(uploads.UPLOADED))
-def test_a_form_goes_on_with_its_file_wherever_its_model_stands(send, heard, path):
+def test_a_form_is_forwarded_with_its_file_wherever_its_model_field_is(send, heard, path):
     for parts in ((sound(), part("model", b"voices/whisper-1")), (part("model", b"voices/whisper-1"), sound())):
         answer = send(form(part("language", "fr-é".encode()), *parts), path)
         assert (answer.status, answer.json["text"]) == (200, "Hello.")
@@ -86,12 +86,12 @@ def named(disposition: str) -> bytes:
         "X-Nothing: model",
     ],
 )
-def test_a_part_that_a_provider_might_take_for_another_model_is_refused(send, heard, disposition):
+def test_a_part_that_a_provider_might_read_as_another_model_is_refused(send, heard, disposition):
     assert send(form(part("model", b"voices/whisper-1"), sound(), named(disposition))).status == 400
     assert not heard
 
 
-def test_a_boundary_within_a_file_parts_nothing_however_lines_end(send, heard):
+def test_a_boundary_inside_a_file_splits_nothing_with_any_line_ending(send, heard):
     """As a provider may read them that takes a single line feed for the end of a line."""
     inner = f'x\n--{BOUNDARY}\nContent-Disposition: form-data; name="model"\n\nvoices/other\n'.encode()
     assert send(form(part("model", b"voices/whisper-1"), sound(inner))).status == 200
@@ -117,14 +117,14 @@ def test_a_boundary_within_a_file_parts_nothing_however_lines_end(send, heard):
         (form(sound()), {"Content-Encoding": "gzip"}, 415),
     ],
 )
-def test_what_is_no_form_for_a_model_is_refused_in_words(send, heard, body, headers, status):
+def test_an_invalid_form_for_a_model_is_refused_with_an_explanation(send, heard, body, headers, status):
     answer = send(body, **headers)
     assert answer.status == status
     assert answer.json["error"]["message"]
     assert not heard
 
 
-def test_a_large_form_takes_little_memory_and_one_too_large_is_refused(send, heard, monkeypatch):
+def test_a_large_form_takes_little_memory_and_an_oversized_one_is_refused(send, heard, monkeypatch):
     send(form(sound(), part("model", b"voices/w")))
     large = form(sound(b"x" * 60_000_000), part("model", b"voices/w"))
     kept: list[int] = []
@@ -144,7 +144,7 @@ def test_a_large_form_takes_little_memory_and_one_too_large_is_refused(send, hea
     assert send(large).status == 413
 
 
-def test_a_caller_has_so_many_places_and_others_find_one():
+def test_uploads_per_caller_are_limited_without_affecting_others():
     taken: Counter[str] = Counter()
     taken["a"] = uploads.OF_ONE
     with uploads.place(taken, "a") as fault:
@@ -156,7 +156,7 @@ def test_a_caller_has_so_many_places_and_others_find_one():
     assert taken["b"] == 0
 
 
-def test_a_form_may_be_sent_again_from_its_beginning():
+def test_a_form_can_be_sent_again_from_its_start():
     uploaded = uploads.Uploaded("m", "/x", b"b", io.BytesIO(b"parts"))
     pieces = uploaded.wire("other", "")
 

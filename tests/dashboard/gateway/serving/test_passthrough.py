@@ -28,7 +28,7 @@ BITS = (
 @pytest.mark.parametrize("door", [CHAT, MESSAGES], ids=lambda door: door.dialect)
 @pytest.mark.parametrize("mark", ["done", "finish"])
 @given(bits=st.lists(st.sampled_from(BITS), max_size=14))
-def test_the_first_line_that_matches_is_found(door, mark, bits):
+def test_the_first_matching_line_is_found(door, mark, bits):
     data, line = b"".join(bits), getattr(door.marks, mark)
     found = line.search(data)
     assert first_line(data, line, door.marks.hints[line]) == (-1 if found is None else found.start())

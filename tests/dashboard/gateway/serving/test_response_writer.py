@@ -16,7 +16,7 @@ EVENTS = b'data: {"n": 1}\n\n: ping\n\ndata: {"n": 2}\n\n'
 
 
 @given(st.text())
-def test_any_sentence_is_printable_ascii_on_one_line(words):
+def test_any_text_becomes_printable_ascii_on_one_line(words):
     told = header_words(words)
     assert all(" " <= letter <= "~" for letter in told)
     assert len(told) <= 500
@@ -31,12 +31,12 @@ def test_any_sentence_is_printable_ascii_on_one_line(words):
         ("Köln", "K?ln"),
     ],
 )
-def test_what_headers_cannot_say_is_said_plainly(words, told):
+def test_text_that_headers_cannot_carry_is_simplified(words, told):
     assert header_words(words) == told
 
 
 @pytest.mark.parametrize("size", [0, 1, MOST_AT_ONCE, MOST_AT_ONCE + 1, 3 * MOST_AT_ONCE])
-def test_large_pieces_go_out_in_parts_and_nothing_stands_between_them(size):
+def test_large_chunks_are_written_in_parts_with_nothing_in_between(size):
     data, sent, within = bytes(range(256)) * (size // 256) + b"x" * (size % 256), [], []
 
     async def told() -> None:
@@ -55,7 +55,7 @@ def test_large_pieces_go_out_in_parts_and_nothing_stands_between_them(size):
     assert within == [False, *[True] * (len(pieces) - 1), False, False], "a keep-alive waits for the last part"
 
 
-def test_the_first_of_a_stream_is_on_its_way_before_more_of_it_is_said():
+def test_the_start_of_a_stream_is_sent_before_more_of_it_is_available():
     written = []
 
     async def told() -> list[bytes]:
@@ -68,7 +68,7 @@ def test_the_first_of_a_stream_is_on_its_way_before_more_of_it_is_said():
     assert asyncio.run(told()) == [None, b"first"]
 
 
-def test_a_whole_answer_in_parts_ends_with_the_last():
+def test_a_complete_answer_in_parts_ends_with_the_last_part():
     sent = []
 
     async def send(message):
@@ -98,7 +98,7 @@ async def told(parts: Iterable[bytes]) -> bytes:
 
 @together
 @pytest.mark.parametrize("size", range(1, len(EVENTS) + 1))
-def test_events_become_elements_wherever_they_are_cut(size: int):
+def test_events_become_elements_with_any_chunking(size: int):
     parts = [EVENTS[at : at + size] for at in range(0, len(EVENTS), size)]
     assert asyncio.run(told(parts)).replace(b"\n", b"").replace(b"\r", b"") == b'[{"n": 1},{"n": 2}]'
 
@@ -113,7 +113,7 @@ class Counted(bytes):
         return bytes(other) + bytes(self)
 
 
-def test_an_event_of_many_pieces_is_put_together_once():
+def test_an_event_of_many_chunks_is_joined_once():
     pieces = 2_000
     Counted.copied = 0
     asyncio.run(told([b"data: ", *(Counted(b"x" * 100) for _ in range(pieces)), b"\n\n"]))

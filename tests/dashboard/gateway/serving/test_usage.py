@@ -35,24 +35,24 @@ def test_usage_is_found_at_either_end_of_an_answer(usage, used):
         assert spent(json.dumps(body).encode()) == used
 
 
-def test_the_last_word_of_a_stream_counts():
+def test_the_last_usage_of_a_stream_counts():
     counts = [{"usage": {"prompt_tokens": 7, "completion_tokens": said}} for said in (1, 2)]
     events = [{"usage": None}, counts[0], LONG, counts[1]]
     assert spent(b"".join(b"data: " + json.dumps(event).encode() + b"\n\n" for event in events)) == TokenUsage(7, 2)
 
 
 @pytest.mark.parametrize("size", [1, 3, 7, 1000])
-def test_a_stream_that_does_not_say_costs_about_a_token_for_each_event(size):
+def test_a_stream_without_usage_is_counted_as_about_one_token_per_event(size):
     events = [b'data: {"choices": [{"text": "One"}]}\n\n'] * 30
     assert spent(b"".join(events), size=size) == TokenUsage(100, 30)
 
 
-def test_an_error_costs_nothing():
+def test_an_error_has_no_usage():
     assert spent(b'{"usage": {"prompt_tokens": 7}}', answered=False) is None
 
 
 @given(st.binary(max_size=200), st.integers(1, 50))
-def test_any_bytes_are_read_and_little_of_them_is_kept(body, size):
+def test_any_bytes_are_read_with_little_memory(body, size):
     spending = UsageReader(8, answered=True)
     for at in range(0, len(body), size):
         spending.take(body[at : at + size])

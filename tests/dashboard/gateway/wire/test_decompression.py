@@ -25,19 +25,19 @@ every_coding = pytest.mark.parametrize("coding", PACK)
 
 @every_coding
 @given(content=st.binary(max_size=2000), times=st.integers(1, 40))
-def test_what_was_packed_comes_back(coding: str, content: bytes, times: int) -> None:
+def test_compressed_bytes_are_restored(coding: str, content: bytes, times: int) -> None:
     body = content * times
     assert unpacked(PACK[coding](body), coding) == body
 
 
-def test_two_codings_are_undone_from_the_last_to_the_first() -> None:
+def test_two_codings_are_decoded_from_the_last_to_the_first() -> None:
     assert unpacked(brotli.compress(gzip.compress(b"{}")), " GZIP , br") == b"{}"
     with pytest.raises(PackedError, match="more than twice"):
         unpacked(b"", "gzip, gzip, gzip")
 
 
 @every_coding
-def test_a_body_that_is_cut_off_or_followed_by_more_is_refused(coding: str) -> None:
+def test_a_truncated_body_or_one_with_trailing_data_is_refused(coding: str) -> None:
     whole = PACK[coding](b"why does it stop? " * 100)
     for cut in range(1, len(whole)):
         with pytest.raises(PackedError):
@@ -48,13 +48,13 @@ def test_a_body_that_is_cut_off_or_followed_by_more_is_refused(coding: str) -> N
 
 @every_coding
 @given(body=st.binary(max_size=300))
-def test_other_bytes_raise_nothing_but_the_error_that_says_so(coding: str, body: bytes) -> None:
+def test_other_bytes_raise_only_the_decompression_error(coding: str, body: bytes) -> None:
     with contextlib.suppress(PackedError):
         assert PACK[coding](unpacked(body, coding))  # bytes that happen to be packed ones
 
 
 @every_coding
-def test_a_body_that_would_unpack_to_more_than_it_may_is_refused_within_the_memory_it_may_take(coding: str) -> None:
+def test_an_oversized_decompression_is_refused_within_its_memory_limit(coding: str) -> None:
     bomb = PACK[coding](bytes(16 * SMALL))
     tracemalloc.start()
     try:
@@ -65,6 +65,6 @@ def test_a_body_that_would_unpack_to_more_than_it_may_is_refused_within_the_memo
         tracemalloc.stop()
 
 
-def test_a_coding_that_is_not_known_is_a_key_error() -> None:
+def test_an_unknown_coding_is_a_key_error() -> None:
     with pytest.raises(KeyError):
         unpacked(b"", "compress")

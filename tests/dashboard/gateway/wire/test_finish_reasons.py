@@ -71,14 +71,14 @@ def outcome(found):
 
 @together
 @pytest.mark.parametrize("end", ENDS)
-def test_what_is_told_of_each_end(end):
+def test_finish_reasons_of_each_ending(end):
     moves, wanted = ENDS[end]
     assert outcome(finished_answer(told(moves))) == wanted
 
 
 @together
 @pytest.mark.parametrize("end", ENDS)
-def test_what_is_told_of_each_end_of_a_watched_answer(end):
+def test_finish_reasons_of_each_ending_of_an_observed_answer(end):
     """The same, but that a broken call is told as it came, and a cut answer without a word is just that."""
     other = {"cut without a word": ("length", ""), "broken call": ("length", ""), "full without a word": ("length", "")}
     moves, wanted = ENDS[end]
@@ -89,38 +89,38 @@ def test_what_is_told_of_each_end_of_a_watched_answer(end):
         assert [broken.raw for broken in found.calls] == ['{"expression": "1']
 
 
-def test_the_word_of_the_last_call_is_what_counts():
+def test_the_reason_of_the_last_call_counts():
     book = Playbook(client_tools=True) >> started() >> truncated("Half ") >> unknown("odd", "of it.")
     assert outcome(finished_answer(book.snapshot)) == ("length", "Half of it.")
 
 
-def test_functions_are_answered_by_one_call_under_their_own_reason():
+def test_legacy_functions_are_answered_by_one_call_under_their_own_reason():
     found = finished_answer(told([called(call(), call("clock", "b"))]), legacy=True)
     assert isinstance(found, FinishedAnswer)
     assert (found.finish_reason, [made.name for made in found.calls]) == ("function_call", ["calculator"])
 
 
-def test_a_refusals_words_are_told_apart():
+def test_the_text_of_a_refusal_is_returned_separately():
     refusal = responded(ChatResponse(refusal="I will not.", stop_reason=R.SAFETY_BLOCKED, raw_stop_reason="stop"))
     for setup in ({}, {"envelope_schema": SCHEMA}):
         found = finished_answer(told([refusal], **setup))
         assert found == FinishedAnswer("content_filter", None, "I will not.")
 
 
-def test_a_structured_answer_that_is_invalid_is_an_error_and_one_that_was_cut_is_length():
+def test_an_invalid_structured_answer_is_an_error_and_a_truncated_one_is_length():
     invalid, cut = told([ended("{}")], envelope_schema=SCHEMA, schema_rounds=0), truncated('{"ok')
     assert outcome(finished_answer(invalid)) == 502
     assert outcome(finished_answer(told([cut], envelope_schema=SCHEMA, schema_rounds=0))) == ("length", '{"ok')
 
 
-def test_a_cancelled_turn_has_told_nobody_anything():
+def test_a_cancelled_turn_returns_nothing():
     assert told([cancelled("Half")]).end.status is TurnStatus.CANCELLED
 
 
 @pytest.mark.parametrize(
     "kind", ["auth", "quota", "rate_limit", "overloaded", "unavailable", "timeout", "not_found", "odd"]
 )
-def test_whose_fault_an_error_is_decides_its_status(kind):
+def test_the_responsible_party_of_an_error_decides_its_status(kind):
     statuses = {"auth": 502, "quota": 429, "rate_limit": 429, "overloaded": 503, "unavailable": 503, "timeout": 504}
     found = fault_of(ProviderError(ErrorType.MODEL, kind, "It broke.", 418))
     assert found.status == {**statuses, "not_found": 404}.get(kind, 502)
@@ -128,7 +128,7 @@ def test_whose_fault_an_error_is_decides_its_status(kind):
     assert found.headers == ()
 
 
-def test_when_to_come_back_is_told_and_what_cannot_heal_too():
+def test_the_retry_time_and_permanent_errors_are_returned():
     for seconds, told in ((2.4, "3"), (0.2, "1"), (0.0, "0")):  # whoever came sooner would be turned away again
         error = ProviderError(ErrorType.RATE_LIMIT, "rate_limit", "", retry_after=seconds)
         assert fault_of(error).headers == (("retry-after", told),)
@@ -137,7 +137,7 @@ def test_when_to_come_back_is_told_and_what_cannot_heal_too():
     )
 
 
-def test_the_source_of_a_reason_is_its_weightiest_sighting():
+def test_the_source_of_a_reason_is_the_most_severe_one_received():
     trail = (ReasonSighting("chunk", "stop", R.END_TURN, 10), ReasonSighting("native", "length", R.MAX_TOKENS, 30))
     assert source_of(ChatResponse(reason_trail=trail)) == "native"
     assert source_of(None) == source_of(ChatResponse()) == "machine"

@@ -33,7 +33,7 @@ def continuations(draw):
 
 
 @given(continuations(), st.integers(1, 14), st.booleans())
-def test_what_is_told_is_the_beginning_of_what_is_merged(story, minimum, trimmed):
+def test_the_sent_text_is_a_prefix_of_the_merged_text(story, minimum, trimmed):
     existing, pieces = story
     text = "".join(pieces)
     merged = merge_continuation(existing, text, min_overlap=minimum, trimmed=trimmed).text
@@ -46,7 +46,7 @@ def test_what_is_told_is_the_beginning_of_what_is_merged(story, minimum, trimmed
 
 @given(continuations())
 @example(("a\u0301aaaaaaaaaaa", ["\u0301", *"aaaaaaaaaaa"]))
-def test_what_may_be_dropped_as_a_repetition_is_never_told(story):
+def test_a_possible_repetition_is_never_sent(story):
     existing, pieces = story
     text = "".join(pieces)
     if len(text) >= 12 and is_repetition(existing, text):
@@ -54,7 +54,7 @@ def test_what_may_be_dropped_as_a_repetition_is_never_told(story):
 
 
 @given(continuations())
-def test_once_the_seam_is_passed_everything_is_told_at_once(story):
+def test_once_the_seam_is_passed_all_text_is_sent_at_once(story):
     existing, pieces = story
     seam = seam_of(existing)
     before = told(seam, pieces)
@@ -64,19 +64,19 @@ def test_once_the_seam_is_passed_everything_is_told_at_once(story):
     assert existing + before == merge_continuation(existing, "".join(pieces)).text[: len(existing + before)]
 
 
-def test_without_an_answer_to_go_on_from_nothing_is_held_back():
+def test_without_an_answer_to_continue_from_nothing_is_held_back():
     for existing in (None, ""):
         assert told(seam_of(existing), ["Agents ", "stop"]) == "Agents stop"
 
 
-def test_an_overlap_is_left_out_and_a_short_one_kept():
+def test_an_overlap_is_omitted_and_a_short_one_kept():
     existing = "Agents stop for reasons, and most of those"
     assert told(seam_of(existing), ["most of", " those", " reasons ", "are dull."]) == " reasons are dull."
     assert told(seam_of(existing), ["those", " those"]) == "those those"
 
 
 @given(st.integers(0, 40), st.lists(st.integers(1, 30), max_size=40))
-def test_near_the_cap_nothing_is_told_that_the_cut_takes_away(beyond, sizes):
+def test_near_the_cap_no_text_is_sent_that_the_cut_would_remove(beyond, sizes):
     room = MARGIN + 20
     pieces = ["a" * size for size in sizes] + ["b" * beyond]
     text = "".join(pieces)
@@ -84,7 +84,7 @@ def test_near_the_cap_nothing_is_told_that_the_cut_takes_away(beyond, sizes):
 
 
 @pytest.mark.parametrize("existing", ["a" * 100_000, "ab" * 50_000, "a" * 50_000 + "b" + "a" * 50_000])
-def test_a_text_that_repeats_itself_is_looked_for_few_times(existing):
+def test_a_repetitive_text_is_searched_few_times(existing):
     seam = seam_of(existing)
     told(seam, [existing[at : at + 4] for at in range(0, len(existing), 4)])
     assert seam.tries < 120
@@ -101,7 +101,7 @@ WAYS = st.builds(
 
 
 @given(UNITS, st.integers(0, 9), st.integers(0, 9), st.integers(0, 40), st.text("ab0, ha\n|-", max_size=30), WAYS)
-def test_of_texts_that_repeat_themselves_nothing_is_told_that_is_not_in_the_merged_answer(unit, n, m, at, rest, how):
+def test_no_text_of_repetitive_answers_is_sent_that_the_merged_answer_lacks(unit, n, m, at, rest, how):
     existing, text = (unit * n)[: at or None], unit * m + rest
     merged, so_far = join(existing, text, how).text, ""
     seam = OverlapBuffer(existing, how=how, room=PLENTY)
@@ -111,21 +111,21 @@ def test_of_texts_that_repeat_themselves_nothing_is_told_that_is_not_in_the_merg
 
 
 @pytest.mark.parametrize("letters", [1, 7, 40])
-def test_a_line_is_told_once_the_lines_after_it_show_that_it_is_no_repeat(letters: int):
+def test_a_line_is_sent_once_the_following_lines_show_that_it_is_not_a_repeat(letters: int):
     existing = "WARN refused, retryi retrying\n2026-01-01 WARN connection refused, retrying\n2026-01-01"
     text = "01 WARN connection refused, retrying\n2026-01-01 WARN connection refused,"
     assert merge_continuation(existing, text).overlap == 0
     assert told(seam_of(existing), [text[at : at + letters] for at in range(0, len(text), letters)]) == text
 
 
-def test_an_exact_continuation_is_told_at_once_and_its_echo_never():
+def test_an_exact_continuation_is_sent_at_once_and_its_echo_never():
     exact = OverlapBuffer("what was", how=Joining(exact=True), room=PLENTY)
     assert told(exact, [" said", " then"]) == " said then"
     echoing = OverlapBuffer("what was", how=Joining(exact=True, echo=True), room=PLENTY)
     assert told(echoing, ["what", " was", " said", " then"]) == " said then"
 
 
-def test_what_may_be_the_markup_of_a_tool_call_waits_until_it_is_judged():
+def test_possible_markup_of_a_tool_call_waits_until_it_is_judged():
     seam = OverlapBuffer(None, how=Joining(), room=PLENTY, tools=["calc"])
     assert told(seam, ["Let me see. <", "tool_", 'call>{"name": "calc']) == "Let me see. "
     seam = OverlapBuffer(None, how=Joining(), room=PLENTY, tools=["calc"])

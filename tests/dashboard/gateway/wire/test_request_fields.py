@@ -23,14 +23,14 @@ def asked(**body):
 
 
 @pytest.mark.parametrize("dialect", PROVIDERS)
-def test_every_dialect_is_told_what_it_knows_and_only_openai_what_nobody_knows(dialect):
+def test_every_dialect_gets_the_fields_it_supports_and_only_openai_the_unknown_ones(dialect):
     told = json.dumps(extra_of(asked(**SET), dialect))
     assert "0.5" in told
     assert ("unheard_of" in told) == (dialect in ("openai", "llama"))
     assert extra_of(asked(), dialect) == {}
 
 
-def test_settings_go_under_their_names_there():
+def test_settings_are_sent_under_the_names_of_the_dialect():
     given = asked(**SET)
     assert extra_of(given, "anthropic") == {
         "temperature": 0.5,
@@ -67,13 +67,13 @@ CHOICES = {
 
 
 @pytest.mark.parametrize("dialect", CHOICES)
-def test_the_choice_of_a_tool_is_told(dialect):
+def test_the_tool_choice_is_sent(dialect):
     for word, wanted in CHOICES[dialect].items():
         given = asked(tools=[LOOK], tool_choice=NAMED if word == "look" else word)
         assert extra_of(given, dialect).get("tool_choice") == wanted, word
 
 
-def test_gemini_and_bedrock_are_told_it_in_groups_of_their_own():
+def test_gemini_and_bedrock_get_the_tool_choice_in_their_own_groups():
     required, named = asked(tools=[LOOK], tool_choice="required"), asked(tools=[LOOK], tool_choice=NAMED)
     assert extra_of(required, "gemini") == {"toolConfig": {"functionCallingConfig": {"mode": "ANY"}}}
     only = {"mode": "ANY", "allowedFunctionNames": ["look"]}
@@ -82,7 +82,7 @@ def test_gemini_and_bedrock_are_told_it_in_groups_of_their_own():
     assert extra_of(named, "bedrock") == {"toolConfig": {"toolChoice": {"tool": {"name": "look"}}}}
 
 
-def test_where_none_cannot_be_told_no_tool_is():
+def test_no_tools_are_sent_where_the_choice_none_is_unsupported():
     given = asked(tools=[LOOK], tool_choice="none")
     kept_from = [dialect for dialect in PROVIDERS if not tools_of(given, dialect)]
     assert kept_from == ["bedrock", "ollama", "llama"]
@@ -100,18 +100,18 @@ def allowing(mode, *names):
 
 
 @pytest.mark.parametrize("dialect", PROVIDERS)
-def test_of_tools_of_which_some_are_allowed_only_those_are_told(dialect):
+def test_only_the_allowed_tools_are_sent(dialect):
     names = [spec.name for spec in tools_of(allowing("auto", "wait"), dialect)]
     assert names == (["look", "wait"] if dialect == "openai" else ["wait"])
 
 
 @pytest.mark.parametrize("dialect", PROVIDERS)
-def test_where_the_one_that_has_to_be_called_cannot_be_named_no_other_is_told(dialect):
+def test_only_the_required_tool_is_sent_where_it_cannot_be_named(dialect):
     names = [spec.name for spec in tools_of(asked(tools=[LOOK, WAIT], tool_choice=NAMED), dialect)]
     assert names == (["look"] if dialect in ("cohere", "ollama", "llama") else ["look", "wait"])
 
 
-def test_how_to_choose_among_those_that_are_allowed_is_told():
+def test_the_mode_of_choosing_among_allowed_tools_is_sent():
     given = allowing("required", "wait")
     assert extra_of(given, "openai")["tool_choice"] == given.offered.choice
     assert extra_of(given, "openai_responses")["tool_choice"] == "required"
@@ -122,24 +122,24 @@ def test_how_to_choose_among_those_that_are_allowed_is_told():
 
 
 @pytest.mark.parametrize("dialect", [dialect for dialect in PROVIDERS if dialect not in ("openai", "openai_responses")])
-def test_where_no_tool_is_left_nothing_is_said_of_their_choice(dialect):
+def test_without_tools_no_tool_choice_is_sent(dialect):
     assert extra_of(allowing("required"), dialect) == {}
 
 
-def test_one_call_at_a_time():
+def test_parallel_calls_can_be_disabled():
     given = asked(tools=[LOOK], parallel_tool_calls=False)
     assert extra_of(given, "openai")["parallel_tool_calls"] is False
     assert extra_of(given, "anthropic")["tool_choice"] == {"type": "auto", "disable_parallel_tool_use": True}
     assert extra_of(given, "openai_responses")["parallel_tool_calls"] is False
 
 
-def test_tools_that_say_more_than_we_do_go_up_as_they_came():
+def test_tools_with_further_fields_are_sent_unchanged():
     strict = {"type": "function", "function": {**LOOK["function"], "strict": True}}
     assert extra_of(asked(tools=[strict]), "openai") == {"tools": [strict]}
     assert extra_of(asked(tools=[LOOK]), "openai") == {}
 
 
-def test_json_without_a_schema_is_asked_for_where_that_can_be_said():
+def test_json_without_a_schema_is_requested_where_supported():
     given = asked(response_format={"type": "json_object"})
     assert extra_of(given, "openai") == {"response_format": {"type": "json_object"}}
     assert extra_of(given, "gemini") == {"generationConfig": {"responseMimeType": "application/json"}}
@@ -148,7 +148,7 @@ def test_json_without_a_schema_is_asked_for_where_that_can_be_said():
     assert extra_of(given, "openai_responses") == {"text": {"format": {"type": "json_object"}}}
 
 
-def test_the_responses_api_is_told_how_strictly_a_schema_and_a_tool_are_meant():
+def test_the_responses_api_gets_the_strictness_of_schemas_and_tools():
     described = {"name": "report", "strict": True, "schema": {"type": "object"}}
     given = asked(response_format={"type": "json_schema", "json_schema": described}, verbosity="low")
     assert extra_of(given, "openai_responses") == {

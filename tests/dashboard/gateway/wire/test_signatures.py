@@ -38,37 +38,37 @@ def contents(messages):
     return GEMINI.encode_request(ChatRequest("m", signed(messages), 60))["contents"]
 
 
-def test_a_signature_of_gemini_stands_beside_its_call_as_google_has_it():
+def test_a_gemini_signature_is_returned_beside_its_call_in_googles_format():
     named = [replace(call, id=f"{n}") for n, call in enumerate(answered(PARTS).tool_calls)]  # anew, as a turn does
     assert beside_calls(named, answered(PARTS)) == {"0": SIGNED}
     assert beside_calls(named, answered(PARTS[1:])) == {}
     assert beside_calls(named, None) == {}
 
 
-def test_what_an_openai_style_server_sends_beside_a_call_goes_on():
+def test_extra_content_of_a_call_from_an_openai_style_server_is_passed_on():
     call = {"id": "c1", "type": "function", "function": {"name": "look", "arguments": "{}"}, **SIGNED}
     choice = {"index": 0, "message": {"role": "assistant", "tool_calls": [call]}, "finish_reason": "tool_calls"}
     response = get_provider("openai").decode_response({"choices": [choice]})
     assert beside_calls(response.tool_calls, response) == {"c1": SIGNED}
 
 
-def test_what_is_no_message_of_one_of_the_two_has_nothing_to_hand_on():
+def test_a_message_of_neither_format_has_nothing_to_pass_on():
     echo = [{"type": "thinking", "signature": "x"}]
     call = ToolCall("c1", "look")
     assert beside_calls([call], ChatResponse("", (call,), echo=echo)) == {}
 
 
-def test_a_signature_that_comes_back_goes_up_with_its_call():
+def test_a_returned_signature_is_sent_with_its_call():
     assert contents(history(SIGNED, {}))[1] == {"role": "model", "parts": PARTS}
 
 
-def test_without_one_the_calls_go_up_as_they_are():
+def test_without_a_signature_the_calls_are_sent_unchanged():
     assert contents(history({}, {}))[1] == {"role": "model", "parts": [{"functionCall": call} for call in CALLS]}
     plain = (Message(Role.USER, "?"), Message(Role.ASSISTANT, "Hm."))
     assert signed(plain) == plain
 
 
-def test_what_is_no_signature_is_none():
+def test_an_invalid_signature_is_ignored():
     for kept in (
         {"extra_content": 5},
         {"extra_content": {"google": []}},

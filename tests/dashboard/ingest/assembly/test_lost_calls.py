@@ -37,7 +37,7 @@ def cap_of(turn: TraceTurn) -> int:
     return started.setup.max_tokens
 
 
-def test_tool_calls_that_only_the_next_request_holds_are_those_of_the_answer() -> None:
+def test_tool_calls_found_only_in_the_next_request_belong_to_the_answer() -> None:
     (turn,) = made(ollama(0, "I look."), ollama(1, "Found.", {**ASKED, **SENT_BACK}))
     assert kinds(turn) == [ModelResponded, ToolsReturned, ModelResponded]
     calls = turn.history.turn.steps[0].answer.tool_calls
@@ -57,14 +57,14 @@ def test_tool_calls_that_only_the_next_request_holds_are_those_of_the_answer() -
     ],
     ids=["another conversation", "another text", "no results"],
 )
-def test_calls_of_another_conversation_are_not_taken_for_those_of_the_answer(said: str, sent: dict[str, Any]) -> None:
+def test_calls_of_another_conversation_are_not_assigned_to_the_answer(said: str, sent: dict[str, Any]) -> None:
     turns = made(ollama(0, said), ollama(1, "Found.", sent))
     assert [len(turn.history.turn.steps) for turn in turns] == [1, 1]
     assert not any(note.code == "calls_from_next" for turn in turns for note in turn.notes)
 
 
 @pytest.mark.parametrize(("used", "cap"), [({"gen_ai.usage.output_tokens": 60}, 60), ({}, 25)])
-def test_an_answer_that_was_cut_by_an_unknown_limit_was_cut_at_what_it_used(used: dict[str, Any], cap: int) -> None:
+def test_an_answer_truncated_by_an_unknown_limit_was_truncated_at_its_usage(used: dict[str, Any], cap: int) -> None:
     (turn,) = made(ollama(0, "word " * 20, **used, **{"gen_ai.response.finish_reasons": ["length"]}))
     end = turn.history.snapshot.end
     assert end is not None
@@ -73,12 +73,12 @@ def test_an_answer_that_was_cut_by_an_unknown_limit_was_cut_at_what_it_used(used
     assert any("What the truncated answer used" in note.words for note in turn.notes if note.code == "cap_unknown")
 
 
-def test_where_nothing_was_cut_an_unknown_limit_stays_unknown() -> None:
+def test_an_unknown_limit_stays_unknown_where_nothing_was_truncated() -> None:
     (turn,) = made(ollama(0, "Because.", **{"gen_ai.response.finish_reasons": ["stop"]}))
     assert cap_of(turn) == DEFAULT_CAP
 
 
-def test_calls_without_ids_have_those_of_the_next_request() -> None:
+def test_calls_without_ids_get_those_of_the_next_request() -> None:
     """As LiteLLM's callback writes them."""
     called = {
         f"gen_ai.completion.{place}.function_call.{name}": told
@@ -118,7 +118,7 @@ AGENT = Span(
 )  # fmt: skip
 
 
-def test_a_loop_whose_tools_ran_between_two_calls_is_one_turn_though_no_content_is_recorded() -> None:
+def test_a_loop_with_tools_between_two_calls_is_one_turn_even_without_recorded_content() -> None:
     (turn,) = made(unrecorded(0), ran(0), unrecorded(1), AGENT)
     assert kinds(turn) == [ModelResponded, ToolsReturned, ModelResponded]
     first = turn.history.turn.steps[0].answer
@@ -137,13 +137,13 @@ def test_a_loop_whose_tools_ran_between_two_calls_is_one_turn_though_no_content_
     ],
     ids=["ran later", "no loop", "cut", "its answer is recorded"],
 )
-def test_tools_that_no_call_of_their_loop_must_have_asked_for_are_not_taken_for_its_calls(
+def test_tools_not_necessarily_requested_by_a_loop_are_not_its_calls(
     spans: tuple[Span, ...],
 ) -> None:
     assert not any(note.code == "calls_from_tools" for turn in made(*spans) for note in turn.notes)
 
 
-def test_each_call_of_a_loop_has_the_tools_that_ran_before_the_next_one_in_whatever_order_they_came() -> None:
+def test_each_call_of_a_loop_has_the_tools_run_before_the_next_one_in_any_arrival_order() -> None:
     (turn,) = made(
         ran(2, "c"), unrecorded(3), ran(0, "a"), unrecorded(1), ran(1, "b"), unrecorded(0), unrecorded(2), AGENT
     )
@@ -165,7 +165,7 @@ class Looked(list[ToolRun]):
         return super().__iter__()
 
 
-def test_a_call_looks_at_few_of_the_tools_of_a_long_loop() -> None:
+def test_a_call_is_compared_with_few_tools_of_a_long_loop() -> None:
     (turn,) = made(unrecorded(0), ran(0), unrecorded(1), AGENT)
     call, after = (step.call for step in turn.history.turn.steps)
     blank = replace(call, content=replace(call.content, calls=None), calls_from_tools=False)

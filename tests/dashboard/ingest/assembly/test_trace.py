@@ -45,7 +45,7 @@ def became(made: TraceTurn) -> Becomes:
 
 @together
 @pytest.mark.parametrize("name", sorted(BECOMES))
-def test_an_export_becomes_what_the_map_says(name: str) -> None:
+def test_an_export_becomes_the_turns_listed_in_the_map(name: str) -> None:
     assert [became(made) for made in made_of(name)] == BECOMES[name]
 
 
@@ -56,14 +56,14 @@ def test_every_recorded_export_is_in_the_table() -> None:
 
 @together
 @pytest.mark.parametrize("name", sorted(BECOMES))
-def test_its_history_verifies(name: str) -> None:
+def test_the_history_of_an_export_verifies(name: str) -> None:
     for made in made_of(name):
         history = made.history
         records = tuple(Record.of(n, told.event, told.moved) for n, told in enumerate(history.told, start=1))
         assert verify(Recording(history.policy, Snapshot(), records)).verified
 
 
-def test_a_call_that_the_providers_sdk_and_an_instrumentation_tell_of_is_one_attempt() -> None:
+def test_a_call_reported_by_sdk_and_instrumentation_is_one_attempt() -> None:
     twice = [made for name in BECOMES if "anthropic" in name for made in made_of(name)]
     spans = Counter(span for made in twice for step in made.history.turn.steps for span in step.call.spans)
     assert set(spans.values()) == {1}
@@ -77,7 +77,7 @@ def test_the_reasons_of_the_loop_and_of_its_calls_are_both_kept() -> None:
     assert made.history.turn.loop.word == "stop"
 
 
-def test_every_word_of_a_reason_stands_in_the_trail_with_where_it_stood() -> None:
+def test_every_finish_reason_is_in_the_trail_with_its_source() -> None:
     (made,) = made_of("openllmetry-anthropic-trunc")
     trail = [(sighting.source, sighting.raw) for sighting in made.history.turn.steps[0].answer.reason_trail]
     assert trail[:2] == [

@@ -47,7 +47,7 @@ def kinds(turn: TraceTurn) -> list[type]:
     return [type(told.event) for told in turn.history.told][1:]
 
 
-def test_a_cut_answer_whose_text_the_next_call_holds_is_continued() -> None:
+def test_a_truncated_answer_whose_text_is_in_the_next_call_is_continued() -> None:
     said = {"role": "assistant", "parts": [{"type": "text", "content": "Agents stop for"}]}
     first = chat(0, reason="length", text="Agents stop for")
     (turn,) = made(first, chat(1, text=" many reasons.", asked=[USER, said]))
@@ -57,11 +57,11 @@ def test_a_cut_answer_whose_text_the_next_call_holds_is_continued() -> None:
     assert turn.history.snapshot.end.output_text == "Agents stop for many reasons."
 
 
-def test_a_cut_answer_that_the_next_call_does_not_hold_is_the_end_of_its_turn() -> None:
+def test_a_truncated_answer_absent_from_the_next_call_ends_its_turn() -> None:
     assert len(made(chat(0, reason="length"), chat(1))) == 2
 
 
-def test_a_failed_call_that_is_made_again_is_a_retry() -> None:
+def test_a_repeated_failed_call_is_a_retry() -> None:
     failed = chat(0, failed=True, message="Error code: 429 - slow down")
     (turn,) = made(failed, chat(1))
     assert kinds(turn) == [ModelFailed, WokeUp, ModelResponded]
@@ -69,13 +69,13 @@ def test_a_failed_call_that_is_made_again_is_a_retry() -> None:
     assert turn.history.snapshot.end.status == "completed"
 
 
-def test_calls_of_different_models_or_at_the_same_time_are_turns_of_their_own() -> None:
+def test_calls_of_different_models_or_overlapping_calls_are_separate_turns() -> None:
     assert len(made(agent(), chat(0), chat(1))) == 2
     failed = chat(0, failed=True, message="Error code: 429")
     assert len(made(agent(), failed, chat(1, **{"gen_ai.request.model": "other"}))) == 2
 
 
-def test_a_loop_that_ends_with_tool_calls_is_handed_out_call_by_call() -> None:
+def test_a_loop_that_ends_with_tool_calls_hands_out_each_call() -> None:
     part = {"type": "tool_call", "id": "call_1", "name": "search", "arguments": {}}
     asking = {"role": "assistant", "parts": [part], "finish_reason": "tool_call"}
     result = {"role": "tool", "parts": [{"type": "tool_call_response", "id": "call_1", "response": "found"}]}
@@ -93,14 +93,14 @@ def test_a_loop_that_ends_with_tool_calls_is_handed_out_call_by_call() -> None:
     assert all(later.follows == earlier.id for earlier, later in pairwise(turns))
 
 
-def test_a_turn_has_the_same_id_whatever_else_has_come_of_its_trace() -> None:
+def test_a_turn_has_the_same_id_whatever_else_of_its_trace_has_arrived() -> None:
     (alone,) = made(chat(0))
     (beneath,) = made(agent(), chat(0))
     assert alone.id == beneath.id
     assert alone.id.version == 7
 
 
-def test_spans_that_are_above_one_another_in_a_circle_are_read_all_the_same() -> None:
+def test_spans_with_cyclic_parents_are_still_read() -> None:
     one, other = chat(0, parent="b" * 16), agent()
     circle = Span("1" * 32, "b" * 16, "a" * 16, "x", START, START)
     looped = Span("1" * 32, "a" * 16, "b" * 16, other.name, START, START, attributes=other.attributes)
@@ -117,7 +117,7 @@ class Counted(dict[str, str]):
         return super().get(span, default)
 
 
-def test_calls_within_one_another_without_end_are_each_compared_with_few() -> None:
+def test_deeply_nested_calls_are_each_compared_with_few() -> None:
     spans = [chat(place, parent=f"{place:016x}") for place in range(1, 60)]
     spans = [replace(span, start=START, end=START + SECOND) for span in spans]
     parents = Counted({span.id: span.parent for span in spans})
@@ -128,7 +128,7 @@ def test_calls_within_one_another_without_end_are_each_compared_with_few() -> No
     assert parents.asked < 3 * sum(range(len(spans)))
 
 
-def test_an_empty_object_in_a_cut_answer_is_a_call_whose_arguments_are_lost() -> None:
+def test_an_empty_object_in_a_truncated_answer_is_a_call_with_lost_arguments() -> None:
     call = "llm.output_messages.0.message.tool_calls.0.tool_call"
     about = {
         "openinference.span.kind": "LLM", "llm.provider": "anthropic", "llm.model_name": "m",
@@ -142,7 +142,7 @@ def test_an_empty_object_in_a_cut_answer_is_a_call_whose_arguments_are_lost() ->
 
 
 @pytest.mark.parametrize("is_streamed", [True, False])
-def test_arguments_that_langchain_closed_where_they_were_cut_are_no_whole_call(is_streamed: bool) -> None:
+def test_truncated_arguments_closed_by_langchain_are_not_a_complete_call(is_streamed: bool) -> None:
     call, about = "llm.output_messages.0.message.tool_calls.0.tool_call", {"id": "call_1", "name": "search"}
     chunks = {"tool_call_chunks": [{**about, "args": '{"q": "wh'}]} if is_streamed else {}
     message = {"kwargs": {"content": "", "tool_calls": [{**about, "args": {"q": "wh"}}], **chunks}}
@@ -162,7 +162,7 @@ def test_arguments_that_langchain_closed_where_they_were_cut_are_no_whole_call(i
     assert ("cut_arguments_lost" in {note.code for note in turn.notes}) is not is_streamed
 
 
-def test_arguments_that_anthropics_client_closed_are_no_whole_call_where_its_answer_stands_beside_them() -> None:
+def test_arguments_closed_by_anthropics_client_are_not_a_complete_call_where_the_answer_shows_it() -> None:
     call = "llm.output_messages.0.message.tool_calls.0.tool_call"
     used = {"type": "tool_use", "id": "call_1", "name": "search", "input": {"q": "wh"}}
     message = {"id": "msg_1", "type": "message", "role": "assistant", "model": "m", "content": [used],
@@ -179,7 +179,7 @@ def test_arguments_that_anthropics_client_closed_are_no_whole_call_where_its_ans
     assert "cut_arguments_lost" in {note.code for note in turn.notes}
 
 
-def test_arguments_that_llama_index_hands_on_as_they_were_cut_are_not_lost() -> None:
+def test_truncated_arguments_passed_on_by_llama_index_are_not_lost() -> None:
     call = "llm.output_messages.0.message.tool_calls.0.tool_call"
     attributes = {
         "openinference.span.kind": "LLM", "llm.provider": "openai", "llm.model_name": "m",
@@ -192,7 +192,7 @@ def test_arguments_that_llama_index_hands_on_as_they_were_cut_are_not_lost() -> 
     assert "cut_arguments_lost" not in {note.code for note in turn.notes}
 
 
-def test_a_call_that_the_provider_dropped_as_malformed_is_no_whole_call() -> None:
+def test_a_malformed_call_dropped_by_the_provider_is_not_a_complete_call() -> None:
     attributes = {
         "openinference.span.kind": "LLM", "llm.provider": "google", "llm.model_name": "m",
         "llm.finish_reason": "MALFORMED_FUNCTION_CALL", "llm.output_messages.0.message.role": "model",
@@ -241,13 +241,13 @@ def test_a_limit_of_the_loop_ends_one_turn_of_all_its_calls(name: str, message: 
     assert ("loop_failed", told) in [(note.code, note.words) for note in turn.notes]
 
 
-def test_an_error_of_the_loop_after_a_tool_call_is_told_as_one() -> None:
+def test_an_error_of_the_loop_after_a_tool_call_is_reported_as_one() -> None:
     (turn,) = made(failing_agent("KeyError", "'city'"), calling(0))
     assert turn.history.snapshot.end is not None
     assert turn.history.snapshot.end.error_message == "The agent's loop ended with an error: “'city'”."
 
 
-def test_a_loop_that_did_not_fail_hands_its_calls_out_as_before() -> None:
+def test_a_loop_that_did_not_fail_hands_out_its_calls_as_before() -> None:
     assert [turn.history.snapshot.model_stop_reason for turn in made(agent(), calling(0), calling(1))] == [
         "tool_call",
         "tool_call",
@@ -265,7 +265,7 @@ def tool_run(place: int, *, call_id: str | None = None, name: str = "look") -> S
 
 
 @pytest.mark.parametrize("ids", [("c0", "c1"), (None, None)])
-def test_a_loop_that_ran_its_last_tools_and_asked_no_more_is_one_turn(ids: tuple[str | None, ...]) -> None:
+def test_a_loop_that_ran_its_last_tools_and_made_no_further_call_is_one_turn(ids: tuple[str | None, ...]) -> None:
     """As the AI SDK's `stepCountIs`, and AutoGen's most turns."""
     tools = [tool_run(place, call_id=call_id) for place, call_id in enumerate(ids)]
     (turn,) = made(agent(), calling(0), tools[0], calling(1), tools[1])
@@ -276,7 +276,7 @@ def test_a_loop_that_ran_its_last_tools_and_asked_no_more_is_one_turn(ids: tuple
     assert ("loop_failed", RAN) in [(note.code, note.words) for note in turn.notes]
 
 
-def test_tools_that_the_caller_runs_or_that_end_the_loop_are_handed_out_as_before() -> None:
+def test_tools_run_by_the_caller_or_ending_the_loop_are_handed_out_as_before() -> None:
     assert len(made(agent(), calling(0), tool_run(0, call_id="c0"), calling(1))) == 2
     said = {"type": "tool_call", "id": "c1", "name": "final_answer", "arguments": "{}"}
     ending = json.dumps([{"role": "assistant", "parts": [said], "finish_reason": "tool_call"}])
@@ -295,7 +295,7 @@ def test_tools_that_the_caller_runs_or_that_end_the_loop_are_handed_out_as_befor
         {"outputs": {"output": "Agent stopped due to iteration limit or time limit."}, "kwargs": {}},
     ],
 )
-def test_a_loop_that_gives_up_in_words_of_its_own_was_ended_by_its_limit(output: dict[str, Any]) -> None:
+def test_a_loop_that_gives_up_with_its_own_text_was_ended_by_its_limit(output: dict[str, Any]) -> None:
     graph = {"openinference.span.kind": "CHAIN", "output.value": json.dumps(output)}
     (turn,) = made(replace(agent(), attributes=graph), calling(0), calling(1))
     end = turn.history.snapshot.end
@@ -310,7 +310,7 @@ def test_only_the_last_turn_of_a_loop_was_ended_by_its_failure() -> None:
     assert [note.code for note in last.notes if note.code == "loop_failed"] == ["loop_failed"]
 
 
-def test_a_call_of_which_nothing_is_told_has_the_providers_error_that_its_loop_tells() -> None:
+def test_a_call_without_data_gets_the_provider_error_of_its_loop() -> None:
     """As a stream that fails before its first word: its own span has no error, and ends as if it were well."""
     empty = json.dumps([{"role": "assistant", "parts": []}])
     nothing = {"gen_ai.response.finish_reasons": [], "gen_ai.usage.output_tokens": None}
@@ -324,7 +324,7 @@ def test_a_call_of_which_nothing_is_told_has_the_providers_error_that_its_loop_t
     assert other.history.turn.steps[0].call.error is None, "which says nothing of the call"
 
 
-def test_a_refusal_without_a_word_is_a_refusal() -> None:
+def test_a_refusal_without_text_is_a_refusal() -> None:
     """As OpenAI's agents kit tells it: no span of it has a stop reason."""
     said = json.dumps([{"role": "assistant", "content": None, "refusal": "No."}])
     about = {"openinference.span.kind": "LLM", "llm.model_name": "m", "output.value": said}
@@ -336,7 +336,7 @@ def test_a_refusal_without_a_word_is_a_refusal() -> None:
     )
 
 
-def test_a_call_of_which_nothing_is_told_in_a_loop_that_failed_is_not_complete() -> None:
+def test_a_call_without_data_in_a_failed_loop_is_not_complete() -> None:
     """As OpenLLMetry writes an answer that was filtered, of which the agents SDK raised an error."""
     blank = replace(chat(0), attributes={"gen_ai.operation.name": "chat", "gen_ai.request.model": "m"})
     (turn,) = made(failing_agent("AgentError", "Model refused to produce output"), blank)
@@ -370,7 +370,7 @@ GRAPH = json.dumps({"messages": [{"kwargs": {"content": "Why?"}}, {"kwargs": {"c
 
 
 @pytest.mark.parametrize("output", ["43", '"43"', GRAPH])
-def test_a_loop_that_gives_what_its_last_tool_returned_is_one_completed_turn(output: str) -> None:
+def test_a_loop_that_returns_the_result_of_its_last_tool_is_one_completed_turn(output: str) -> None:
     """As LangChain's `return_direct`, and smolagents' final answer."""
     spans = [loop(output), calling(0), tool_run(0), last("report"), tool_run(1, name="report")]
     (turn,) = made(*spans)
@@ -384,7 +384,7 @@ def test_a_loop_that_gives_what_its_last_tool_returned_is_one_completed_turn(out
         assert [told.event for told in again.history.told] == [told.event for told in turn.history.told]
 
 
-def test_a_loop_that_gives_the_arguments_of_a_tool_that_did_not_run_is_completed() -> None:
+def test_a_loop_that_returns_the_arguments_of_a_tool_not_run_is_completed() -> None:
     """As pydantic-ai's output tools."""
     given = loop('{"answer":"43"}', name="final_result")
     (turn,) = made(given, calling(0), tool_run(0), last("report", '{"answer": "43"}'))
@@ -392,17 +392,17 @@ def test_a_loop_that_gives_the_arguments_of_a_tool_that_did_not_run_is_completed
 
 
 @pytest.mark.parametrize("output", [None, "I look.", "4"])
-def test_a_loop_whose_output_is_not_its_tools_ended_in_a_way_that_nobody_tells(output: str | None) -> None:
+def test_a_loop_whose_output_is_not_from_its_tools_has_an_unknown_ending(output: str | None) -> None:
     (turn,) = made(loop(output), calling(0), tool_run(0), last("report"), tool_run(1, name="report"))
     assert ended(turn) == ("interrupted", RAN)
 
 
-def test_a_tool_after_which_the_loop_had_gone_on_does_not_end_it() -> None:
+def test_a_tool_after_which_the_loop_continued_does_not_end_it() -> None:
     (turn,) = made(loop("43"), calling(0), tool_run(0), calling(1), tool_run(1))
     assert ended(turn) == ("interrupted", RAN)
 
 
-def test_only_the_calls_up_to_the_end_of_a_loop_ended_it() -> None:
+def test_only_calls_before_the_end_of_a_loop_ended_it() -> None:
     """Its first call asked for another cap, so it is a turn of its own, which hands its tools out."""
     calls = [replace(span, attributes={**span.attributes, "gen_ai.request.max_tokens": cap})
              for span, cap in ((calling(0), 100), (calling(1), 500), (last("report", place=2), 500))]  # fmt: skip
@@ -413,24 +413,24 @@ def test_only_the_calls_up_to_the_end_of_a_loop_ended_it() -> None:
 
 
 @pytest.mark.parametrize("output", ["Look at page 43", "I look.43", "143"])
-def test_an_output_that_happens_to_end_with_what_a_tool_gave_ended_in_a_way_that_nobody_tells(output: str) -> None:
+def test_an_output_that_only_ends_like_a_tool_result_has_an_unknown_ending(output: str) -> None:
     (turn,) = made(loop(output), calling(0), tool_run(0), last("report"), tool_run(1, name="report"))
     assert ended(turn) == ("interrupted", RAN)
 
 
-def test_a_loop_that_gives_the_words_before_the_tool_and_what_it_returned_is_completed() -> None:
+def test_a_loop_that_returns_the_text_before_the_tool_and_its_result_is_completed() -> None:
     spoken = last("report", text="I look.")
     (turn,) = made(loop("I look.\n43"), calling(0), tool_run(0), spoken, tool_run(1, name="report"))
     assert ended(turn) == ("completed", "")
 
 
-def test_a_tool_that_failed_ends_no_loop_well() -> None:
+def test_a_failed_tool_does_not_complete_a_loop() -> None:
     failed = replace(tool_run(1, name="report"), failed=True)
     (turn,) = made(loop("43"), calling(0), tool_run(0), last("report"), failed)
     assert ended(turn) == ("interrupted", RAN)
 
 
-def test_the_tools_of_smolagents_bring_their_results_without_ids() -> None:
+def test_smolagents_tool_results_have_no_ids() -> None:
     """Its roles are its own, and its spans have no ids of calls."""
     prefix = "llm.output_messages.0.message.tool_calls.0.tool_call"
 

@@ -18,13 +18,13 @@ TOLD = [
 @pytest.mark.parametrize(
     ("told", "seconds"), [(0.5, 0.5), (0, 0.0), (10**400, None), (-1, None), (True, None), (1e300, None), ("x", None)]
 )
-def test_the_time_to_the_first_token_is_one_that_a_call_can_take(
+def test_the_time_to_the_first_token_must_be_plausible(
     convention: tables.Convention, told: Any, seconds: float | None
 ) -> None:
     assert seconds_of(convention, {convention.facts["first_token"][0]: told}) == seconds
 
 
-def test_there_are_such_conventions() -> None:
+def test_the_listed_conventions_exist() -> None:
     assert TOLD
 
 
@@ -57,5 +57,5 @@ def test_there_are_such_conventions() -> None:
     ],
     ids=["langchain", "javascript", "not subtracted", "anthropic", "priority", "openai"],
 )  # fmt: skip
-def test_details_that_langfuse_subtracts_are_added_again(told: dict[str, Any], usage: TokenUsage) -> None:
+def test_details_subtracted_by_langfuse_are_added_again(told: dict[str, Any], usage: TokenUsage) -> None:
     assert usage_of(tables.LANGFUSE, {"langfuse.observation.usage_details": json.dumps(told)}) == usage

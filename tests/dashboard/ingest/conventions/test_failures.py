@@ -87,12 +87,12 @@ def failed(name: str, message: str) -> LoopFailure:
 
 
 @pytest.mark.parametrize(("name", "message", "kind"), OF_PROVIDERS)
-def test_a_providers_limit_is_not_the_loops(name: str, message: str, kind: str | None) -> None:
+def test_a_provider_limit_is_not_a_loop_limit(name: str, message: str, kind: str | None) -> None:
     found = failed(name, message)
     assert (found.is_limit, found.error and found.error.kind) == (False, kind)
 
 
 @pytest.mark.parametrize(("name", "message"), OF_FRAMEWORKS)
-def test_a_frameworks_limit_is_the_loops(name: str, message: str) -> None:
+def test_a_framework_limit_is_a_loop_limit(name: str, message: str) -> None:
     found = failed(name, message)
     assert (found.is_limit, found.error) == (True, None)

@@ -27,18 +27,18 @@ def codes(turn: TraceTurn) -> set[str]:
 
 
 @pytest.mark.parametrize(("provider", "dialect"), [("gcp.gen_ai", "gemini"), ("aws", "bedrock"), ("groq", "openai")])
-def test_a_cloud_is_the_dialect_of_its_models(provider: str, dialect: str) -> None:
+def test_a_cloud_platform_maps_to_the_dialect_of_its_models(provider: str, dialect: str) -> None:
     assert dialect_of(provider) == dialect
 
 
-def test_blocks_of_bedrock_in_the_whole_answer_are_calls_and_no_text() -> None:
+def test_bedrock_blocks_in_the_complete_answer_are_calls_and_not_text() -> None:
     """As OpenInference for boto3 writes a cut call."""
     used = {"toolUse": {"toolUseId": "call_1", "name": "look", "input": {}}}
     told = call(**LLM, **{"output.value": json.dumps({"role": "assistant", "content": [used]})})
     assert (told.content.text, [asked.name for asked in told.content.calls or ()]) == ("", ["look"])
 
 
-def test_a_prompt_that_gemini_blocked_is_blocked_in_the_words_of_its_python_client_too() -> None:
+def test_a_prompt_blocked_by_gemini_is_recognized_in_the_words_of_its_python_client() -> None:
     feedback = {"prompt_feedback": {"block_reason": "PROHIBITED_CONTENT"}, "usage_metadata": {"prompt_token_count": 6}}
     turn = one_turn(**LLM, **{"llm.provider": "google", "output.value": json.dumps(feedback)})
     assert turn.history.snapshot.end is not None
@@ -46,18 +46,18 @@ def test_a_prompt_that_gemini_blocked_is_blocked_in_the_words_of_its_python_clie
     assert turn.history.turn.steps[0].answer.raw_stop_reason == "PROHIBITED_CONTENT"
 
 
-def test_the_cap_stands_among_the_options_of_ollamas_client() -> None:
+def test_the_cap_is_read_from_the_options_of_ollamas_client() -> None:
     told = call(**LLM, **{"llm.invocation_parameters": '{"stream": false, "options": {"num_predict": 60}}'})
     assert told.max_tokens == 60
 
 
-def test_functions_declared_in_geminis_form_are_tools() -> None:
+def test_functions_declared_in_geminis_format_are_tools() -> None:
     declared = {"function_declarations": [{"name": "look", "parameters_json_schema": {"type": "object"}}]}
     told = call(gen_ai__operation__name="generate_content", **{"gen_ai.tool.definitions": json.dumps([declared])})
     assert [(tool.name, tool.schema) for tool in told.content.tools] == [("look", {"type": "object"})]
 
 
-def test_a_cut_answer_without_its_text_is_no_empty_answer_where_tokens_were_used() -> None:
+def test_a_truncated_answer_without_recorded_text_is_not_empty_where_tokens_were_used() -> None:
     """As OpenLLMetry writes a stream of Gemini's."""
     output = json.dumps([{"role": "assistant", "parts": [], "finish_reason": "length"}])
     about = {
@@ -84,7 +84,7 @@ OTHERS = "ModelResponse(id='1', created=2, model='m', system_fingerprint=None, c
         (None, []),
     ],
 )
-def test_smolagents_tells_the_reason_in_the_clients_own_object_alone(raw: Any, words: list[str]) -> None:
+def test_smolagents_gives_the_reason_only_in_the_clients_own_object(raw: Any, words: list[str]) -> None:
     told = call(**LLM, **{"output.value": json.dumps({"role": "assistant", "content": "Because", "raw": raw})})
     assert ([word.raw for word in told.words], told.content.text) == (words, "Because")
 
@@ -95,7 +95,7 @@ REPLY = (
 )
 
 
-def test_haystack_tells_the_reason_at_the_end_of_its_message_whatever_the_model_said() -> None:
+def test_haystack_gives_the_reason_at_the_end_of_its_message() -> None:
     for said in ("Because.", ", _name=None, _meta={{'finish_reason': 'stop'}}"):
         told = call(**LLM, **{"output.value": json.dumps({"replies": [REPLY.format(said=said)]})})
         assert [word.raw for word in told.words] == ["length"]
@@ -103,7 +103,7 @@ def test_haystack_tells_the_reason_at_the_end_of_its_message_whatever_the_model_
         assert call(**LLM, **{"output.value": json.dumps({"replies": replies})}).words == ()
 
 
-def test_langfuse_writes_langchains_tools_among_the_messages_and_its_calls_in_its_own_form() -> None:
+def test_langfuse_writes_langchain_tools_among_the_messages_and_calls_in_its_own_format() -> None:
     definition = {"type": "function", "function": {"name": "look", "parameters": {"type": "object"}}}
     sent = [{"role": "user", "content": "Why?"}, {"role": "tool", "content": definition}]
     asked = {"name": "look", "args": {"q": 1}, "id": "c1", "type": "tool_call"}
@@ -127,7 +127,7 @@ def test_langfuse_writes_langchains_tools_among_the_messages_and_its_calls_in_it
         {"output": {"lc": 1, "kwargs": {"content": "43"}}},
     ],
 )
-def test_the_result_of_langchains_tool_is_the_content_of_its_message(written: dict[str, Any]) -> None:
+def test_the_result_of_a_langchain_tool_is_the_content_of_its_message(written: dict[str, Any]) -> None:
     run = seen(span(**{"openinference.span.kind": "TOOL", "tool.name": "look", "output.value": json.dumps(written)}))
     assert isinstance(run, ToolRun)
     assert run.result == "43"
@@ -137,7 +137,7 @@ def botocore_log(at: int, name: str, content: list[Any], **body: Any) -> LogEven
     return LogEvent("1" * 32, "2" * 16, name, {"body": {"content": content, **body}}, at)
 
 
-def test_messages_in_the_log_stand_in_the_order_in_which_they_were_told_each_once() -> None:
+def test_messages_in_the_log_are_read_in_order_and_once_each() -> None:
     """As OpenTelemetry's instrumentation for botocore writes the second call of a loop: a call stands among the blocks
     and among the calls, a result as the tool's message and as the user's."""
     used, asked = {"toolUseId": "c1", "name": "add", "input": {"a": 17}}, {"name": "add", "arguments": {"a": 17}}
@@ -161,7 +161,7 @@ def test_messages_in_the_log_stand_in_the_order_in_which_they_were_told_each_onc
     ]  # fmt: skip
 
 
-def test_attributes_that_an_sdk_dropped_are_told() -> None:
+def test_attributes_dropped_by_an_sdk_are_reported() -> None:
     """An SDK keeps 128 attributes of a span: the messages of a long loop are more."""
     told = Span("1" * 32, "b" * 16, "", "call", START, START + SECOND, attributes=LLM, dropped=3)
     (turn,) = made(told)
@@ -170,7 +170,7 @@ def test_attributes_that_an_sdk_dropped_are_told() -> None:
     ]
 
 
-def test_azures_clients_write_a_message_as_json_in_one_attribute_of_its_event() -> None:
+def test_azures_clients_write_a_message_as_json_in_one_event_attribute() -> None:
     asked = {"id": "c1", "type": "function", "function": {"name": "add", "arguments": '{"a": 17'}}
     choice = {"message": {"content": "I look.", "tool_calls": [asked]}, "finish_reason": "length", "index": 0}
     told = call(
@@ -202,7 +202,7 @@ def mlflow_stream(*deltas: dict[str, Any], reason: str, first: int = 0) -> Model
     return call(*events, **about)
 
 
-def test_a_stream_of_mlflows_ends_as_its_last_piece_says() -> None:
+def test_a_stream_of_mlflow_ends_as_its_last_chunk_says() -> None:
     """MLflow's own answer to it says `stop`, and has no calls, whatever was streamed."""
     rest = [{"tool_calls": [{"index": 0, "function": {"arguments": part}}]} for part in ('{"a":', " 17")]
     told = mlflow_stream({"tool_calls": [ASKED]}, *rest, reason="length")
@@ -213,7 +213,7 @@ def test_a_stream_of_mlflows_ends_as_its_last_piece_says() -> None:
 
 
 @pytest.mark.parametrize("lost", [1, 2])
-def test_of_a_stream_of_mlflows_with_a_lost_piece_no_call_is_put_together(lost: int) -> None:
+def test_no_call_is_assembled_from_an_mlflow_stream_with_a_lost_chunk(lost: int) -> None:
     names = ["mlflow.chunk.item.0", "mlflow.chunk.item.1", "mlflow.chunk.item.2", "mlflow.chunk.item.3"]
     deltas = [{"tool_calls": [ASKED]}, *({"tool_calls": [{"index": 0, "function": {"arguments": "{}"}}]} for _ in "ab")]
     choices = [*({"delta": delta} for delta in deltas), {"delta": {}, "finish_reason": "tool_calls"}]
@@ -226,7 +226,7 @@ def test_of_a_stream_of_mlflows_with_a_lost_piece_no_call_is_put_together(lost: 
     assert told.content.calls == ()
 
 
-def test_of_several_answers_of_a_stream_the_first_counts() -> None:
+def test_the_first_of_several_choices_of_a_stream_counts() -> None:
     """Their pieces come one after another."""
     other = {"index": 1, "delta": {"tool_calls": [{**ASKED, "id": "c2"}]}, "finish_reason": "length"}
     first = {"index": 0, "delta": {"tool_calls": [ASKED]}, "finish_reason": "tool_calls"}
@@ -238,7 +238,7 @@ def test_of_several_answers_of_a_stream_the_first_counts() -> None:
     assert ([one.id for one in told.content.calls or ()], told.words[0].raw) == (["c1"], "tool_calls")
 
 
-def test_a_whole_request_has_the_tools_the_system_and_the_items_of_the_responses_api() -> None:
+def test_a_complete_request_includes_tools_system_and_items_of_the_responses_api() -> None:
     """As MLflow writes it, and LangSmith."""
     items = [
         {"role": "user", "content": [{"type": "input_text", "text": "Why?"}]},
@@ -255,18 +255,18 @@ def test_a_whole_request_has_the_tools_the_system_and_the_items_of_the_responses
     assert [tool.name for tool in content.tools] == ["add"]
 
 
-def test_a_whole_request_of_the_responses_api_may_have_a_text_for_its_input() -> None:
+def test_a_complete_request_of_the_responses_api_may_have_a_text_input() -> None:
     asked = json.dumps({"model": "m", "input": "Why?"})
     content = call(**{"mlflow.spanType": '"CHAT_MODEL"', "mlflow.spanInputs": asked}).content
     assert [(one.role.value, one.text) for one in content.input or ()] == [("user", "Why?")]
 
 
-def test_langsmith_tells_the_cap_among_its_metadata() -> None:
+def test_langsmith_gives_the_cap_in_its_metadata() -> None:
     told = call(**{"gen_ai.operation.name": "chat", "langsmith.metadata.ls_max_tokens": 60})
     assert told.max_tokens == 60
 
 
-def test_openlit_writes_request_and_answer_as_plain_texts() -> None:
+def test_openlit_writes_request_and_answer_as_plain_text() -> None:
     about = {"gen_ai.operation.name": "chat", "gen_ai.system": "openai", "gen_ai.request.is_stream": True}
     told = call(**about, **{"gen_ai.prompt": "system: Be brief.\nuser: Why?", "gen_ai.completion": "Because"})
     assert [one.text for one in told.content.input or ()] == ["system: Be brief.\nuser: Why?"]
@@ -282,7 +282,7 @@ def test_openlit_writes_request_and_answer_as_plain_texts() -> None:
         ({"raw": "milk"}, '{"raw":"milk"}'),
     ],
 )
-def test_cut_arguments_within_an_object_are_the_text_as_it_came(written: dict[str, str], raw: str) -> None:
+def test_truncated_arguments_inside_an_object_are_the_original_text(written: dict[str, str], raw: str) -> None:
     part = {"type": "tool_call", "id": "c1", "name": "add", "arguments": written}
     output = json.dumps([{"role": "assistant", "parts": [part], "finish_reason": "length"}])
     told = call(**{"gen_ai.operation.name": "chat", "gen_ai.output.messages": output})
@@ -315,7 +315,7 @@ def test_a_reason_that_openlit_writes_for_every_stream_is_not_the_providers(
     assert step.answer.text == "The sum is"
 
 
-def test_the_end_that_strands_writes_for_every_other_reason_has_a_note() -> None:
+def test_the_reason_that_strands_writes_for_all_others_has_a_note() -> None:
     choice = SpanEvent("gen_ai.choice", {"message": '[{"text": "Hi"}]', "finish_reason": "end_turn"})
     about = {"gen_ai.operation.name": "chat", "gen_ai.system": "strands-agents", "gen_ai.request.model": "m"}
     own = Span("1" * 32, "b" * 16, "", "chat", START, START + SECOND, attributes=about, events=(choice,))
@@ -324,7 +324,7 @@ def test_the_end_that_strands_writes_for_every_other_reason_has_a_note() -> None
         assert ("reason_lumped" in codes(turn)) is is_noted
 
 
-def test_function_calls_of_litellm_are_the_calls_of_the_one_answer() -> None:
+def test_function_calls_of_litellm_belong_to_the_single_answer() -> None:
     told = call(
         **OPENLIT, **{
             "gen_ai.output.messages": '[{"role": "assistant", "parts": [], "finish_reason": "tool_calls"}]',
@@ -342,7 +342,7 @@ def test_function_calls_of_litellm_are_the_calls_of_the_one_answer() -> None:
     ("told", "scope", "cap"),
     [(60, "llama_index", 60), (256, "llama_index", None), (-1, "llama_index", None), (60, "x", None)],
 )
-def test_what_a_model_of_llamaindex_may_put_out_is_the_cap_unless_it_is_the_default(
+def test_the_output_limit_of_a_llamaindex_model_is_the_cap_unless_it_is_the_default(
     told: int, scope: str, cap: int | None
 ) -> None:
     about = {**LLM, "llm.invocation_parameters": json.dumps({"context_window": 128000, "num_output": told})}
@@ -362,7 +362,7 @@ def test_what_a_model_of_llamaindex_may_put_out_is_the_cap_unless_it_is_the_defa
 
 
 @pytest.mark.parametrize(("word", "meaning"), [("length", "max_tokens"), ("function_calls", "tool_call")])
-def test_the_stop_reason_of_autogen_begins_its_whole_answer(word: str, meaning: str) -> None:
+def test_the_stop_reason_of_autogen_starts_its_complete_answer(word: str, meaning: str) -> None:
     said = {"llm.output_messages.0.message.role": "assistant", "llm.output_messages.0.message.content": "The sum"}
     if word != "length":
         function = "llm.output_messages.0.message.tool_calls.0.tool_call"

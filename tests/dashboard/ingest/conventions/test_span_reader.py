@@ -48,7 +48,7 @@ def test_openllmetrys_numbered_messages_of_older_releases() -> None:
     assert (told.usage.input_tokens, told.usage.output_tokens) == (9, 30)
 
 
-def test_messages_as_events_on_the_span_and_in_the_log() -> None:
+def test_messages_are_read_from_events_on_the_span_and_in_the_log() -> None:
     choice = {"index": 0, "finish_reason": "stop", "message": {"role": "assistant", "content": "Because."}}
     on_span = call(
         SpanEvent("gen_ai.user.message", {"content": "Why?"}), SpanEvent("gen_ai.choice", choice),
@@ -67,7 +67,7 @@ def test_messages_as_events_on_the_span_and_in_the_log() -> None:
         assert [(message.role, message.text) for message in told.content.input or ()] == [(Role.USER, "Why?")]
 
 
-def test_a_reason_in_the_singular_and_one_written_as_json() -> None:
+def test_a_reason_is_read_in_the_singular_and_as_json() -> None:
     for attributes in (
         {"gen_ai.response.finish_reason": "length"},
         {"gen_ai.response.finish_reasons": '["length"]'},
@@ -77,11 +77,11 @@ def test_a_reason_in_the_singular_and_one_written_as_json() -> None:
         assert [word.raw for word in told.words] == ["length"]
 
 
-def test_an_empty_reason_is_none() -> None:
+def test_an_empty_reason_counts_as_none() -> None:
     assert call(gen_ai__operation__name="chat", gen_ai__response__finish_reasons=[""]).words == ()
 
 
-def test_a_call_that_langchain_could_not_read_is_found_in_the_whole_answer() -> None:
+def test_a_call_that_langchain_could_not_parse_is_found_in_the_complete_answer() -> None:
     broken = {"id": "call_1", "name": "search", "args": '{"q": "wh', "error": "cut"}
     kwargs = {"content": "", "tool_calls": [], "invalid_tool_calls": [broken]}
     message = {"lc": 1, "type": "constructor", "kwargs": kwargs}
@@ -96,14 +96,14 @@ def test_a_call_that_langchain_could_not_read_is_found_in_the_whole_answer() -> 
     assert [word.raw for word in told.words] == ["length"]
 
 
-def test_arguments_that_pydantic_ai_could_not_read_are_taken_out_of_their_wrapping() -> None:
+def test_arguments_that_pydantic_ai_could_not_parse_are_unwrapped() -> None:
     part = {"type": "tool_call", "id": "call_1", "name": "search", "arguments": {"INVALID_JSON": '{"q": "wh'}}
     output = json.dumps([{"role": "assistant", "parts": [part], "finish_reason": "length"}])
     told = call(gen_ai__operation__name="chat", **{"gen_ai.output.messages": output})
     assert (told.content.calls or ())[0].raw == '{"q": "wh'
 
 
-def test_the_end_of_a_stream_that_logfire_writes_is_a_call_with_its_answer() -> None:
+def test_the_end_of_a_stream_written_by_logfire_is_a_call_with_its_answer() -> None:
     answer = {"message": {"role": "assistant", "content": "Because."}, "finish_reason": "stop"}
     told = call(
         **{"logfire.span_type": "log", "gen_ai.request.model": "gpt-4o", "response_data": json.dumps(answer)},
@@ -113,7 +113,7 @@ def test_the_end_of_a_stream_that_logfire_writes_is_a_call_with_its_answer() -> 
     assert seen(pending) is None
 
 
-def test_loops_and_tools_are_told_apart_and_other_operations_are_nothing() -> None:
+def test_loops_and_tools_are_distinguished_and_other_operations_ignored() -> None:
     kinds = {
         ("gen_ai.operation.name", "invoke_agent"): Loop, ("traceloop.span.kind", "workflow"): Loop,
         ("openinference.span.kind", "AGENT"): Loop, ("openinference.span.kind", "TOOL"): ToolRun,
@@ -129,7 +129,7 @@ def test_loops_and_tools_are_told_apart_and_other_operations_are_nothing() -> No
     assert seen(span(**{"openinference.span.kind": "RETRIEVER"})) is None
 
 
-def test_a_failure_is_what_its_status_its_class_and_its_words_say() -> None:
+def test_a_failure_is_classified_by_status_class_and_message() -> None:
     cases = [
         ({"http.response.status_code": 429, "error.type": "x"}, "rate_limit", 429),
         ({"error.type": "openai.APITimeoutError"}, "timeout", None),
@@ -144,7 +144,7 @@ def test_a_failure_is_what_its_status_its_class_and_its_words_say() -> None:
 @pytest.mark.parametrize(
     ("scope", "system"), [("strands.telemetry.tracer", ""), ("", "strands-agents"), ("my-service", "my-service")]
 )
-def test_content_blocks_in_bedrocks_form_are_read_from_events_of_strands(scope: str, system: str) -> None:
+def test_content_blocks_in_bedrocks_format_are_read_from_events_of_strands(scope: str, system: str) -> None:
     answer = [
         {"reasoningContent": {"reasoningText": {"text": "Look it up."}}},
         {"text": "I look. "},
@@ -168,7 +168,7 @@ def test_content_blocks_in_bedrocks_form_are_read_from_events_of_strands(scope: 
     ]
 
 
-def test_text_that_is_json_is_text() -> None:
+def test_json_text_stays_text() -> None:
     for text in ('[{"text":"a"},{"text":"b"}]', "[{}]"):
         message = {"role": "assistant", "content": text}
         in_attributes = call(
@@ -185,7 +185,7 @@ def test_text_that_is_json_is_text() -> None:
             assert told.content.text == text
 
 
-def test_thoughts_beside_openinferences_text_are_no_part_of_it() -> None:
+def test_reasoning_beside_openinferences_text_is_not_part_of_it() -> None:
     start = "llm.output_messages.0.message.contents"
     told = call(
         **{
@@ -197,7 +197,7 @@ def test_thoughts_beside_openinferences_text_are_no_part_of_it() -> None:
     assert (told.content.text, told.content.reasoning, told.model) == ("Because.", "Hm.", "o4")
 
 
-def test_counts_and_limits_under_names_that_follow_openais_own() -> None:
+def test_counts_and_limits_are_read_under_openai_like_names() -> None:
     told = call(
         **{
             "gen_ai.operation.name": "chat", "gen_ai.request.max_completion_tokens": 400,
@@ -230,7 +230,7 @@ def test_a_generation_of_langfuse_is_a_call() -> None:
     assert isinstance(seen(span(langfuse__observation__type="agent")), Loop)
 
 
-def test_a_chat_model_of_mlflow_is_a_call_whose_reason_is_the_providers_own() -> None:
+def test_a_chat_model_of_mlflow_is_a_call_with_the_providers_own_reason() -> None:
     message = {"role": "assistant", "content": "Beca"}
     answer = {
         "id": "chatcmpl-1",
@@ -253,7 +253,7 @@ def test_a_chat_model_of_mlflow_is_a_call_whose_reason_is_the_providers_own() ->
     assert isinstance(seen(span(mlflow__spanType='"TOOL"', mlflow__spanOutputs='"found"')), ToolRun)
 
 
-def test_prompts_and_completions_that_langsmith_writes_whole() -> None:
+def test_prompts_and_completions_are_read_in_langsmiths_format() -> None:
     lc = {"kwargs": {"content": "Beca", "tool_calls": []}}
     generations = {"generations": [[{"text": "Beca", "message": lc, "generation_info": {"finish_reason": "length"}}]]}
     for messages in ([{"role": "user", "content": "Why?"}], [[{"kwargs": {"type": "human", "content": "Why?"}}]]):
@@ -267,7 +267,7 @@ def test_prompts_and_completions_that_langsmith_writes_whole() -> None:
         assert (told.content.text, [word.raw for word in told.words]) == ("Beca", ["length"])
 
 
-def test_an_answer_that_googles_agent_kit_writes_whole() -> None:
+def test_a_complete_answer_of_googles_agent_kit_is_read() -> None:
     parts = [
         {"text": "Hm.", "thought": True},
         {"text": "Beca"},
@@ -284,7 +284,7 @@ def test_an_answer_that_googles_agent_kit_writes_whole() -> None:
     assert [asked.name for asked in told.content.calls or ()] == ["search"]
 
 
-def test_the_text_and_the_reason_of_a_stream_that_langfuse_writes() -> None:
+def test_the_text_and_the_reason_of_a_langfuse_stream_are_read() -> None:
     told = call(
         **{
             "langfuse.observation.type": "generation", "langfuse.observation.model.name": "gpt-4o",
@@ -295,18 +295,18 @@ def test_the_text_and_the_reason_of_a_stream_that_langfuse_writes() -> None:
     assert [word.raw for word in told.words] == ["length"]
 
 
-def test_bedrocks_name_for_the_limit_among_openinferences_parameters() -> None:
+def test_bedrocks_limit_name_is_read_from_openinferences_parameters() -> None:
     told = call(**{"openinference.span.kind": "LLM", "llm.invocation_parameters": '{"maxTokens": 60}'})
     assert told.max_tokens == 60
 
 
-def test_a_method_of_llama_index_that_only_prepares_the_request_is_no_call() -> None:
+def test_a_llama_index_method_that_only_prepares_the_request_is_not_a_call() -> None:
     told = span(openinference__span__kind="LLM", llm__model_name="m")
     assert seen(replace(told, name="OpenAILike._prepare_chat_with_tools")) is None
     assert isinstance(seen(replace(told, name="OpenAILike.chat")), ModelCall)
 
 
-def test_a_step_of_langgraph_whose_name_has_the_word_agent_is_none() -> None:
+def test_a_langgraph_step_with_agent_in_its_name_is_not_an_agent() -> None:
     about = {"openinference.span.kind": "AGENT", "metadata": json.dumps({"langgraph_node": "agent"})}
     step = seen(replace(span(**about), name="agent"))
     helper = seen(replace(span(**about), name="reviewer"))
@@ -331,12 +331,12 @@ def test_counts_of_zero_beside_an_answer_are_unknown() -> None:
         [{"role": "assistant", "content": None, "refusal": "No."}],
     ],
 )
-def test_a_refusal_that_langchain_or_openais_agents_kit_writes_is_one(written: Any) -> None:
+def test_a_refusal_written_by_langchain_or_openais_agents_kit_is_a_refusal(written: Any) -> None:
     told = call(**{"openinference.span.kind": "LLM", "llm.model_name": "m", "output.value": json.dumps(written)})
     assert told.content.refusal == "No."
 
 
-def test_the_stack_trace_after_an_error_is_no_part_of_its_words() -> None:
+def test_the_stack_trace_after_an_error_is_not_part_of_its_message() -> None:
     message = "RateLimitError('Error code: 429')Traceback (most recent call last):\n  File 'client.py'"
     failed = seen(replace(span(**{"openinference.span.kind": "LLM"}), failed=True, message=message))
     assert isinstance(failed, ModelCall)
@@ -344,7 +344,7 @@ def test_the_stack_trace_after_an_error_is_no_part_of_its_words() -> None:
     assert (failed.error.message, failed.error.status) == ("RateLimitError('Error code: 429')", 429)
 
 
-def test_messages_whose_contents_are_not_recorded_are_unknown_and_not_empty() -> None:
+def test_messages_without_recorded_content_are_unknown_and_not_empty() -> None:
     """As `opentelemetry-instrumentation-openai-v2` sends them, which records no content unless it is told to."""
     named = {"gen_ai__operation__name": "chat", "gen_ai__request__model": "gpt-4o"}
     function = {"id": "c1", "type": "function", "function": {"name": "look"}}
@@ -388,7 +388,7 @@ REFUSED = {"role": "assistant", "content": None, "refusal": "No."}
         },
     ],
 )  # fmt: skip
-def test_a_refusal_is_read_wherever_an_export_has_it(attributes: dict[str, Any]) -> None:
+def test_a_refusal_is_read_from_every_position_of_an_export(attributes: dict[str, Any]) -> None:
     stopped = {"gen_ai.response.finish_reasons": ["stop"], "gen_ai.operation.name": "chat"}
     answer = answer_of(call(**stopped, **attributes))
     assert (answer.refusal, answer.stop_reason) == ("No.", NormalizedStopReason.SAFETY_BLOCKED)

@@ -82,7 +82,7 @@ def pairs(path: Path, count: int) -> None:
     )
 
 
-def test_files_of_processes_come_to_what_the_command_alone_makes_of_them(
+def test_parallel_import_gives_the_same_result_as_the_single_process(
     by_two: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
     for number in range(5):
@@ -97,7 +97,7 @@ def test_files_of_processes_come_to_what_the_command_alone_makes_of_them(
 
 
 @pytest.mark.usefixtures("imports_here")
-def test_turn_files_among_them_are_imported_one_at_a_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_turn_files_are_imported_one_at_a_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     log = tmp_path / "log.jsonl"
     log.write_bytes(FILES["claude"])
     imported(log)
@@ -116,7 +116,7 @@ def test_small_files_are_imported_without_processes(tmp_path: Path) -> None:
     assert file_pool.size_for([*tmp_path.iterdir()]) == min(2, len(os.sched_getaffinity(0)))
 
 
-def test_many_small_files_are_worth_a_process_for_each_core(tmp_path: Path) -> None:
+def test_many_small_files_use_a_process_for_each_core(tmp_path: Path) -> None:
     paths = [tmp_path / f"{number}.jsonl" for number in range(file_pool.WORTH_FILES)]
     for path in paths:
         pairs(path, 1)
@@ -159,7 +159,7 @@ def whole_portions(folder: Path, files: int, turns: int) -> None:
 
 
 @pytest.mark.nightly
-def test_killed_with_its_processes_an_import_leaves_nothing_half_stored(by_two: None, tmp_path: Path) -> None:
+def test_an_import_killed_with_its_processes_leaves_nothing_half_stored(by_two: None, tmp_path: Path) -> None:
     for number in range(6):
         pairs(tmp_path / f"p{number}.jsonl", 150)
     command = begun(tmp_path)
@@ -187,7 +187,7 @@ def test_ctrl_c_ends_an_import_by_several_processes_at_once(by_two: None, tmp_pa
     assert Ingested.objects.count() == Attempt.objects.count() == stored
 
 
-def test_ctrl_c_ends_an_import_of_one_process_with_the_same_words(
+def test_ctrl_c_ends_an_import_of_one_process_with_the_same_message(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def stopped(*_: object) -> None:
@@ -200,7 +200,7 @@ def test_ctrl_c_ends_an_import_of_one_process_with_the_same_words(
     assert ended_by.value.returncode == 130
 
 
-def test_a_file_that_ends_its_process_is_named_and_the_others_are_imported(tmp_path: Path) -> None:
+def test_a_file_that_crashes_its_process_is_named_and_the_others_are_imported(tmp_path: Path) -> None:
     pairs(tmp_path / "first.jsonl", 150)
     for number in range(4):
         pairs(tmp_path / f"p{number}.jsonl", 20)

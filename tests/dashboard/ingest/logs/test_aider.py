@@ -43,7 +43,7 @@ def notes_of(turn: Turn) -> dict[str, str]:
     return {note["code"]: note["words"] for note in Ingested.objects.get(turn_id=turn.id).notes}
 
 
-def test_a_chat_is_a_run_of_turns_that_say_where_a_token_limit_was_hit(run: Run, tmp_path: Path) -> None:
+def test_a_chat_is_a_run_of_turns_that_mark_token_limits(run: Run, tmp_path: Path) -> None:
     path = history(tmp_path, HISTORY)
     assert run(tmp_path) == ("1 file: 2 turns imported, 0 here already, 0 refused.", "")
     first, second = Turn.objects.order_by("created_at")
@@ -65,7 +65,7 @@ def test_a_token_limit_without_an_answer_is_a_failed_call(run: Run, tmp_path: Pa
     assert Turn.objects.get().input_text == "Write it all"
 
 
-def test_each_failed_call_is_told_with_the_words_of_its_error(run: Run, tmp_path: Path) -> None:
+def test_each_failed_call_has_its_error_message(run: Run, tmp_path: Path) -> None:
     error = "> litellm.RateLimitError: RateLimitError: Slow down  \n> Retrying in 0.2 seconds...  \n"
     history(tmp_path, f"{BEGIN}{ABOUT}\n#### Go  \n{error}{error}\nDone.\n\n> Tokens: 10 sent, 1 received.  \n")
     run(tmp_path)
@@ -75,7 +75,7 @@ def test_each_failed_call_is_told_with_the_words_of_its_error(run: Run, tmp_path
     assert errors == ["RateLimitError", "RateLimitError", None]
 
 
-def test_an_answer_that_the_user_stopped_is_interrupted(run: Run, tmp_path: Path) -> None:
+def test_an_answer_stopped_by_the_user_is_interrupted(run: Run, tmp_path: Path) -> None:
     history(tmp_path, f"{BEGIN}{ABOUT}\n#### Go  \n> ^C again to exit  \n\nOnce\n\n#### Next  \n\nTwo.\n\n")
     run(tmp_path)
     first, second = Turn.objects.order_by("created_at")
@@ -83,15 +83,13 @@ def test_an_answer_that_the_user_stopped_is_interrupted(run: Run, tmp_path: Path
     assert "interrupted" not in notes_of(second)
 
 
-def test_commands_to_the_agent_are_no_words_for_the_model(run: Run, tmp_path: Path) -> None:
+def test_agent_commands_are_not_messages_to_the_model(run: Run, tmp_path: Path) -> None:
     history(tmp_path, f"{BEGIN}{ABOUT}\n#### /add a.py  \n> Added a.py to the chat  \n\n#### /ask why?  \n\nSo.\n\n")
     run(tmp_path)
     assert Turn.objects.get().input_text == "/ask why?"
 
 
-def test_what_the_agent_asks_of_the_model_by_itself_is_a_turn_of_which_the_question_is_unknown(
-    run: Run, tmp_path: Path
-) -> None:
+def test_a_request_made_by_the_agent_itself_is_a_turn_with_an_unknown_question(run: Run, tmp_path: Path) -> None:
     used = "> Tokens: 10 sent, 1 received.  \n"
     history(
         tmp_path, f"{BEGIN}{ABOUT}\n#### Go  \n\nOne\n\n{used}> Attempt to fix lint errors? (Y)es y  \n\nTwo\n\n{used}"
@@ -102,7 +100,7 @@ def test_what_the_agent_asks_of_the_model_by_itself_is_a_turn_of_which_the_quest
     ]  # fmt: skip
 
 
-def test_two_chats_are_two_runs_also_if_they_begin_alike(run: Run, tmp_path: Path) -> None:
+def test_two_chats_with_the_same_beginning_are_two_runs(run: Run, tmp_path: Path) -> None:
     history(tmp_path, HISTORY + HISTORY)
     assert run(tmp_path)[0] == "1 file: 4 turns imported, 0 here already, 0 refused."
     assert Turn.objects.exclude(run_id=None).values("run_id").distinct().count() == 2
@@ -114,11 +112,11 @@ def test_histories_are_found_in_the_projects_of_the_home_folder(tmp_path: Path) 
 
 
 @pytest.mark.parametrize("cut", range(0, len(HISTORY), 7))
-def test_a_history_that_ends_anywhere_is_read_to_its_end(cut: int) -> None:
+def test_a_history_that_ends_anywhere_is_read_completely(cut: int) -> None:
     found_in(HISTORY[:cut].encode() + b"\xff\n")
 
 
-def test_what_is_held_of_a_history_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_memory_for_a_history_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(aider, "MOST_LINE", 100)
     history = aider.History()
     for number in range(1, 1_000):
@@ -132,6 +130,6 @@ def test_what_is_held_of_a_history_is_bounded(monkeypatch: pytest.MonkeyPatch) -
     assert [*history.take("#### Next  ", 4_000, 0)] == [], "and its next message is read again"
 
 
-def test_a_long_line_of_the_agent_is_matched_in_a_moment() -> None:
+def test_a_long_line_of_the_agent_is_matched_quickly() -> None:
     """Each end that may have been that of a number was tried with each end of the line."""
     assert grows_linearly(lambda size: aider._USAGE.match("Tokens: 1 sent, " + " sent, 1" * size), 10_000)

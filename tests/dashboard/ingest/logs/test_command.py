@@ -42,7 +42,7 @@ def run(transactional_db: None) -> Run:
     return run
 
 
-def test_a_folder_is_imported_file_by_file_and_what_is_refused_is_told_by_its_line(run: Run, tmp_path: Path) -> None:
+def test_a_folder_is_imported_file_by_file_and_refusals_name_their_line(run: Run, tmp_path: Path) -> None:
     (tmp_path / "b.jsonl").write_bytes(FILES["claude"])
     (tmp_path / "a.har").write_bytes(FILES["archive"])
     (tmp_path / "c.jsonl").write_bytes(b"nonsense\n" + lines(PAIR))
@@ -62,7 +62,7 @@ def test_a_folder_is_imported_file_by_file_and_what_is_refused_is_told_by_its_li
     assert Turn.objects.count() == 5
 
 
-def test_a_dry_run_says_what_would_be_imported(run: Run, tmp_path: Path) -> None:
+def test_a_dry_run_lists_what_would_be_imported(run: Run, tmp_path: Path) -> None:
     (tmp_path / "log.jsonl").write_bytes(lines(PAIR))
     out, _ = run(tmp_path, dry_run=True)
     assert out.splitlines()[-1] == "1 file: 1 turn would be imported, 0 here already, 0 refused."
@@ -82,7 +82,7 @@ def test_without_a_path_the_transcripts_in_the_home_folder_are_imported(
     assert out.splitlines()[-1] == "1 file: 2 turns imported, 0 here already, 0 refused."
 
 
-def test_the_file_that_changed_last_is_imported_first(run: Run, tmp_path: Path) -> None:
+def test_the_most_recently_changed_file_is_imported_first(run: Run, tmp_path: Path) -> None:
     for age, name in enumerate(("b.jsonl", "c.jsonl", "a.jsonl")):
         (tmp_path / name).write_bytes(FILES["claude"])
         os.utime(tmp_path / name, (2_000_000_000 - age,) * 2)
@@ -90,7 +90,7 @@ def test_the_file_that_changed_last_is_imported_first(run: Run, tmp_path: Path) 
     assert [line.partition(":")[0][-7:] for line in out.splitlines()[:-1]] == ["b.jsonl", "c.jsonl", "a.jsonl"]
 
 
-def test_the_file_that_changed_last_is_imported_first_whichever_agent_wrote_it(
+def test_the_most_recently_changed_file_is_imported_first_across_agents(
     run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Else who asks why Codex stopped waits for all that Claude Code ever wrote."""
@@ -137,7 +137,7 @@ def test_opencodes_database_in_the_home_folder_is_imported(
 
 
 @pytest.mark.parametrize("data", ["no JSON", "[]", '{"role": NaN}', "1"])
-def test_a_broken_message_of_a_database_is_refused_and_the_others_are_imported(
+def test_a_damaged_message_of_a_database_is_refused_and_the_others_are_imported(
     run: Run, tmp_path: Path, data: str
 ) -> None:
     opencode_database(tmp_path / "opencode.db", data=data)
@@ -146,7 +146,7 @@ def test_a_broken_message_of_a_database_is_refused_and_the_others_are_imported(
     assert err == f"{tmp_path}/opencode.db:3: {NO_MESSAGE}\n"
 
 
-def test_another_database_and_a_damaged_one_are_told_of(run: Run, tmp_path: Path) -> None:
+def test_a_foreign_or_damaged_database_is_reported(run: Run, tmp_path: Path) -> None:
     other, damaged = tmp_path / "other.db", tmp_path / "damaged.db"
     with closing(sqlite3.connect(other)) as database:
         database.execute("CREATE VIEW message AS SELECT 1")
@@ -199,7 +199,7 @@ HOSTILE = {
 
 
 @pytest.mark.parametrize("kind", HOSTILE)
-def test_a_database_that_makes_work_without_end_is_refused_soon(kind: str, tmp_path: Path) -> None:
+def test_a_database_with_an_endless_query_is_refused_soon(kind: str, tmp_path: Path) -> None:
     made, words = HOSTILE[kind]
     with closing(sqlite3.connect(tmp_path / "opencode.db")) as database:
         database.executescript(made)
@@ -210,7 +210,7 @@ def test_a_database_that_makes_work_without_end_is_refused_soon(kind: str, tmp_p
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_a_database_that_is_damaged_anywhere_is_told_of_and_raises_nothing(seed: int, tmp_path: Path) -> None:
+def test_a_database_damaged_anywhere_is_reported_and_raises_nothing(seed: int, tmp_path: Path) -> None:
     """Its own library raises no error of its own for a damaged name, but one of decoding."""
     path, chance = tmp_path / "opencode.db", random.Random(seed)
     opencode_database(path)
@@ -223,7 +223,7 @@ def test_a_database_that_is_damaged_anywhere_is_told_of_and_raises_nothing(seed:
         list(read(path))
 
 
-def test_a_rollout_that_was_packed_after_a_week_is_imported(run: Run, tmp_path: Path) -> None:
+def test_a_rollout_compressed_after_a_week_is_imported(run: Run, tmp_path: Path) -> None:
     (tmp_path / "rollout-1.jsonl.zst").write_bytes(zstandard.compress(FILES["codex"]))
     (tmp_path / "rollout-2.jsonl").write_bytes(FILES["codex"])
     out, _ = run(tmp_path)
@@ -233,7 +233,7 @@ def test_a_rollout_that_was_packed_after_a_week_is_imported(run: Run, tmp_path: 
 
 
 @pytest.mark.usefixtures("imports_here")
-def test_a_turn_file_goes_through_the_same_door(run: Run, tmp_path: Path) -> None:
+def test_a_turn_file_is_imported_by_the_same_command(run: Run, tmp_path: Path) -> None:
     path = tmp_path / "log.jsonl"
     path.write_bytes(FILES["claude"])
     run(path)
@@ -243,12 +243,12 @@ def test_a_turn_file_goes_through_the_same_door(run: Run, tmp_path: Path) -> Non
     assert (out.splitlines()[-1], err) == ("1 file: 0 turns imported, 1 here already, 0 refused.", "")
 
 
-def test_a_file_that_is_not_there_is_told_of(run: Run, tmp_path: Path) -> None:
+def test_a_missing_file_is_reported(run: Run, tmp_path: Path) -> None:
     with pytest.raises(SystemExit):
         run(tmp_path / "none.jsonl")
 
 
-def test_every_line_that_is_refused_is_told_of(run: Run, tmp_path: Path) -> None:
+def test_every_refused_line_is_reported(run: Run, tmp_path: Path) -> None:
     path = tmp_path / "log.jsonl"
     path.write_bytes(lines(PAIR) + b"nonsense\n" * 150)
     out, err = run(path)
@@ -256,7 +256,7 @@ def test_every_line_that_is_refused_is_told_of(run: Run, tmp_path: Path) -> None
     assert out.splitlines()[-1] == "1 file: 1 turn imported, 0 here already, 150 refused."
 
 
-def test_progress_says_how_many_turns_were_here_already(
+def test_progress_shows_how_many_turns_already_existed(
     run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = tmp_path / "log.jsonl"

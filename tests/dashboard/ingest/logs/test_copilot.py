@@ -38,7 +38,7 @@ COPILOT = [
 ]
 
 
-def test_events_of_copilots_command_line_tell_what_was_aborted_and_what_failed() -> None:
+def test_events_of_copilots_command_line_show_aborts_and_failures() -> None:
     taken, faults = imported(lines(*COPILOT))
     assert (taken.turns, taken.skipped, faults) == (3, 2, [])
     assert [row[:4] for row in turns()] == [
@@ -66,7 +66,7 @@ COPILOT_HELPED: list[Json] = [
 ]
 
 
-def test_the_helpers_of_copilot_and_what_no_user_said_are_not_the_main_agents() -> None:
+def test_copilots_helper_agents_and_non_user_messages_are_not_the_main_agents() -> None:
     _, faults = imported(lines(*COPILOT_HELPED))
     assert faults == []
     assert [(row[0], row[1], row[3]) for row in turns()] == [("How many files?", "completed", 2), ("", "completed", 1)]

@@ -54,7 +54,7 @@ def test_no_credential_of_a_record_is_kept_and_its_turn_says_so(record: Any) -> 
     assert (call.content.text, call.content.input[-1].text, call.max_tokens) == ("Once upon", "Tell me a story.", 16)
 
 
-def test_what_the_model_was_asked_and_said_is_left_as_it_is() -> None:
+def test_prompts_and_answers_are_left_unchanged() -> None:
     schema = {"type": "object", "properties": {"password": {"type": "string"}, "headers": {"type": "object"}}}
     login = {"name": "login", "description": "Uses basic authentication.", "parameters": schema}
     call = {"id": "c1", "type": "function", "function": {"name": "login", "arguments": json.dumps({"password": "x"})}}
@@ -81,7 +81,7 @@ def test_what_the_model_was_asked_and_said_is_left_as_it_is() -> None:
         (KEY + "/json", ""),
     ],
 )
-def test_of_a_content_type_only_a_content_type_is_kept(told: str, kept: str) -> None:
+def test_only_a_valid_content_type_is_kept_as_content_type(told: str, kept: str) -> None:
     around = {"status": 200, "headers": {"content-type": told}, "body": ANSWER}
     (call,) = calls_in(lines({"request": ASKED, "response": around}))
     assert call.exchange.content_type == kept

@@ -91,7 +91,7 @@ def test_cursors_chats_are_found_in_the_home_folder_of_each_system(system: str, 
     assert transcripts_of(tmp_path) == found
 
 
-def test_the_bubbles_of_one_call_of_the_model_are_one_attempt(run: Run, tmp_path: Path) -> None:
+def test_the_bubbles_of_one_model_call_are_one_attempt(run: Run, tmp_path: Path) -> None:
     path = database(tmp_path / "state.vscdb", stored(status="aborted"))
     assert run(tmp_path) == ("1 file: 2 turns imported, 0 here already, 0 refused.", "")
     first, second = Turn.objects.order_by("created_at")
@@ -112,13 +112,13 @@ def spoken(*bubbles: Json, status: str = "") -> list[Any]:
     return list(cursor.messages(bubbles, status))
 
 
-def test_the_arguments_are_the_models_own_where_they_are_kept() -> None:
+def test_the_models_original_arguments_are_used_where_stored() -> None:
     no_raw = {**TOOL, "rawArgs": ""}
     said = [spoken(bubble(2, 1, toolFormerData=tool))[0].answer for tool in (TOOL, no_raw)]
     assert [one.calls[0].raw for one in said] == [TOOL["rawArgs"], TOOL["params"]]
 
 
-def test_tools_that_name_no_call_of_the_model_are_calls_of_their_own() -> None:
+def test_tools_without_a_model_call_are_separate_calls() -> None:
     alone = {key: value for key, value in TOOL.items() if key != "modelCallId"}
     answers = [one.answer for one in spoken(*(bubble(2, n, toolFormerData=alone) for n in (1, 2))) if one.answer]
     assert [len(one.calls) for one in answers] == [1, 1]
@@ -137,7 +137,7 @@ def test_a_tool_that_did_not_run_has_failed(more: Json, text: str) -> None:
     assert (result.text, result.failed) == (text, True)
 
 
-def test_a_tool_that_is_at_work_has_no_result() -> None:
+def test_a_running_tool_has_no_result() -> None:
     assert len(spoken(bubble(2, 1, toolFormerData={**TOOL, "status": "loading", "result": None}))) == 1
 
 
@@ -152,19 +152,19 @@ def test_a_tool_that_is_at_work_has_no_result() -> None:
         },
     ],
 )
-def test_a_request_that_failed_is_told_with_the_servers_words(details: Any) -> None:
+def test_a_failed_request_has_the_servers_message(details: Any) -> None:
     failed = spoken(ASKED, bubble(2, 1, text="", errorDetails=details))[-1].answer
     assert (failed.error.message, failed.error.code) == ("Rate limit: Slow down", "ERROR_RATE_LIMITED")
 
 
-def test_a_request_that_the_user_aborted_is_interrupted_and_has_not_failed() -> None:
+def test_a_request_aborted_by_the_user_is_interrupted_and_not_failed() -> None:
     error = {"error": {"error": "ERROR_USER_ABORTED_REQUEST"}, "message": "User aborted request."}
     (_, said) = spoken(ASKED, bubble(2, 1, text="Thr"), bubble(2, 2, text="", errorDetails=error))
     assert (said.answer.text, said.answer.error) == ("Thr", None)
     assert "interrupted" in dict(said.answer.notes)
 
 
-def test_what_the_user_wrote_is_read_from_the_editors_document_where_it_is_nowhere_else() -> None:
+def test_the_users_text_is_read_from_the_editor_document_where_it_is_nowhere_else() -> None:
     rich = {"root": {"children": [{"children": [{"text": "How "}, {"text": "many?"}]}]}}
     assert spoken(bubble(1, 0, text="", richText=json.dumps(rich)))[0].text == "How many?"
 
@@ -191,7 +191,7 @@ def test_the_chats_of_older_releases_are_read(run: Run, tmp_path: Path) -> None:
     }  # fmt: skip
 
 
-def test_a_database_without_chats_has_nothing_to_tell(tmp_path: Path) -> None:
+def test_a_database_without_chats_imports_nothing(tmp_path: Path) -> None:
     assert list(read(database(tmp_path / "state.vscdb"))) == []
 
 
@@ -205,7 +205,7 @@ def test_a_database_without_chats_has_nothing_to_tell(tmp_path: Path) -> None:
         ("composerData:a", "no JSON", NO_CHAT),
     ],
 )
-def test_a_value_that_cannot_be_read_is_named_and_the_rest_is_imported(
+def test_an_unreadable_value_is_named_and_the_rest_is_imported(
     key: str, value: str | None, why: str, tmp_path: Path
 ) -> None:
     found = list(read(database(tmp_path / "state.vscdb", {**stored(), key: value})))
@@ -213,7 +213,7 @@ def test_a_value_that_cannot_be_read_is_named_and_the_rest_is_imported(
     assert len([one for one in found if isinstance(one, Episode)]) == 2
 
 
-def test_no_value_of_another_key_is_read(tmp_path: Path) -> None:
+def test_values_of_other_keys_are_not_read(tmp_path: Path) -> None:
     path = database(tmp_path / "state.vscdb", stored())
     assert "a secret" not in repr(list(read(path)))
 
@@ -222,7 +222,7 @@ def beside(path: Path) -> dict[str, bytes]:
     return {one.name: one.read_bytes() for one in path.parent.iterdir()}
 
 
-def test_a_quiet_database_that_writes_ahead_is_left_as_it_is(tmp_path: Path) -> None:
+def test_an_idle_wal_database_is_left_unchanged(tmp_path: Path) -> None:
     path = database(tmp_path / "state.vscdb", stored())
     with closing(sqlite3.connect(path)) as opened:
         opened.execute("PRAGMA journal_mode = WAL")
@@ -232,7 +232,7 @@ def test_a_quiet_database_that_writes_ahead_is_left_as_it_is(tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize("mode", ["WAL", "DELETE"])
-def test_cursor_writes_while_its_chats_are_read(mode: str, tmp_path: Path) -> None:
+def test_cursor_can_write_while_its_chats_are_read(mode: str, tmp_path: Path) -> None:
     rows = {key: value for number in range(5) for key, value in stored(name=f"c{number}").items()}
     path = database(tmp_path / "state.vscdb", rows)
     with closing(sqlite3.connect(path, timeout=0, isolation_level=None)) as running:
@@ -252,7 +252,7 @@ def _values(seed: int) -> Iterator[tuple[str, Any]]:
 
 
 @pytest.mark.parametrize("seed", range(40))
-def test_values_with_odd_parts_are_taken_or_told_of(seed: int, tmp_path: Path) -> None:
+def test_values_with_unusual_parts_are_accepted_or_reported(seed: int, tmp_path: Path) -> None:
     assert all(
         isinstance(one, Episode | Fault) for one in read(database(tmp_path / "state.vscdb", dict(_values(seed))))
     )

@@ -41,7 +41,7 @@ def archive(*entries: Any) -> bytes:
     return json.dumps({"log": {"version": "1.2", "pages": [], "entries": list(entries)}}, indent=1).encode()
 
 
-def test_the_calls_of_an_archive_are_read_and_its_other_requests_let_go() -> None:
+def test_the_calls_of_an_archive_are_read_and_other_requests_skipped() -> None:
     page = entry("https://example.com/")
     page["request"].pop("postData")
     packed = base64.b64encode(ANSWER.encode()).decode()
@@ -66,7 +66,7 @@ def test_a_request_that_failed_in_an_archive_is_an_error() -> None:
     assert (gone.error.status, gone.error.message) == (None, "The request was not answered.")
 
 
-def test_an_archive_that_is_cut_off_gives_what_is_whole_in_it() -> None:
+def test_an_archive_that_is_cut_off_gives_its_complete_entries() -> None:
     content = archive(entry(), entry())
     assert len(calls_in(content[:-200])) == 1
     assert faults_in(content[:-200]) == [(2, "The document ends before its list does: the file is cut.")]
@@ -111,7 +111,7 @@ CASSETTES = [
 
 
 @pytest.mark.parametrize("content", CASSETTES)
-def test_a_cassette_is_read_whichever_tool_wrote_it(content: bytes) -> None:
+def test_a_cassette_of_any_tool_is_read(content: bytes) -> None:
     (call,) = calls_in(content)
     assert faults_in(content) == []
     assert (call.content.text, call.exchange.status, call.exchange.answer.raw_stop_reason) == (
@@ -122,7 +122,7 @@ def test_a_cassette_is_read_whichever_tool_wrote_it(content: bytes) -> None:
     assert call.content.input[-1].text == "Tell me a story."
 
 
-def test_a_cassette_that_is_no_yaml_in_one_place_gives_the_others() -> None:
+def test_a_cassette_with_one_invalid_yaml_document_gives_the_others() -> None:
     one = yaml.safe_dump(VCR["interactions"]).encode()
     content = (
         b"interactions:\n"
@@ -138,13 +138,13 @@ def test_a_cassette_that_is_no_yaml_in_one_place_gives_the_others() -> None:
     assert faults_in(content)[0] == (2, "It has an alias (*), which is not supported.")
 
 
-def test_a_key_of_a_cassette_that_is_an_object_is_refused() -> None:
+def test_a_cassette_key_that_is_an_object_is_refused() -> None:
     """As text it would be quoted again at each level: 400 bytes made some 2**40."""
     content = b"version: 1\ninteractions:\n- " + b"{? " * 40 + b'"a\\\\\'"' + b" : x}" * 40 + b"\n"
     assert faults_in(content) == [(1, "A key of it is a list or an object.")]
 
 
-def test_results_of_batches_are_read_without_their_requests() -> None:
+def test_batch_results_are_read_without_their_requests() -> None:
     done = {"custom_id": "a", "response": {"status_code": 200, "request_id": "r", "body": chat_answer()}, "error": None}
     failed = {"custom_id": "b", "response": None, "error": {"code": "batch_expired", "message": "It expired."}}
     message = {"custom_id": "c", "result": {"type": "succeeded", "message": anthropic_answer()}}
@@ -173,7 +173,7 @@ LITELLM = {
 }  # fmt: skip
 
 
-def test_litellms_log_tells_calls_in_openais_words() -> None:
+def test_litellms_log_has_calls_in_openais_format() -> None:
     (call,) = calls_in(lines(LITELLM, {**LITELLM, "call_type": "aembedding"}))
     assert (call.content.text, call.max_tokens, call.model) == ("Once upon", 16, "claude-sonnet-4-5")
     assert call.span.end - call.span.start == 1_500_000_000
@@ -195,20 +195,20 @@ LANGFUSE = {
 }  # fmt: skip
 
 
-def test_langfuses_generations_are_calls_whose_reason_is_unknown() -> None:
+def test_langfuses_generations_are_calls_with_an_unknown_reason() -> None:
     (call,) = calls_in(json.dumps([LANGFUSE, {**LANGFUSE, "type": "SPAN"}]).encode())
     assert (call.content.text, call.max_tokens, call.agent) == ("Once upon", 16, "writer")
     assert (call.usage.input_tokens, call.usage.output_tokens) == (9, 16)
     assert (call.exchange.answer.stop_reason, call.words, call.exchange.raw) == ("unknown", (), b"")
 
 
-def test_details_that_langfuse_subtracts_are_added_again() -> None:
+def test_details_subtracted_by_langfuse_are_added_again() -> None:
     counts = {"input": 3, "output": 6, "total": 25, "output_reasoning": 10, "input_cache_read": 6}
     (call,) = calls_in(lines({**LANGFUSE, "usageDetails": counts}))
     assert (call.usage.input_tokens, call.usage.output_tokens) == (9, 16)
 
 
-def test_langfuses_generation_that_holds_a_whole_answer_is_read_by_its_codec() -> None:
+def test_a_langfuse_generation_with_a_complete_answer_is_read_by_its_codec() -> None:
     (call,) = calls_in(lines({**LANGFUSE, "output": json.dumps(chat_answer())}))
     assert call.exchange.answer.stop_reason == "max_tokens"
 

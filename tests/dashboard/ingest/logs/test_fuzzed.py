@@ -54,7 +54,7 @@ def broken(record: Any, chance: random.Random) -> Any:
 @pytest.mark.parametrize("name", RECORDS)
 @settings(max_examples=examples(60), deadline=None)
 @given(seed=st.integers(0, 2**32))
-def test_records_with_odd_values_are_taken_or_told_of(name: str, seed: int) -> None:
+def test_records_with_unusual_values_are_accepted_or_reported(name: str, seed: int) -> None:
     chance = random.Random(seed)
     found = found_in(written(*(broken(record, chance) for record in RECORDS[name])))
     assert UNEXPECTED not in {fault.words for fault in found if isinstance(fault, Fault)}
@@ -63,7 +63,7 @@ def test_records_with_odd_values_are_taken_or_told_of(name: str, seed: int) -> N
 @pytest.mark.parametrize("name", FILES)
 @settings(max_examples=examples(40), deadline=None)
 @given(seed=st.integers(0, 2**32))
-def test_files_with_odd_bytes_are_read_to_their_end(name: str, seed: int) -> None:
+def test_files_with_unusual_bytes_are_read_to_their_end(name: str, seed: int) -> None:
     chance, content = random.Random(seed), bytearray(FILES[name])
     for _ in range(chance.randint(1, 6)):
         at = chance.randrange(len(content) + 1)
@@ -80,7 +80,7 @@ def test_any_bytes_are_read_to_their_end(content: bytes) -> None:
 
 
 @pytest.mark.django_db
-def test_of_odd_records_each_is_stored_wholly_or_not_at_all() -> None:
+def test_each_unusual_record_is_stored_completely_or_not_at_all() -> None:
     chance = random.Random(18)
     for name, records in RECORDS.items():
         content = written(*(broken(record, chance) for _ in range(12) for record in records))
@@ -96,7 +96,7 @@ def test_of_odd_records_each_is_stored_wholly_or_not_at_all() -> None:
 PAIR = {"request": chat_request(), "response": chat_answer()}
 
 
-def test_endless_nesting_is_told_of() -> None:
+def test_endless_nesting_is_reported() -> None:
     content = b"[" * 200_000 + b"\n" + b'{"a":' * 200_000 + b"\n" + written(PAIR)
     assert not any(isinstance(one, Episode) for one in found_in(content))
     ((line, words),) = faults_in(b'{"a": 1}\n' + b'{"a":' * 200_000 + b"\n" + written(PAIR))[1:]
@@ -110,20 +110,20 @@ def test_endless_nesting_is_told_of() -> None:
         b"[2026-03-01] started", b"[1, 2", b"[" * 5000,
     ],
 )  # fmt: skip
-def test_lines_after_a_first_one_that_is_broken_are_read(broken: bytes) -> None:
+def test_lines_after_a_broken_first_line_are_read(broken: bytes) -> None:
     content = broken.rstrip() + b"\n" + written(PAIR, PAIR)
     assert [line for line, _ in faults_in(content)] == [1]
     assert sum(isinstance(one, Episode) for one in found_in(content)) == 2
 
 
 @pytest.mark.parametrize("records", [{"entries": [PAIR]}, {"a": {}, "data": [PAIR, PAIR]}, [PAIR, {}]])
-def test_a_document_of_many_lines_is_read_as_one(records: Any) -> None:
+def test_a_multi_line_document_is_read_as_one_document(records: Any) -> None:
     content = json.dumps(records, indent=1).encode()
     assert any(isinstance(one, Episode) for one in found_in(content))
     assert "It is not JSON" not in {words.partition(":")[0] for _, words in faults_in(content)}
 
 
-def test_a_line_that_is_too_long_is_left_out_and_not_held(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_line_that_is_too_long_is_skipped_and_not_kept_in_memory(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(line_reader, "MOST_LINE", 2000)
     monkeypatch.setattr(json_list_reader, "MOST_LINE", 2000)
     long = {"request": chat_request(), "response": chat_answer("x" * 5000)}
@@ -133,7 +133,7 @@ def test_a_line_that_is_too_long_is_left_out_and_not_held(monkeypatch: pytest.Mo
     assert sum(isinstance(one, Episode) for one in found_in(listed)) == 2
 
 
-def test_a_file_of_too_many_lines_is_read_up_to_there(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_file_of_too_many_lines_is_read_up_to_the_limit(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(line_reader, "MOST_LINES", 3)
     monkeypatch.setattr(line_reader, "MOST_BLANK", 2)
     assert faults_in(written(*[PAIR] * 3) + b"\n \n") == []
@@ -144,7 +144,7 @@ def test_a_file_of_too_many_lines_is_read_up_to_there(monkeypatch: pytest.Monkey
 
 
 @pytest.mark.parametrize("pack", [gzip.compress, zstandard.compress])
-def test_a_packed_file_is_unpacked_within_bounds(
+def test_a_compressed_file_is_decompressed_within_limits(
     pack: Callable[[bytes], bytes], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     content = pack(written(PAIR))
@@ -158,7 +158,7 @@ def test_a_packed_file_is_unpacked_within_bounds(
     assert faults_in(bomb) == [(0, BOMB)]
 
 
-def test_an_archive_of_files_is_told_to_be_unpacked() -> None:
+def test_for_an_archive_of_files_the_user_is_told_to_unpack_it() -> None:
     packed = BytesIO()
     with zipfile.ZipFile(packed, "w") as whole:
         whole.writestr("log.jsonl", written(PAIR))

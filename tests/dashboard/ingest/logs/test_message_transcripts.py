@@ -69,7 +69,7 @@ def test_an_amp_thread_has_the_stop_reasons_and_the_usage_of_its_messages(conten
         assert turn_verify(turn=turn).verified, turn.verdict
 
 
-def test_two_amp_threads_that_begin_alike_are_two_sessions() -> None:
+def test_two_amp_threads_with_the_same_beginning_are_two_sessions() -> None:
     imported(json.dumps(THREAD).encode())
     imported(json.dumps({**THREAD, "id": "T-2", "messages": AMP[:2]}).encode())
     assert Turn.objects.count() == 3
@@ -95,7 +95,7 @@ CLINE = [
 SHOWN = {"ts": MS, "type": "say", "say": "api_req_started", "text": '{"tokensIn":3,"tokensOut":5}'}
 
 
-def test_a_task_of_cline_is_a_run_and_its_stop_reasons_are_unknown() -> None:
+def test_a_cline_task_is_a_run_with_unknown_stop_reasons() -> None:
     taken, faults = imported(json.dumps(CLINE).encode())
     assert (taken.turns, faults) == (2, [])
     first, second = Turn.objects.order_by("id")
@@ -107,12 +107,12 @@ def test_a_task_of_cline_is_a_run_and_its_stop_reasons_are_unknown() -> None:
     assert turn_verify(turn=first).verified
 
 
-def test_what_a_window_of_cline_shows_is_skipped() -> None:
+def test_content_shown_only_in_clines_window_is_skipped() -> None:
     taken, faults = imported(json.dumps([SHOWN]).encode())
     assert (taken.turns, taken.skipped, faults) == (0, 1, [])
 
 
-def test_a_list_of_plain_messages_is_nobodys_session() -> None:
+def test_a_list_of_plain_messages_is_not_a_session() -> None:
     plain = [{"role": "user", "content": "Hi"}, {"role": "assistant", "content": "Ho"}]
     _, faults = imported(json.dumps(plain).encode())
     assert len(faults) == 2
@@ -130,7 +130,7 @@ OLD_CLINE = [
 ]
 
 
-def test_an_older_task_of_cline_is_read_whole_and_its_own_words_are_not_the_models() -> None:
+def test_an_older_cline_task_is_read_completely_without_its_own_messages() -> None:
     taken, faults = imported(json.dumps(OLD_CLINE).encode())
     assert (taken.turns, faults) == (3, [])
     first, second, third = Turn.objects.order_by("id")
@@ -150,7 +150,7 @@ def test_an_older_task_of_cline_is_read_whole_and_its_own_words_are_not_the_mode
         ({"prompt": 0, "completion": 0, "cached": 0}, None),
     ],
 )
-def test_a_usage_that_cannot_be_is_unknown(tokens: Json, used: tuple[int, int] | None) -> None:
+def test_an_impossible_usage_is_unknown(tokens: Json, used: tuple[int, int] | None) -> None:
     about = {"metrics": {"tokens": tokens}}
     amp = {"inputTokens": tokens.get("prompt"), "outputTokens": tokens["completion"]}
     (cline,) = calls_in(json.dumps([CLINE[0], {**CLINE[3], **about}]).encode())
@@ -160,7 +160,7 @@ def test_a_usage_that_cannot_be_is_unknown(tokens: Json, used: tuple[int, int] |
 
 
 @pytest.mark.parametrize("told", [[{**one, "ts": None} for one in CLINE], {**THREAD, "messages": AMP[5:]}])
-def test_a_file_without_times_comes_to_the_same_turns_whenever_it_was_written(told: Any) -> None:
+def test_a_file_without_times_gives_the_same_turns_whatever_its_modification_time(told: Any) -> None:
     content = json.dumps(told).encode()
     keys = {
         tuple(one.seen[0].span.start for one in read(BytesIO(content), size=len(content), file_time=at, told=print)
@@ -170,7 +170,7 @@ def test_a_file_without_times_comes_to_the_same_turns_whenever_it_was_written(to
     assert len(keys) == 1
 
 
-def test_a_task_without_any_time_is_shown_in_1970_in_its_order() -> None:
+def test_a_task_without_any_time_is_shown_in_1970_in_order() -> None:
     content = json.dumps([{key: value for key, value in one.items() if key != "ts"} for one in CLINE]).encode()
     for _ in range(2):
         imported(content)
@@ -181,7 +181,7 @@ def test_a_task_without_any_time_is_shown_in_1970_in_its_order() -> None:
         assert turn_verify(turn=turn).verified, turn.verdict
 
 
-def test_a_provider_that_only_the_models_name_hints_at_is_not_recorded() -> None:
+def test_a_provider_suggested_only_by_the_model_name_is_not_recorded() -> None:
     imported(json.dumps(THREAD).encode())
     assert {one.provider for one in Ingested.objects.all()} == {""}
 
@@ -213,7 +213,7 @@ QWEN = [
 ]  # fmt: skip
 
 
-def test_qwen_codes_usage_counts_thoughts_once_however_its_provider_tells_them() -> None:
+def test_qwen_codes_usage_counts_reasoning_once_for_every_provider() -> None:
     taken, faults = imported(lines(*QWEN))
     assert (taken.turns, taken.skipped, faults) == (1, 1, [])
     assert turns() == [("How many files?", "completed", "unknown", 2, 45)]
@@ -243,7 +243,7 @@ GOOSE = [
 ]
 
 
-def test_a_session_of_goose_tells_neither_model_nor_usage_of_a_call() -> None:
+def test_a_goose_session_has_neither_model_nor_usage_of_a_call() -> None:
     taken, faults = imported(lines(*GOOSE))
     assert (taken.turns, taken.skipped, faults) == (1, 1, [])
     assert [row[:4] for row in turns()] == [("How many files?", "completed", "unknown", 2)]
@@ -254,7 +254,7 @@ def test_a_session_of_goose_tells_neither_model_nor_usage_of_a_call() -> None:
 
 
 @pytest.mark.parametrize("last", [0, 2])
-def test_calls_of_one_second_stay_in_their_order(last: int) -> None:
+def test_calls_within_one_second_stay_in_order(last: int) -> None:
     """A clock of whole seconds tells them apart by their order in the file alone."""
     many = [goose(0, "assistant", GOOSE_CALL | {"id": f"g{n}"}) for n in range(6)]
     made = [goose(0, "user", GOOSE_MADE | {"id": f"g{n}"}) for n in range(6)]
@@ -265,7 +265,7 @@ def test_calls_of_one_second_stay_in_their_order(last: int) -> None:
     assert list(texts)[-1] == "Three."
 
 
-def test_a_user_who_spoke_on_after_a_tool_call_is_not_told_as_the_end_of_the_session() -> None:
+def test_a_user_message_after_a_tool_call_is_not_the_end_of_the_session() -> None:
     imported(lines(*CLAUDE[:4], *CLAUDE[6:]))
     first = Turn.objects.order_by("id").first()
     assert first is not None
@@ -285,6 +285,6 @@ def test_a_user_who_spoke_on_after_a_tool_call_is_not_told_as_the_end_of_the_ses
         copilot(1, "assistant.message", toolRequests={"a": 1}, content=[1]), copilot(1, "abort"),
     ],
 )  # fmt: skip
-def test_records_in_another_form_than_an_agents_own_do_no_harm(record: Json) -> None:
+def test_records_in_an_unknown_format_do_no_harm(record: Json) -> None:
     found_in(lines(record))
     imported(lines(*AMP[:1], record, *QWEN, *GOOSE, *COPILOT))

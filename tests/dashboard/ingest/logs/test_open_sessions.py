@@ -40,7 +40,7 @@ def notes(call: ModelCall) -> tuple[tuple[str, str], ...]:
 
 
 @pytest.mark.parametrize("name", SESSIONS)
-def test_forty_sessions_beside_one_another_are_read_as_each_alone(name: str) -> None:
+def test_forty_interleaved_sessions_are_read_like_each_alone(name: str) -> None:
     several = [named(SESSIONS[name], number) for number in range(40)]
     alone = {one.key: one.seen for session in several for one in episodes(*session)}
     together = episodes(*chain.from_iterable(zip_longest(*several)))
@@ -48,7 +48,7 @@ def test_forty_sessions_beside_one_another_are_read_as_each_alone(name: str) -> 
     assert len(together) == len(alone)
 
 
-def test_what_follows_a_turn_that_was_cut_is_the_next_part_of_it(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_records_after_a_cut_turn_become_its_next_part(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(open_sessions, "MOST_HELD", 20_000)
     other = [claude("user", 6, {"role": "user", "content": "x" * 50_000}, sessionId="other")]
     found = episodes(*CLAUDE[1:4], *other, *CLAUDE[4:6])
@@ -67,7 +67,7 @@ def test_a_prompt_that_was_not_kept_is_noted_at_its_answer(monkeypatch: pytest.M
     assert DROPPED in notes(calls([found])[0])
 
 
-def test_a_message_that_is_half_read_is_cut_last_and_counted_once(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_partly_read_message_is_cut_last_and_counted_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(open_sessions, "MOST_HELD", 30_000)
     quiet = [{**told, "sessionId": "quiet"} for told in CLAUDE[6:]]
     large = claude("user", 6, {"role": "user", "content": "x" * 40_000}, sessionId="large")
@@ -75,7 +75,7 @@ def test_a_message_that_is_half_read_is_cut_last_and_counted_once(monkeypatch: p
     assert [call.usage.output_tokens for call in calls(found) if call.usage] == [4, 40, 32_000]
 
 
-def test_a_message_that_had_to_be_cut_counts_its_usage_once(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_usage_of_a_message_that_had_to_be_cut_counts_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(open_sessions, "MOST_HELD", 20_000)
     halves = [block(second, "msg_9", {"type": "text", "text": "x" * 30_000}, None, 40) for second in (2, 3)]
     found = episodes(CLAUDE[1], *halves)
@@ -101,7 +101,7 @@ def peak(told: Iterator[Json]) -> int:
 
 
 @pytest.mark.parametrize("form", ["qwen", "claude"])
-def test_prompts_without_answers_in_a_thousand_sessions_are_not_held(form: str) -> None:
+def test_prompts_without_answers_in_a_thousand_sessions_are_not_kept_in_memory(form: str) -> None:
     told: Iterator[Json] = prompts(1_000, MEGABYTE)
     if form == "claude":
         told = (
@@ -111,7 +111,7 @@ def test_prompts_without_answers_in_a_thousand_sessions_are_not_held(form: str) 
     assert peak(told) < 150 * MEGABYTE
 
 
-def test_prompts_without_answers_in_one_session_are_not_held() -> None:
+def test_prompts_without_answers_in_one_session_are_not_kept_in_memory() -> None:
     told = (
         {
             "type": "response_item", "timestamp": at(0),
@@ -122,7 +122,7 @@ def test_prompts_without_answers_in_one_session_are_not_held() -> None:
     assert peak(told) < 150 * MEGABYTE
 
 
-def test_sessions_that_were_cut_are_forgotten_in_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_cut_sessions_are_eventually_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(open_sessions, "MOST_HELD", MEGABYTE, raising=False)
     records = Records(FILE_TIME)
     for number, record in enumerate(prompts(5_000, 10)):
@@ -137,7 +137,7 @@ def asks(place: int, arguments: str, call_id: str) -> Json:
 
 
 @pytest.mark.parametrize("large", ["arguments", "id"])
-def test_calls_of_many_agents_that_wait_for_their_end_are_not_held(large: str) -> None:
+def test_unfinished_calls_of_many_agents_are_not_kept_in_memory(large: str) -> None:
     first = {"type": "session.start", "id": "e", "timestamp": at(0), "data": {"sessionId": "s"}}
     said = (chr(65 + place % 26) * MEGABYTE for place in range(300))
     asked = (asks(n, *((text, f"c{n}") if large == "arguments" else ("ls", text))) for n, text in enumerate(said))

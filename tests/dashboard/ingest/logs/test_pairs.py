@@ -45,7 +45,7 @@ DIALECTS: list[tuple[str, Any, Any, str]] = [
 
 
 @pytest.mark.parametrize(("dialect", "request_", "answer", "word"), DIALECTS)
-def test_each_dialect_is_told_by_its_answer_and_read_by_its_codec(
+def test_each_dialect_is_recognized_by_its_answer_and_read_by_its_codec(
     dialect: str, request_: Any, answer: Any, word: str
 ) -> None:
     (call,) = calls_in(lines({"request": request_, "response": answer}))
@@ -73,7 +73,7 @@ LINES = [FIRST, {**OLLAMA, "message": {"content": " upon"}}]
 
 
 @pytest.mark.parametrize("streamed", [SSE, CHUNKS, EVENTS, LINES, "".join(json.dumps(one) + "\n" for one in LINES)])
-def test_a_streamed_answer_is_read_as_text_or_in_its_pieces(streamed: Any) -> None:
+def test_a_streamed_answer_is_read_as_text_or_in_chunks(streamed: Any) -> None:
     (call,) = calls_in(lines({"request": chat_request(stream=True), "response": streamed}))
     assert (call.content.text, call.exchange.answer.stop_reason, call.stream) == ("Once upon", "max_tokens", True)
 
@@ -89,7 +89,7 @@ NAMES: list[dict[str, Any]] = [
 
 
 @pytest.mark.parametrize("record", NAMES)
-def test_the_usual_names_are_known(record: Any) -> None:
+def test_the_common_field_names_are_known(record: Any) -> None:
     (call,) = calls_in(lines(record))
     assert (call.model, call.content.text, call.content.input[-1].text) == ("gpt-4o", "Once upon", "Tell me a story.")
 
@@ -105,20 +105,20 @@ def test_an_error_without_a_status_has_none() -> None:
     assert (call.error.status, call.error.message) == (None, "Connection reset")
 
 
-def test_a_call_takes_as_long_as_its_record_says() -> None:
+def test_the_duration_of_a_call_is_that_of_its_record() -> None:
     pair = {"request": chat_request(), "response": chat_answer(), "timestamp": 1_772_359_200.5, "latency_ms": 1500}
     (call,) = calls_in(lines(pair))
     assert (call.span.start, call.span.end - call.span.start) == (1_772_359_200_500_000_000, 1_500_000_000)
 
 
-def test_the_key_in_an_address_is_not_kept() -> None:
+def test_a_key_in_a_url_is_not_kept() -> None:
     url = "https://user:secret@example.com/v1beta/models/gemini-2.5-pro:generateContent?key=secret"
     (call,) = calls_in(lines({"request": CONTENTS, "response": GEMINI, "url": url}))
     assert call.span.attributes["url.full"] == "https://example.com/v1beta/models/gemini-2.5-pro:generateContent"
     assert call.model == "gemini-2.5-pro"
 
 
-def test_an_answer_that_its_codec_cannot_read_is_told_in_words() -> None:
+def test_an_answer_that_its_codec_cannot_read_is_explained() -> None:
     ((line, words),) = faults_in(lines({"request": chat_request(), "response": {"body": "data: nothing"}}))
     assert line == 1
     assert words.startswith("The answer is not in openai format: ")
@@ -127,7 +127,7 @@ def test_an_answer_that_its_codec_cannot_read_is_told_in_words() -> None:
 @together
 @pytest.mark.parametrize("value", [10**400, -(10**400), 1e300, -1, True, "1" * 30, [], {}])
 @pytest.mark.parametrize("name", ["timestamp", "ended_at", "duration_ms", "latency", "status_code", "first_token_ms"])
-def test_a_number_that_no_call_can_have_is_left_out(name: str, value: Any) -> None:
+def test_an_impossible_number_is_omitted(name: str, value: Any) -> None:
     (call,) = calls_in(lines({"request": chat_request(), "response": chat_answer(), name: value}))
     assert call.exchange is not None
     assert call.exchange.status is None
@@ -136,7 +136,7 @@ def test_a_number_that_no_call_can_have_is_left_out(name: str, value: Any) -> No
 
 
 @pytest.mark.parametrize("answer", ["data: {broken\n\n", "event: x\ndata: {}\n\n", "data: 3\n\ndata: [DONE]\n\n"])
-def test_who_imports_a_log_is_not_sent_to_a_base_url(answer: str) -> None:
+def test_messages_about_an_imported_log_do_not_suggest_a_base_url(answer: str) -> None:
     """It is said to whoever calls a provider."""
     ((_, words),) = faults_in(lines({"request": chat_request(), "response": answer, "status": 200}))
     assert "base URL" not in words

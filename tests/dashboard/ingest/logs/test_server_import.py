@@ -16,7 +16,7 @@ def sent(browser: Client, name: str, content: bytes):
     return browser.post("/import", {"file": SimpleUploadedFile(name, content)})
 
 
-def test_a_transcript_that_is_sent_becomes_turns_whose_origin_is_told(browser: Client) -> None:
+def test_an_uploaded_transcript_becomes_turns_with_their_origin(browser: Client) -> None:
     html = sent(browser, "<s1>.jsonl", FILES["claude"] + b"nonsense\n").content.decode()
     assert "<b>2</b>\u00a0turns imported" in html
     assert "&lt;s1&gt;.jsonl" in html
@@ -38,17 +38,17 @@ def test_of_many_refused_records_the_first_are_told_and_where_to_find_the_rest(b
     assert (told["refused"], len(told["faults"])) == (150, 100)
 
 
-def test_a_log_of_which_nothing_can_be_read_is_refused_in_words(browser: Client) -> None:
+def test_an_unreadable_log_is_refused_with_an_explanation(browser: Client) -> None:
     response = sent(browser, "notes.txt", b"Dear diary,\n")
     assert response.status_code == 422
     assert "Nothing was imported." in response.content.decode()
 
 
-def test_the_api_takes_a_log_that_is_as_large_as_a_turn_file() -> None:
+def test_the_api_accepts_a_log_of_the_size_of_a_turn_file() -> None:
     assert body_limit_of("POST", "/api/v1/logs/import").most == body_limit_of("POST", "/api/v1/turns/import").most
 
 
-def test_the_api_takes_a_log_and_tells_what_became_of_it(api: Program) -> None:  # noqa: F811
+def test_the_api_accepts_a_log_and_reports_the_result(api: Program) -> None:  # noqa: F811
     dry = api.post("/logs/import?name=a.har&dry_run=true", FILES["archive"]).json()
     assert (dry["turns"], dry["last"], Turn.objects.count()) == (2, None, 0)
     made = api.post("/logs/import?name=a.har", FILES["archive"] + b"]").json()

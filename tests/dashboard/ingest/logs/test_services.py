@@ -16,7 +16,7 @@ pytestmark = pytest.mark.django_db
 PAIR = {"request": chat_request(), "response": chat_answer(), "timestamp": AT}
 
 
-def test_a_pair_becomes_a_turn_whose_stop_reason_its_codec_tells() -> None:
+def test_a_pair_becomes_a_turn_with_the_stop_reason_of_its_codec() -> None:
     taken, faults = imported(lines(PAIR))
     assert (taken.turns, faults) == (1, [])
     turn = Turn.objects.get()
@@ -35,33 +35,33 @@ def test_an_answer_that_broke_off_has_its_error_and_verifies() -> None:
     assert turn_verify(turn=turn).verified, turn.verdict
 
 
-def test_the_answers_own_bytes_are_kept_and_compared() -> None:
+def test_the_original_bytes_of_the_answer_are_kept_and_compared() -> None:
     imported(lines(PAIR))
     (raw,) = raws_of(Turn.objects.get().id).values()
     assert b'"finish_reason":"length"' in raw.raw
 
 
-def test_the_same_file_twice_writes_nothing_the_second_time() -> None:
+def test_importing_the_same_file_twice_writes_nothing_the_second_time() -> None:
     content = lines(PAIR, {**PAIR, "id": "other"})
     assert imported(content)[0].turns == 2
     taken, _ = imported(content, name="copy.jsonl")
     assert (taken.turns, taken.here, Turn.objects.count()) == (0, 2, 2)
 
 
-def test_an_import_that_was_broken_off_goes_on_with_what_is_not_here() -> None:
+def test_an_interrupted_import_continues_with_the_missing_records() -> None:
     records = [{**PAIR, "id": f"call {n}"} for n in range(200)]
     imported(lines(*records[:130]))
     taken, _ = imported(lines(*records))
     assert (taken.turns, taken.here) == (70, 130)
 
 
-def test_a_dry_run_tells_what_would_come_and_stores_nothing() -> None:
+def test_a_dry_run_reports_what_would_be_imported_and_stores_nothing() -> None:
     imported(lines(PAIR))
     taken, _ = imported(lines(PAIR, {**PAIR, "id": "new"}), dry=True)
     assert (taken.turns, taken.here, Turn.objects.count()) == (1, 1, 1)
 
 
-def test_a_bad_line_is_told_by_its_number_and_the_rest_goes_in() -> None:
+def test_an_invalid_line_is_reported_by_number_and_the_rest_is_imported() -> None:
     content = lines(PAIR) + b'{"request": \n\n' + lines([1], {"hello": 1}, {**PAIR, "id": "after"})
     taken, faults = imported(content)
     assert taken.turns == 2
@@ -72,7 +72,7 @@ def test_a_bad_line_is_told_by_its_number_and_the_rest_goes_in() -> None:
     ]
 
 
-def test_what_the_log_does_not_hold_is_told_and_not_guessed() -> None:
+def test_data_missing_from_the_log_is_reported_and_not_guessed() -> None:
     answer = anthropic_answer()
     imported(lines({"response": {**answer, "usage": None, "stop_reason": None}}))
     turn = Turn.objects.get()
@@ -89,7 +89,7 @@ def test_what_the_log_does_not_hold_is_told_and_not_guessed() -> None:
     assert not any("trace" in note["words"] for note in turn.ingested.notes)
 
 
-def test_a_record_that_the_database_refuses_is_left_out_alone() -> None:
+def test_only_the_record_refused_by_the_database_is_skipped() -> None:
     bad = {
         **PAIR,
         "id": "bad",
@@ -100,7 +100,7 @@ def test_a_record_that_the_database_refuses_is_left_out_alone() -> None:
     assert taken.turns >= 2
 
 
-def test_a_log_is_read_once_for_its_kind_and_its_turns(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_log_is_read_once_for_its_format_and_its_turns(monkeypatch: pytest.MonkeyPatch) -> None:
     read, files = server_import.read, []
     monkeypatch.setattr(server_import, "read", lambda file, **given: files.append(file) or read(file, **given))
     found = server_import.log_found(b"nonsense\n" + FILES["claude"], is_sure=False)

@@ -117,7 +117,7 @@ def test_gooses_database_is_imported_from_the_home_folder(
     assert run() == ("1 file: 0 turns imported, 1 here already, 0 refused.", "")
 
 
-def test_two_sessions_of_a_database_that_begin_alike_are_two(run: Run, tmp_path: Path) -> None:
+def test_two_sessions_of_a_database_with_the_same_beginning_are_two(run: Run, tmp_path: Path) -> None:
     goose_database(tmp_path / "sessions.db")
     with closing(sqlite3.connect(tmp_path / "sessions.db")) as database:
         database.execute(
@@ -129,13 +129,13 @@ def test_two_sessions_of_a_database_that_begin_alike_are_two(run: Run, tmp_path:
 
 
 @pytest.mark.parametrize("content", ["no JSON", "{}", "7"])
-def test_a_broken_message_of_goose_is_refused_by_its_number(run: Run, tmp_path: Path, content: str) -> None:
+def test_a_damaged_message_of_goose_is_refused_by_number(run: Run, tmp_path: Path, content: str) -> None:
     path = tmp_path / "sessions.db"
     goose_database(path, [content])
     assert run(path) == ("1 file: 1 turn imported, 0 here already, 1 refused.", f"{path}:5: {NO_MESSAGE}\n")
 
 
-def test_crushs_database_tells_how_each_call_ended(run: Run, tmp_path: Path) -> None:
+def test_crushs_database_records_how_each_call_ended(run: Run, tmp_path: Path) -> None:
     folder = tmp_path / "project/.crush"
     folder.mkdir(parents=True)
     crush_database(folder / "crush.db")
@@ -158,7 +158,7 @@ def test_an_older_database_of_crush_names_no_provider(run: Run, tmp_path: Path) 
 
 
 @pytest.mark.parametrize("made", [goose_database, crush_database])
-def test_a_view_in_place_of_a_table_is_not_read(made: Callable[[Path], None], tmp_path: Path) -> None:
+def test_a_view_instead_of_a_table_is_not_read(made: Callable[[Path], None], tmp_path: Path) -> None:
     path = tmp_path / "one.db"
     made(path)
     with closing(sqlite3.connect(path)) as database:
@@ -166,7 +166,7 @@ def test_a_view_in_place_of_a_table_is_not_read(made: Callable[[Path], None], tm
     assert list(read(path)) == [Fault(0, NO_TABLES)]
 
 
-def test_a_database_is_opened_to_read_alone(tmp_path: Path) -> None:
+def test_a_database_is_opened_read_only(tmp_path: Path) -> None:
     crush_database(tmp_path / "crush.db")
     with opened(tmp_path / "crush.db") as database, pytest.raises(sqlite3.OperationalError, match="readonly"):
         _emptied(database)
@@ -176,7 +176,7 @@ def _emptied(database: BoundedDatabase) -> None:
     list(database.rows("DELETE FROM messages"))
 
 
-def test_what_a_running_agent_has_not_moved_into_its_database_counts_as_its_size(tmp_path: Path) -> None:
+def test_the_write_ahead_log_of_a_running_agent_counts_towards_the_size(tmp_path: Path) -> None:
     path = tmp_path / "sessions.db"
     with closing(sqlite3.connect(path)) as database:
         database.executescript(f"PRAGMA journal_mode = WAL; PRAGMA wal_autocheckpoint = 0; {GOOSE_TABLES}")
@@ -190,7 +190,7 @@ def test_what_a_running_agent_has_not_moved_into_its_database_counts_as_its_size
         assert [found for found in read(path) if isinstance(found, Fault)] == []
 
 
-def test_what_an_agent_that_starts_meanwhile_changes_is_no_part_of_what_is_read(tmp_path: Path) -> None:
+def test_changes_made_by_an_agent_during_the_import_are_not_read(tmp_path: Path) -> None:
     """A quiet database is read without locks, so pages of two states could look like one, or like damage."""
     path = tmp_path / "sessions.db"
     with closing(sqlite3.connect(path)) as database:

@@ -94,7 +94,7 @@ def test_a_session_becomes_a_run_with_a_turn_for_each_prompt() -> None:
 
 
 @pytest.mark.parametrize("kept", [4, 5])
-def test_the_head_of_a_session_that_broke_off_says_what_to_do(kept: int, browser: Client) -> None:
+def test_the_heading_of_an_interrupted_session_says_what_to_do(kept: int, browser: Client) -> None:
     imported(lines(CLAUDE[:kept]))
     html = page(browser, f"/turns/{Turn.objects.get().id}").split('id="limit"')[1].split("</section>")[0]
     words = "Whystop cannot re-run this turn: repeat the request in the program that made these calls."
@@ -102,7 +102,7 @@ def test_the_head_of_a_session_that_broke_off_says_what_to_do(kept: int, browser
     assert "Re-run with changes" not in html
 
 
-def test_the_list_has_no_number_for_a_cap_that_is_not_recorded(browser: Client) -> None:
+def test_the_list_shows_no_number_for_an_unrecorded_cap(browser: Client) -> None:
     imported(lines(*CLAUDE))
     shown = re.findall(r'<td class="c-cap num">([^<]*)</td>', page(browser, "/"))
     assert shown == ["not recorded", "≈ 32,000"]
@@ -118,7 +118,7 @@ def test_a_session_that_ended_after_a_tool_call_is_an_interrupted_turn(kept: int
     assert list(Turn.objects.order_by("id").values_list("status", flat=True)) == ["partial", "completed"]
 
 
-def test_a_session_that_has_grown_gains_turns_and_keeps_those_it_had() -> None:
+def test_a_longer_version_of_a_session_adds_turns_and_keeps_the_existing_ones() -> None:
     imported(lines(*CLAUDE[:5]))
     (before,) = Turn.objects.values_list("id", flat=True)
     taken, _ = imported(lines(*CLAUDE))
@@ -139,7 +139,7 @@ COPIES = [
 
 
 @pytest.mark.parametrize("seed", range(6))
-def test_the_fullest_of_several_files_of_a_session_is_kept_in_whatever_order_they_come(seed: int) -> None:
+def test_the_most_complete_of_several_files_of_a_session_is_kept_in_any_order(seed: int) -> None:
     chance = random.Random(seed)
     for copy in chance.sample(COPIES, len(COPIES)):
         imported(lines(*copy), name=f"{COPIES.index(copy)}.jsonl")
@@ -151,7 +151,7 @@ def test_the_fullest_of_several_files_of_a_session_is_kept_in_whatever_order_the
     assert again.turns == 0
 
 
-def test_a_process_of_the_release_before_stores_turns_while_the_tables_are_migrated() -> None:
+def test_a_process_of_the_previous_release_stores_turns_during_the_migration() -> None:
     imported(lines(*CLAUDE))
     old = ", ".join(field.column for field in Ingested._meta.concrete_fields if field.name != "extent")
     with connection.cursor() as cursor:
@@ -164,7 +164,7 @@ def test_a_process_of_the_release_before_stores_turns_while_the_tables_are_migra
 
 
 @pytest.mark.parametrize("digest", ["0" * 32, "f" * 32])
-def test_what_readers_of_this_release_find_replaces_the_account_that_the_release_before_stored(digest: str) -> None:
+def test_results_of_improved_readers_replace_those_stored_by_the_previous_release(digest: str) -> None:
     imported(lines(*CLAUDE[:4]))
     row = Ingested.objects.get()
     told = [1, *row.extent[1:5], digest, *row.extent[6:]]
@@ -174,7 +174,7 @@ def test_what_readers_of_this_release_find_replaces_the_account_that_the_release
     assert Ingested.objects.get().extent == row.extent
 
 
-def test_an_older_copy_does_not_replace_what_the_release_before_read_of_a_fuller_one() -> None:
+def test_an_older_copy_does_not_replace_a_more_complete_one_of_the_previous_release() -> None:
     imported(lines(*CLAUDE))
     for row in Ingested.objects.all():
         row.extent = [1, *row.extent[1:]]
@@ -185,7 +185,7 @@ def test_an_older_copy_does_not_replace_what_the_release_before_read_of_a_fuller
 
 
 @pytest.mark.parametrize("extent", [[], [1]], ids=["of a release without accounts", "of the release before"])
-def test_an_older_copy_does_not_replace_an_account_that_was_read_again_and_found_the_same(extent: list[Any]) -> None:
+def test_an_older_copy_does_not_replace_one_that_was_read_again_unchanged(extent: list[Any]) -> None:
     imported(lines(*CLAUDE))
     for row in Ingested.objects.all():
         row.extent = [*extent, *row.extent[1:]] if extent else []
@@ -197,13 +197,13 @@ def test_an_older_copy_does_not_replace_an_account_that_was_read_again_and_found
     assert Turn.objects.order_by("id").values_list("status", flat=True)[0] == "partial"
 
 
-def test_the_digest_of_an_account_is_the_same_in_every_release_until_readers_find_more() -> None:
+def test_the_digest_of_a_session_stays_the_same_until_readers_find_more() -> None:
     """Stored accounts hold it: who changes it raises `READERS`."""
     episode, *_ = (one for one in found_in(lines(*CLAUDE)) if isinstance(one, Episode))
     assert (READERS, extent_of(episode)[5]) == (2, "9c74cd8a065502ca2600f1ac3d4a70b1")
 
 
-def test_a_session_belongs_to_who_imported_it_and_another_users_file_leaves_it_alone() -> None:
+def test_a_session_belongs_to_its_importer_and_another_users_file_does_not_change_it() -> None:
     mine, other = (User.objects.create_user(name).pk for name in ("ann", "bob"))
     imported(lines(*CLAUDE), by=mine)
     before = list(Turn.objects.order_by("id").values_list("id", "output_text"))
@@ -215,7 +215,7 @@ def test_a_session_belongs_to_who_imported_it_and_another_users_file_leaves_it_a
     assert (again.turns, again.here, Turn.objects.count()) == (0, 2, 4)
 
 
-def test_an_error_that_the_agent_wrote_in_the_models_place_is_an_error() -> None:
+def test_an_error_written_by_the_agent_in_place_of_an_answer_is_an_error() -> None:
     message = {
         "role": "assistant",
         "model": "<synthetic>",
@@ -227,7 +227,7 @@ def test_an_error_that_the_agent_wrote_in_the_models_place_is_an_error() -> None
     assert Attempt.objects.get().error["message"] == "API Error: 529 Overloaded"
 
 
-def test_the_helpers_of_an_agent_have_turns_of_their_own() -> None:
+def test_helper_agents_have_their_own_turns() -> None:
     side = [{**one, "isSidechain": True, "agentId": "a1"} for one in CLAUDE[1:6]]
     mixed = [one for pair in zip(CLAUDE[1:6], side, strict=True) for one in pair]
     imported(lines(*mixed))
@@ -266,7 +266,7 @@ CODEX = [
 ]
 
 
-def test_a_transcript_without_stop_reasons_tells_which_answers_were_complete() -> None:
+def test_a_transcript_without_stop_reasons_shows_which_answers_were_complete() -> None:
     taken, faults = imported(lines(*CODEX))
     assert (taken.turns, faults) == (2, [])
     assert turns() == [("How many files?", "completed", "end_turn", 2, 25), ("Sure?", "completed", "unknown", 1, 1)]
@@ -297,7 +297,7 @@ PI = [
 ]
 
 
-def test_a_transcript_in_the_agents_own_words_has_them_normalized() -> None:
+def test_a_transcript_with_the_agents_own_reasons_has_them_normalized() -> None:
     imported(lines(*PI))
     assert turns() == [("How many files?", "partial", "max_tokens", 2, 32), ("Again", "failed", None, 1, 0)]
     assert Attempt.objects.order_by("started_at").first().usage["input_tokens"] == 16
@@ -327,7 +327,7 @@ SESSIONS = [json.dumps(GEMINI, indent=2).encode(), json.dumps(GEMINI).encode(), 
 
 
 @pytest.mark.parametrize("content", SESSIONS)
-def test_a_session_in_one_document_is_read_as_its_lines_are(content: bytes) -> None:
+def test_a_session_in_one_document_is_read_like_one_in_lines(content: bytes) -> None:
     _, faults = imported(content)
     assert faults == []
     assert turns() == [("How many files?", "completed", "unknown", 2, 30)]

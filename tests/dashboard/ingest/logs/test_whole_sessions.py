@@ -104,7 +104,7 @@ def test_a_session_of_continue_has_its_calls_and_no_stop_reason(indent: int | No
     assert (again.turns, again.here) == (0, 2)
 
 
-def test_a_chat_of_visual_studio_code_has_a_call_for_each_round_of_its_agent() -> None:
+def test_a_visual_studio_code_chat_has_a_call_for_each_round_of_its_agent() -> None:
     taken, faults = imported(json.dumps(CHAT).encode())
     assert (taken.turns, faults) == (3, [])
     answered, failed, canceled = Turn.objects.order_by("created_at")
@@ -116,7 +116,7 @@ def test_a_chat_of_visual_studio_code_has_a_call_for_each_round_of_its_agent() -
     assert all(turn_verify(turn=turn).verified for turn in (answered, failed, canceled))
 
 
-def test_a_chat_that_was_written_change_by_change_comes_to_the_same_turns() -> None:
+def test_a_chat_stored_as_changes_gives_the_same_turns() -> None:
     imported(json.dumps(CHAT).encode())
     before = turns()
     taken, faults = imported(lines(*CHAT_LOG))
@@ -124,7 +124,7 @@ def test_a_chat_that_was_written_change_by_change_comes_to_the_same_turns() -> N
     assert turns() == before
 
 
-def test_a_change_of_what_is_not_there_is_refused_by_its_line() -> None:
+def test_a_change_of_a_missing_part_is_refused_by_line() -> None:
     found = found_in(lines(*CHAT_LOG, {"kind": 1, "k": ["requests", 99, "vote"], "v": 1}, {"kind": 1, "k": [], "v": 1}))
     assert [one for one in found if isinstance(one, Fault)] == [Fault(7, NO_PLACE), Fault(8, NO_PLACE)]
 
@@ -138,12 +138,12 @@ def test_a_chat_with_impossible_times_is_read_without_them(written: str) -> None
     assert (taken.turns, faults) == (1, [])
 
 
-def test_an_agent_whose_session_cannot_be_read_at_the_end_is_told_of(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_agent_whose_session_cannot_be_finished_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(vscode_chat, "_answers", lambda *_: 1 // 0)
     assert [one.words for one in found_in(lines(*CHAT_LOG)) if isinstance(one, Fault)] == [UNEXPECTED]
 
 
-def test_a_chat_that_takes_too_much_memory_is_read_up_to_there(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_chat_that_takes_too_much_memory_is_read_up_to_the_limit(monkeypatch: pytest.MonkeyPatch) -> None:
     """It is short as text."""
     monkeypatch.setattr(vscode_log, "MOST_HELD", 100_000)
     many = {"kind": 2, "k": ["requests", 0, "response"], "v": [{}] * 5_000}
@@ -151,7 +151,7 @@ def test_a_chat_that_takes_too_much_memory_is_read_up_to_there(monkeypatch: pyte
     assert (taken.turns, [one.words for one in faults]) == (3, [vscode_log.TOO_LARGE])
 
 
-def test_the_folders_of_these_agents_are_looked_through(tmp_path: Path) -> None:
+def test_the_folders_of_these_agents_are_searched(tmp_path: Path) -> None:
     names = (".continue/sessions/1-a.json", ".config/Code/User/workspaceStorage/w/chatSessions/1.jsonl")
     for name in (*names, ".continue/sessions/sessions.json"):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)

@@ -21,7 +21,7 @@ def test_a_text_of_too_many_values_is_refused_at_once(unit: bytes):
     assert time.process_time() - began < 10, "no value of it was made"
 
 
-def test_the_bound_is_exact(monkeypatch: pytest.MonkeyPatch):
+def test_the_limit_is_exact(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(file_reader, "MAX_VALUES", 6)
     check_values(b'{"a,": [1, 2, {"[": "{,"}]}')
     with pytest.raises(ValidationError):

@@ -37,7 +37,7 @@ def forged(file: dict[str, Any], **answer: str) -> dict[str, Any]:
     return changed({**file, "turn": json.loads(text)}, "turn", "overrides", to=file["turn"]["overrides"])
 
 
-def test_an_answer_that_is_not_in_the_providers_bytes_does_not_verify(honest: Turn):
+def test_an_answer_missing_from_the_providers_bytes_does_not_verify(honest: Turn):
     file = exported(honest)
     erase(honest)
     altered = forged(file, text="I never said this.")
@@ -47,21 +47,21 @@ def test_an_answer_that_is_not_in_the_providers_bytes_does_not_verify(honest: Tu
     assert not made.verified
 
 
-def test_an_attempt_that_says_otherwise_than_its_record_does_not_verify(honest: Turn):
+def test_an_attempt_that_contradicts_its_record_does_not_verify(honest: Turn):
     file = exported(honest)
     erase(honest)
     altered = changed(file, "turn", "attempts", 0, "text", to="Another text.")
     assert "attempt 1 is not the one of its record" in refused(altered)["turn.records"][0]
 
 
-def test_text_that_was_shown_while_it_came_and_is_not_in_the_bytes_does_not_verify(honest: Turn):
+def test_streamed_text_missing_from_the_bytes_does_not_verify(honest: Turn):
     file = exported(honest)
     erase(honest)
     altered = changed(file, "turn", "attempts", 0, "chunks", 0, "text", to="I never said this.")
     assert "do not give the recorded answer: text shown while it came." in refused(altered)["turn.records"][0]
 
 
-def test_an_address_that_no_request_of_the_provider_goes_to_is_told(honest: Turn):
+def test_a_url_that_the_provider_does_not_use_is_reported(honest: Turn):
     file = exported(honest)
     address = file["turn"]["attempts"][0]["request_url"]
     erase(honest)
@@ -70,7 +70,7 @@ def test_an_address_that_no_request_of_the_provider_goes_to_is_told(honest: Turn
     )
 
 
-def test_a_fork_that_says_it_was_asked_something_else_does_not_verify(honest: Turn):
+def test_a_fork_with_a_changed_request_does_not_verify(honest: Turn):
     fork = drive(turn_rerun(turn=honest, overrides={}, from_record=1))
     file = exported(fork)
     erase(fork)
@@ -87,7 +87,7 @@ def test_a_backdated_turn_does_not_verify(honest: Turn):
     assert "The time in its id is not" in refused(altered)["turn.records"][0]
 
 
-def test_another_question_does_not_verify(honest: Turn):
+def test_a_changed_question_does_not_verify(honest: Turn):
     file = exported(honest)
     erase(honest)
     altered = changed(file, "turn", "input_text", to="Another question?")
@@ -102,7 +102,7 @@ def test_a_file_without_the_providers_bytes_says_that_its_answers_were_not_compa
     assert "not all compared, origin not proven" in html
 
 
-def test_what_another_version_is_said_to_have_observed_and_read_is_told_as_not_compared(honest: Turn):
+def test_observations_and_readings_of_another_version_are_reported_as_not_compared(honest: Turn):
     file = exported(honest)
     erase(honest)
     for record in file["turn"]["records"]:
@@ -115,7 +115,7 @@ def test_what_another_version_is_said_to_have_observed_and_read_is_told_as_not_c
     assert "bytes of attempt 1 than the one that recorded them (reasoning)" in told
 
 
-def test_an_error_without_its_bytes_is_told_as_not_compared(play: Play):
+def test_an_error_without_its_bytes_is_reported_as_not_compared(play: Play):
     failed = play("sim-flaky")
     file = exported(failed)
     erase(failed)
@@ -129,7 +129,7 @@ def test_an_error_without_its_bytes_is_told_as_not_compared(play: Play):
     assert "are not stored" in told
 
 
-def test_an_answer_whose_attempt_was_left_out_does_not_verify(honest: Turn):
+def test_an_answer_whose_attempt_was_removed_does_not_verify(honest: Turn):
     file = exported(honest)
     erase(honest)
     altered = changed(file, "turn", "attempts", to=[])
@@ -138,14 +138,14 @@ def test_an_answer_whose_attempt_was_left_out_does_not_verify(honest: Turn):
     assert not turn_verify(turn=Turn.objects.get(pk=unsound.pk)).verified
 
 
-def test_the_provider_whose_answer_it_is_cannot_be_taken_from_an_answer(honest: Turn):
+def test_the_provider_of_an_answer_cannot_be_removed(honest: Turn):
     file = exported(honest)
     erase(honest)
     altered = changed(file, "turn", "attempts", 0, "response_headers", to={ANSWERED_BY: "a cache"})
     assert "says that another answered" in refused(altered)["turn.records"][0]
 
 
-def test_an_error_beside_an_answer_does_not_verify(honest: Turn):
+def test_an_added_error_beside_an_answer_does_not_verify(honest: Turn):
     file = exported(honest)
     erase(honest)
     altered = changed(file, "turn", "attempts", 0, "error", to={"kind": "server", "message": "It failed."})
@@ -153,13 +153,13 @@ def test_an_error_beside_an_answer_does_not_verify(honest: Turn):
 
 
 @pytest.mark.parametrize(("name", "to"), [("provider", "anthropic"), ("input_text", "")])
-def test_a_beginning_that_is_not_the_one_of_its_record_does_not_verify(honest: Turn, name: str, to: str):
+def test_a_start_that_differs_from_its_record_does_not_verify(honest: Turn, name: str, to: str):
     file = exported(honest)
     erase(honest)
     assert "differs from its first record" in refused(changed(file, "turn", name, to=to))["turn.records"][0]
 
 
-def test_another_request_does_not_verify_whatever_its_digest(honest: Turn):
+def test_a_changed_request_does_not_verify_whatever_its_digest(honest: Turn):
     file = exported(honest)
     erase(honest)
     file["turn"]["messages"][0] = json.dumps({"role": "user", "content": "How do I rob a bank?"})
@@ -181,13 +181,13 @@ def test_another_request_does_not_verify_whatever_its_digest(honest: Turn):
         ("started_at", "2020-01-01T00:00:00+00:00"),
     ],
 )  # fmt: skip
-def test_an_attempt_that_its_record_did_not_ask_for_does_not_verify(honest: Turn, name: str, to: Any):
+def test_an_attempt_not_requested_by_its_record_does_not_verify(honest: Turn, name: str, to: Any):
     file = exported(honest)
     erase(honest)
     assert "attempt 1" in refused(changed(file, "turn", "attempts", 0, name, to=to))["turn.records"][0].lower()
 
 
-def test_an_attempt_too_many_does_not_verify(honest: Turn):
+def test_an_extra_attempt_does_not_verify(honest: Turn):
     file = exported(honest)
     erase(honest)
     last = file["turn"]["attempts"][-1]
@@ -195,7 +195,7 @@ def test_an_attempt_too_many_does_not_verify(honest: Turn):
     assert "no record asks for it" in refused(altered)["turn.records"][0]
 
 
-def test_bytes_of_another_dialect_are_no_answer(honest: Turn):
+def test_bytes_of_another_dialect_are_not_an_answer(honest: Turn):
     file = exported(honest)
     erase(honest)
     raw = base64.b64encode(b"not an answer of anybody").decode()
@@ -205,7 +205,7 @@ def test_bytes_of_another_dialect_are_no_answer(honest: Turn):
 
 
 @pytest.mark.parametrize("column", ["status", "stop_reason", "output_text", "output_tokens", "finished_at"])
-def test_a_row_that_was_changed_does_not_verify(honest: Turn, column: str):
+def test_a_changed_row_does_not_verify(honest: Turn, column: str):
     other = {"output_tokens": 9, "finished_at": honest.created_at}.get(column, "aborted")
     Turn.objects.filter(pk=honest.pk).update(**{column: other})
     found = turn_verify(turn=Turn.objects.get(pk=honest.pk))
@@ -214,7 +214,7 @@ def test_a_row_that_was_changed_does_not_verify(honest: Turn, column: str):
     assert column in (found.divergence.replayed or {})["error"]
 
 
-def test_a_file_says_who_signed_it_and_an_old_one_is_unsigned(honest: Turn):
+def test_a_file_names_its_signer_and_an_old_one_is_unsigned(honest: Turn):
     file = exported(honest)
     erase(honest)
     assert signature_of(file) == "own"
@@ -222,7 +222,7 @@ def test_a_file_says_who_signed_it_and_an_old_one_is_unsigned(honest: Turn):
 
 
 @pytest.mark.parametrize("path", [("exported_at",), ("core_version",), ("notes", "tags"), ("turn", "documents")])
-def test_a_file_that_was_changed_after_it_was_signed_does_not_verify(honest: Turn, path: tuple[str, ...]):
+def test_a_file_changed_after_signing_does_not_verify(honest: Turn, path: tuple[str, ...]):
     to = {"exported_at": timezone.now().isoformat(), "core_version": "another", "tags": ["x"]}.get(
         path[-1], [{"name": "a.txt", "text": "x"}]
     )
@@ -246,7 +246,7 @@ def test_another_installation_is_named_once_its_key_is_known(honest: Turn, monke
     assert (origin["signature"], origin["installation"]) == ("known", "the lab")
 
 
-def test_the_origin_stands_on_the_page_the_list_the_link_the_api_and_the_next_export(honest: Turn, browser: Any):
+def test_the_origin_is_shown_on_page_list_link_api_and_next_export(honest: Turn, browser: Any):
     file = exported(honest)
     assert file["origin"] is None
     assert "recorded by this installation" in browser.get(f"/turns/{honest.id}").content.decode()
@@ -266,7 +266,7 @@ def test_the_origin_stands_on_the_page_the_list_the_link_the_api_and_the_next_ex
     assert (again["origin"]["imported_by"], again["id"]) == ("ada", file["id"])
 
 
-def test_an_imported_comment_says_that_its_name_is_a_claim(honest: Turn, browser: Any):
+def test_an_imported_comment_marks_its_name_as_a_claim(honest: Turn, browser: Any):
     ada = User.objects.create(username="ada")
     comment_add(turn=honest, transition=0, text="I approve of this.", author=ada)
     file = exported(honest)

@@ -79,7 +79,7 @@ def elsewhere(turns: "Queue[str]", name: str) -> Callable[[], None]:
     return work
 
 
-def test_who_came_first_has_the_first_turn_whatever_process_it_is_of():
+def test_imports_are_served_in_order_across_processes():
     turns = Queue[str]()
     with alone(ClientConnection(), time.monotonic() + LONG):
         first = begun(elsewhere(turns, "another process"), waiters=1)
@@ -95,7 +95,7 @@ def test_who_came_first_has_the_first_turn_whatever_process_it_is_of():
     assert told == ["another process", "this process", "another process again", "who just had it"]
 
 
-def test_a_wait_ends_when_it_is_too_late():
+def test_a_wait_ends_at_its_deadline():
     with session() as other:
         other.execute("SELECT pg_advisory_lock(%s)", [lock_number()])
         with pytest.raises(ImportBusyError), alone(ClientConnection(), time.monotonic() + 0.05):
@@ -105,7 +105,7 @@ def test_a_wait_ends_when_it_is_too_late():
 
 
 @pytest.mark.parametrize("late", [math.inf, 1e12])
-def test_a_command_waits_for_as_long_as_other_imports_run(late: float):
+def test_a_command_waits_as_long_as_other_imports_run(late: float):
     turns = Queue[str]()
 
     def work() -> None:
@@ -121,7 +121,7 @@ def test_a_command_waits_for_as_long_as_other_imports_run(late: float):
     assert turns.get_nowait() == "the command"
 
 
-def test_a_wait_ends_with_its_client_and_holds_up_nobody():
+def test_a_wait_ends_with_its_client_and_delays_nobody():
     client, ended = ClientConnection(), Queue[BaseException]()
 
     def work() -> None:
@@ -139,7 +139,7 @@ def test_a_wait_ends_with_its_client_and_holds_up_nobody():
         assert waiting() == 0
 
 
-def test_the_lock_of_a_session_that_broke_off_holds_up_nobody():
+def test_the_lock_of_a_lost_database_session_delays_nobody():
     broken = session()
     broken.execute("SELECT pg_advisory_lock(%s)", [lock_number()])
     broken.pgconn.finish()  # as the kernel does for a process that was killed
@@ -147,7 +147,7 @@ def test_the_lock_of_a_session_that_broke_off_holds_up_nobody():
         pass
 
 
-def test_a_database_that_gives_no_connection_is_told_as_one(monkeypatch: pytest.MonkeyPatch):
+def test_a_database_without_free_connections_is_reported_as_such(monkeypatch: pytest.MonkeyPatch):
     def refused(**_: object) -> None:
         raise psycopg.OperationalError("sorry, too many clients already")
 
@@ -156,7 +156,7 @@ def test_a_database_that_gives_no_connection_is_told_as_one(monkeypatch: pytest.
         pass
 
 
-def test_data_folders_have_locks_of_their_own(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
+def test_each_data_folder_has_its_own_lock(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
     numbers = {lock_number()}
     for folder in (tmp_path, tmp_path / "not there", tmp_path / "neither"):
         monkeypatch.setattr(settings, "ENVIRONMENT", replace(settings.ENVIRONMENT, data_dir=folder))

@@ -59,7 +59,7 @@ def bomb(files: int) -> bytes:
     return bundle.getvalue()
 
 
-def test_a_zip_that_unpacks_to_far_more_than_it_is_gets_read_no_further():
+def test_a_zip_bomb_is_not_decompressed_beyond_the_limit():
     content, began = bomb(3), time.perf_counter()
     assert len(content) < 500_000
     outcomes = bundle_import(content=content)
@@ -68,12 +68,12 @@ def test_a_zip_that_unpacks_to_far_more_than_it_is_gets_read_no_further():
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="other systems do not bound the address space")
-def test_the_process_gets_no_more_memory_than_it_may_have():
+def test_the_memory_of_the_process_is_limited():
     ran = subprocess.run([sys.executable, "-c", LIMITED], capture_output=True, text=True, check=True)
     assert ran.stdout.strip() == "bounded"
 
 
-def test_an_import_that_takes_too_long_is_stopped_and_told(monkeypatch: pytest.MonkeyPatch):
+def test_an_import_that_takes_too_long_is_stopped_and_reported(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(import_runner, "MOST_WALL_SECONDS", 0.05)
     with pytest.raises(ValidationError, match="was stopped"):
         turn_import_apart(read=lambda: b"{}", by=None, unverified=False)
@@ -110,7 +110,7 @@ def test_while_one_import_runs_the_next_one_is_told_so(
     thread.join(20)
 
 
-def test_what_was_imported_of_a_zip_before_its_process_ended_stays_and_is_told(play: Play):
+def test_turns_imported_from_a_zip_before_its_process_ended_are_kept_and_reported(play: Play):
     turn = play("sim-odd")
     content = exported(turn)
     erase(turn)
@@ -122,7 +122,7 @@ def test_what_was_imported_of_a_zip_before_its_process_ended_stays_and_is_told(p
     assert Turn.objects.get().id == turn.id
 
 
-def test_its_process_reads_a_log_as_well():
+def test_the_process_also_reads_logs():
     told = log_import_apart(read=lambda: FILES["claude"] + b"nonsense\n", by=None, name="s1.jsonl", dry=False)
     assert (told.turns, told.refused, told.last) == (2, 1, Turn.objects.order_by("id").last().id)
 
@@ -161,7 +161,7 @@ ENDINGS: dict[str, Callable[[], object]] = {
 
 @pytest.mark.parametrize("ending", ENDINGS)
 @pytest.mark.parametrize("path", ["/logs/import", "/turns/import"])
-def test_nothing_is_imported_for_whom_loses_access_while_the_import_waits(
+def test_nothing_is_imported_for_a_user_who_loses_access_while_waiting(
     monkeypatch: pytest.MonkeyPatch,
     api: Program,  # noqa: F811 - the fixture
     ending: str,
@@ -180,9 +180,7 @@ def test_nothing_is_imported_for_whom_loses_access_while_the_import_waits(
     assert not Turn.objects.exists()
 
 
-def test_nothing_is_imported_from_a_session_that_ends_while_the_import_waits(
-    monkeypatch: pytest.MonkeyPatch, browser: Client
-):
+def test_nothing_is_imported_from_a_session_that_ends_while_waiting(monkeypatch: pytest.MonkeyPatch, browser: Client):
     @contextmanager
     def waited(*_: object) -> Iterator[None]:
         Session.objects.all().delete()

@@ -144,13 +144,13 @@ def not_told(files: dict[str, Json], *, every: int) -> tuple[set[str], set[str]]
     return {place for place in survived if not is_told(place)}, {place for place in survived if is_told(place)}
 
 
-def test_whatever_is_changed_in_a_file_is_noticed_or_known_to_be_the_files_own_word(files: dict[str, Json]):
+def test_every_change_of_a_file_is_detected_or_listed_as_the_files_own_claim(files: dict[str, Json]):
     left, _ = not_told(files, every=EVERY)
     assert left == set()
 
 
 @pytest.mark.nightly
-def test_the_same_of_every_value_and_no_reason_is_idle(files: dict[str, Json]):
+def test_every_value_is_covered_and_no_exception_is_unused(files: dict[str, Json]):
     left, told = not_told(files, every=1)
     assert left == set()
     assert {name for name in TOLD if not any(fnmatchcase(place, name) for place in told)} == set()

@@ -83,7 +83,7 @@ def refused(file: Json | bytes, **options: Any) -> dict[str, list[str]]:
     return caught.value.message_dict if hasattr(caught.value, "error_dict") else {"": caught.value.messages}
 
 
-def test_an_exported_turn_that_was_erased_comes_back_as_it_was(cut: Turn):
+def test_an_exported_erased_turn_is_restored_unchanged(cut: Turn):
     before, columns = exported(cut), rebuilt_columns(cut)
     sent = [request_body_of(attempt) for attempt in selectors.attempts_of(cut.id)]
     came = [raw_response_of(attempt) for attempt in selectors.attempts_of(cut.id)]
@@ -101,7 +101,7 @@ def test_an_exported_turn_that_was_erased_comes_back_as_it_was(cut: Turn):
 
 
 @pytest.mark.parametrize("model", ENDINGS)
-def test_whatever_happened_in_a_turn_goes_out_and_in_unchanged(play: Play, model: str):
+def test_every_feature_of_a_turn_is_exported_and_imported_unchanged(play: Play, model: str):
     more = {"tools": ["calculator"]} if "tool" in model or model in ("sim-malformed", "sim-cut-key") else {}
     more |= (
         {"envelope_schema": {"type": "object", "required": ["title"]}} if model in ("sim-json", "sim-schema") else {}
@@ -116,7 +116,7 @@ def test_whatever_happened_in_a_turn_goes_out_and_in_unchanged(play: Play, model
 
 
 @pytest.mark.parametrize("times", [2, 3])
-def test_the_same_file_twice_is_one_turn(cut: Turn, times: int):
+def test_importing_the_same_file_twice_gives_one_turn(cut: Turn, times: int):
     file = exported(cut)
     for _ in range(times):
         made = brought(file)
@@ -124,7 +124,7 @@ def test_the_same_file_twice_is_one_turn(cut: Turn, times: int):
     assert Turn.objects.count() == 1
 
 
-def test_another_turn_under_the_same_id_gets_an_id_of_its_own_once(cut: Turn):
+def test_another_turn_with_an_existing_id_gets_a_new_id_once(cut: Turn):
     file = changed(exported(cut), "turn", "agent", to="another")
     made = brought(file)
     assert made.fresh
@@ -134,20 +134,20 @@ def test_another_turn_under_the_same_id_gets_an_id_of_its_own_once(cut: Turn):
     assert made.turn.origin.original_id == cut.id
 
 
-def test_the_row_is_what_the_history_says_and_not_what_the_file_says(cut: Turn):
+def test_the_row_is_derived_from_the_history_and_not_from_the_file(cut: Turn):
     file = changed(exported(cut), "turn", "max_tokens", to=999)
     made = brought(changed(file, "turn", "model", to="an-invented-model"), unverified=True)
     assert "model is not the one of its history" in made.doubt
     assert (made.turn.max_tokens, made.turn.model) == (60, "sim-essay")
 
 
-def test_an_agent_that_is_not_here_leaves_its_name(cut: Turn):
+def test_a_missing_agent_is_kept_by_name(cut: Turn):
     made = brought(changed(exported(cut), "turn", "agent", to="somebody-elses"))
     assert (made.turn.agent, made.turn.agent_name) == (None, "somebody-elses")
     assert exported(made.turn)["turn"]["agent"] == "somebody-elses"
 
 
-def test_an_agent_here_is_linked_unless_the_file_would_give_it_tools(agent_of: AgentOf):
+def test_an_existing_agent_is_linked_unless_the_file_would_give_it_tools(agent_of: AgentOf):
     turn = drive(turn_start(agent=agent_of("sim-tools", tools=["calculator"]), input_text="What is 6 * 7?"))
     file = exported(turn)
     erase(turn)
@@ -161,7 +161,7 @@ def test_an_agent_here_is_linked_unless_the_file_would_give_it_tools(agent_of: A
         assert made.turn.agent is None
 
 
-def test_a_fork_keeps_its_parent_where_the_parent_is_and_its_name_where_not(cut: Turn):
+def test_a_fork_keeps_its_parent_if_present_and_otherwise_its_name(cut: Turn):
     from dashboard.replay.rerun_service import turn_rerun
 
     child = drive(turn_rerun(turn=cut, overrides={"max_tokens": 400}, from_record=2))
@@ -175,7 +175,7 @@ def test_a_fork_keeps_its_parent_where_the_parent_is_and_its_name_where_not(cut:
     assert without_times(exported(orphan)) == without_times(file)
 
 
-def test_comments_come_along_under_the_names_of_who_said_them(cut: Turn):
+def test_comments_are_imported_with_the_names_of_their_authors(cut: Turn):
     author = User.objects.create(username="ada")
     comment_add(turn=cut, transition=3, text="Here it was cut.\nSee https://example.org/a?b=1.", author=author)
     file = exported(cut)
@@ -185,7 +185,7 @@ def test_comments_come_along_under_the_names_of_who_said_them(cut: Turn):
     assert exported(comment.turn)["notes"] == file["notes"]
 
 
-def test_tags_come_along_and_stay_apart_from_what_happened(cut: Turn):
+def test_tags_are_imported_separately_from_the_history(cut: Turn):
     untagged = exported(cut)
     Turn.objects.filter(pk=cut.pk).update(tags=["odd", "later, perhaps"])
     file = exported(cut)
@@ -197,13 +197,13 @@ def test_tags_come_along_and_stay_apart_from_what_happened(cut: Turn):
     assert exported(back)["notes"] == file["notes"]
 
 
-def test_a_tag_that_stands_twice_in_a_file_is_put_on_once(cut: Turn):
+def test_a_duplicate_tag_in_a_file_is_applied_once(cut: Turn):
     file = changed(exported(cut), "notes", "tags", to=["odd", "odd"])
     erase(cut)
     assert brought(file).turn.tags == ["odd"]
 
 
-def test_a_turn_with_documents_and_tools_comes_back(agent_of: AgentOf):
+def test_a_turn_with_documents_and_tools_is_restored(agent_of: AgentOf):
     agent = agent_of("sim-tools", tools=["calculator", "search_documents"])
     documents = [{"name": "a.md", "text": "Rivers run."}]
     turn = drive(turn_start(agent=agent, input_text="What is 6 * 7?", documents=documents))
@@ -214,7 +214,7 @@ def test_a_turn_with_documents_and_tools_comes_back(agent_of: AgentOf):
     assert without_times(exported(back)) == without_times(file)
 
 
-def test_texts_no_database_takes_come_back_as_they_were(agent_of: AgentOf):
+def test_texts_that_no_database_accepts_are_restored_unchanged(agent_of: AgentOf):
     """What models say may hold U+0000 and halves of characters; records keep them exactly."""
     agent = agent_of("sim-essay")
     turn = drive(turn_start(agent=agent, input_text="\u202eright to left 👩‍👩‍👧 \ufeff <script>alert(1)</script>"))
@@ -227,12 +227,12 @@ def test_texts_no_database_takes_come_back_as_they_were(agent_of: AgentOf):
     assert exported(made.turn)["turn"]["records"][0]["observed"][0]["text"] == odd
 
 
-def test_a_running_turn_is_not_exported(agent_of: AgentOf):
+def test_a_running_turn_cannot_be_exported(agent_of: AgentOf):
     with pytest.raises(TurnConflict, match="queued; it can be exported once it has ended"):
         turn_file(turn_start(agent=agent_of("sim-essay"), input_text="Wait."))
 
 
-def test_a_turn_that_was_given_up_comes_back_as_one(agent_of: AgentOf):
+def test_an_abandoned_turn_is_restored_as_one(agent_of: AgentOf):
     from dashboard.live.services import turn_give_up
 
     turn = turn_start(agent=agent_of("sim-essay"), input_text="Wait.")
@@ -248,7 +248,7 @@ def test_a_turn_that_was_given_up_comes_back_as_one(agent_of: AgentOf):
     )
 
 
-def test_a_history_that_does_not_verify_is_refused_unless_one_wants_it(cut: Turn):
+def test_a_history_that_does_not_verify_is_refused_unless_explicitly_accepted(cut: Turn):
     file = changed(exported(cut), "turn", "records", 1, "transitions", 0, "reason", to="because I say so")
     assert "record 2 gives something else" in refused(file)["turn.records"][0]
     made = brought(file, unverified=True)
@@ -349,7 +349,7 @@ HOSTILE = [
 
 @together
 @pytest.mark.parametrize(("path", "value", "field"), [case[1:] for case in HOSTILE], ids=[case[0] for case in HOSTILE])
-def test_a_hostile_file_is_refused_in_words_at_its_place_and_nothing_is_stored(
+def test_a_hostile_file_is_refused_with_location_and_nothing_is_stored(
     cut: Turn, path: tuple[Any, ...], value: Any, field: str
 ):
     said = refused(changed(exported(cut), *path, to=value))
@@ -373,19 +373,19 @@ NO_FILES = {
 
 
 @pytest.mark.parametrize("name", [*NO_FILES, "too much"])
-def test_what_is_no_turn_file_is_refused_in_a_sentence(db: None, name: str):
+def test_an_input_that_is_not_a_turn_file_is_refused_in_a_sentence(db: None, name: str):
     content = b" " * 64_000_001 if name == "too much" else NO_FILES[name]
     (words,) = next(iter(refused(content).values()))
     assert words.endswith(".")
 
 
-def test_a_damaged_file_is_told_by_its_checksum(cut: Turn):
+def test_a_damaged_file_is_detected_by_its_checksum(cut: Turn):
     file = exported(cut)
     file["turn"]["input_text"] += "!"
     assert "checksum" in refused(file)["sha256"][0]
 
 
-def test_an_id_from_the_future_or_of_another_kind_is_not_taken_over(cut: Turn):
+def test_an_id_from_the_future_or_of_another_kind_is_not_kept(cut: Turn):
     file = changed(exported(cut), "turn", "agent", to="another")
     for wanted in ("ffffffff-ffff-7fff-bfff-ffffffffffff", "00000000-0000-4000-8000-000000000000"):
         made = brought({**signed(changed(file, "turn", "input_text", to=wanted)), "id": wanted}, unverified=True)

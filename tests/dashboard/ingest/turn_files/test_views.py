@@ -27,7 +27,7 @@ def sent(browser: Client, content: bytes, **more: str):
     return browser.post("/import", {"file": SimpleUploadedFile("turn.json", content), **more}, follow=True)
 
 
-def test_a_file_that_is_sent_becomes_a_turn_whose_page_opens(browser: Client, cut: Turn):
+def test_an_uploaded_file_becomes_a_turn_whose_page_opens(browser: Client, cut: Turn):
     text = browser.get(f"/api/v1/turns/{cut.id}/export")
     assert text["Content-Disposition"] == f'attachment; filename="turn-{cut.id}.json"'
     erase(cut)
@@ -39,7 +39,7 @@ def test_a_file_that_is_sent_becomes_a_turn_whose_page_opens(browser: Client, cu
     assert "already exists here" in sent(browser, text.content).content.decode()
 
 
-def test_what_is_wrong_with_a_file_is_said_on_the_page_and_escaped(browser: Client, cut: Turn):
+def test_a_fault_of_a_file_is_shown_on_the_page_and_escaped(browser: Client, cut: Turn):
     file = changed(exported(cut), "turn", "records", 1, "event", to={"type": SCRIPT})
     response = sent(browser, json.dumps(file).encode())
     assert response.status_code == 422
@@ -49,11 +49,11 @@ def test_what_is_wrong_with_a_file_is_said_on_the_page_and_escaped(browser: Clie
     assert SCRIPT not in html
 
 
-def test_a_form_without_a_file_says_so(browser: Client, db: None):
+def test_a_form_without_a_file_is_reported(browser: Client, db: None):
     assert "Choose a file first." in browser.post("/import").content.decode()
 
 
-def test_every_text_of_a_foreign_turn_is_shown_as_text(browser: Client, agent_of: AgentOf):
+def test_every_text_of_a_foreign_turn_is_rendered_as_text(browser: Client, agent_of: AgentOf):
     turn = drive(turn_start(agent=agent_of("sim-script"), input_text=SCRIPT))
     file = changed(exported(turn), "turn", "agent", to=SCRIPT)
     said = {"transition": 1, "author": SCRIPT, "text": SCRIPT, "created_at": file["exported_at"], "edited_at": None}
@@ -71,7 +71,7 @@ def test_every_text_of_a_foreign_turn_is_shown_as_text(browser: Client, agent_of
     assert SCRIPT not in page(browser, f"/compare?left={other.id}")
 
 
-def test_the_page_names_each_coding_agent_whose_chats_it_takes_and_takes_aiders(browser: Client):
+def test_the_page_names_each_supported_coding_agent_and_accepts_aiders_files(browser: Client):
     told = page(browser, "/import")
     assert all(name in told for name in ("Aider", "Cursor", ".claude", ".codex", ".gemini", ".pi", "opencode"))
     assert ".md," in told, "so that the browser offers the file"
@@ -80,13 +80,13 @@ def test_the_page_names_each_coding_agent_whose_chats_it_takes_and_takes_aiders(
     assert Turn.objects.count() == 2
 
 
-def test_the_pages_keep_to_the_policy(browser: Client, cut: Turn):
+def test_the_pages_respect_the_content_security_policy(browser: Client, cut: Turn):
     assert "data-drop" in page(browser, "/import")
     assert "data-drop" in page(browser, "/")
     assert f'href="/api/v1/turns/{cut.id}/export"' in page(browser, f"/turns/{cut.id}")
 
 
-def test_a_page_shows_halves_of_characters_as_what_they_are_not(browser: Client, cut: Turn):
+def test_a_page_shows_surrogate_halves_as_invalid_characters(browser: Client, cut: Turn):
     place = ("turn", "records", 1, "event", "response", "text")
     turn = brought(changed(exported(cut), *place, to="half \ud800 of one"), unverified=True).turn
     for address in ("", "/replay", "/transcript"):

@@ -30,7 +30,7 @@ def again(turn: Turn) -> Turn:
     return brought(file, unverified=True).turn
 
 
-def test_an_unsigned_file_stays_unsigned_however_often_it_is_exported(play: Play):
+def test_an_unsigned_file_stays_unsigned_after_any_number_of_exports(play: Play):
     honest = play("sim-essay")
     file = exported(honest)
     erase(honest)
@@ -40,7 +40,7 @@ def test_an_unsigned_file_stays_unsigned_however_often_it_is_exported(play: Play
         assert by_of(turn) == "unsigned"
 
 
-def test_a_broken_file_stays_broken_and_never_verifies(play: Play):
+def test_an_invalid_file_stays_invalid_and_never_verifies(play: Play):
     honest = play("sim-essay")
     file = exported(honest)
     erase(honest)
@@ -50,7 +50,7 @@ def test_a_broken_file_stays_broken_and_never_verifies(play: Play):
     assert not turn_verify(turn=Turn.objects.get(pk=turn.pk)).verified
 
 
-def test_what_spoke_against_a_turn_where_it_was_exported_speaks_against_it_here(play: Play):
+def test_doubts_recorded_before_export_are_kept_after_import(play: Play):
     honest = play("sim-essay")
     file = changed(exported(honest), "turn", "created_at", to="2020-01-01T00:00:00+00:00")
     erase(honest)
@@ -61,7 +61,7 @@ def test_what_spoke_against_a_turn_where_it_was_exported_speaks_against_it_here(
     assert "says that the turn did not verify there" in refused(file)["turn.records"][0]
 
 
-def test_a_known_installation_vouches_for_no_more_than_it_knew(play: Play, monkeypatch: pytest.MonkeyPatch):
+def test_a_known_installation_vouches_only_for_what_it_verified(play: Play, monkeypatch: pytest.MonkeyPatch):
     honest = play("sim-essay")
     unsigned = signed(exported(honest))
     erase(honest)
@@ -74,7 +74,7 @@ def test_a_known_installation_vouches_for_no_more_than_it_knew(play: Play, monke
     assert by_of(brought(file).turn) == "unsigned"
 
 
-def test_a_trace_stays_its_senders_word_when_it_is_exported():
+def test_an_exported_trace_remains_its_senders_claim():
     exports.send(*exports.pieces_of(["logfire-pydanticai-cuttool"]))
     turn = Turn.objects.order_by("started_at")[0]
     for _ in range(2):
@@ -82,7 +82,7 @@ def test_a_trace_stays_its_senders_word_when_it_is_exported():
         assert by_of(turn) == "sender"
 
 
-def test_a_fork_vouches_no_more_for_its_beginning_than_the_turn_it_goes_on_from(play: Play, browser: Any):
+def test_the_start_of_a_fork_is_trusted_no_more_than_its_parent(play: Play, browser: Any):
     honest = play("sim-tools", tools=["calculator"])
     own = drive(turn_rerun(turn=honest, overrides={}, from_record=1))
     assert by_of(own) == "here"
@@ -95,7 +95,7 @@ def test_a_fork_vouches_no_more_for_its_beginning_than_the_turn_it_goes_on_from(
     assert by_of(again(fork)) == "unsigned"
 
 
-def test_a_fork_of_a_turn_that_is_gone_has_a_beginning_for_which_nobody_vouches(play: Play):
+def test_the_start_of_a_fork_of_a_deleted_turn_is_not_vouched_for(play: Play):
     honest = play("sim-tools", tools=["calculator"])
     fork = drive(turn_rerun(turn=honest, overrides={}, from_record=1))
     Turn.objects.filter(pk=fork.pk).update(parent=None)

@@ -40,7 +40,7 @@ def sent(browser: Client, content: bytes):
     return browser.post("/import", {"file": SimpleUploadedFile("turns.zip", content)})
 
 
-def test_what_was_exported_together_comes_back_together_and_again_changes_nothing(browser: Client, play: Play):
+def test_a_bundle_is_restored_and_importing_it_again_changes_nothing(browser: Client, play: Play):
     turns = [play("sim-essay", max_tokens=60), play("sim-odd")]
     bundle = exported(*turns)
     for turn in turns:
@@ -55,7 +55,7 @@ def test_what_was_exported_together_comes_back_together_and_again_changes_nothin
     assert again.count("imported before") == 2
 
 
-def test_a_file_that_is_refused_hinders_no_other(browser: Client, play: Play):
+def test_a_refused_file_does_not_block_others(browser: Client, play: Play):
     turn = play("sim-odd")
     with ZipFile(BytesIO(exported(turn))) as packed:
         good = packed.read(f"turn-{turn.id}.json")
@@ -70,7 +70,7 @@ def test_a_file_that_is_refused_hinders_no_other(browser: Client, play: Play):
     assert Turn.objects.get().id == turn.id
 
 
-def test_where_every_file_is_refused_nothing_was_done(browser: Client, db: None):
+def test_nothing_is_stored_where_every_file_is_refused(browser: Client, db: None):
     assert sent(browser, zipped({"a.json": b"{}"})).status_code == 422
 
 
@@ -85,12 +85,12 @@ def test_where_every_file_is_refused_nothing_was_done(browser: Client, db: None)
     ],
     ids=["empty", "cut", "none", "too many", "a list without end"],
 )
-def test_what_is_no_bundle_is_refused_in_words(db: None, content: bytes, told: str):
+def test_an_input_that_is_not_a_bundle_is_refused_with_an_explanation(db: None, content: bytes, told: str):
     with pytest.raises(ValidationError, match=told):
         bundle_import(content=content)
 
 
-def test_a_bomb_is_not_unpacked_further_than_a_turn_file_may_be_long(monkeypatch: pytest.MonkeyPatch):
+def test_a_zip_bomb_is_not_decompressed_beyond_the_turn_file_limit(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(zip_import, "MAX_BYTES", 1_000)
     bomb = zipped({"bomb.json": b" " * 50_000_000})
     small = bomb.replace(struct.pack("<L", 50_000_000), struct.pack("<L", 900))
@@ -100,12 +100,12 @@ def test_a_bomb_is_not_unpacked_further_than_a_turn_file_may_be_long(monkeypatch
         assert "this one has more" in words(outcome) or "damaged" in words(outcome)
 
 
-def test_many_files_together_are_bounded_too():
+def test_the_total_size_of_many_files_is_limited():
     outcomes = bundle_import(content=zipped({"1": b"x" * 60, "2": b"x" * 60, "3": b"x"}), most_bytes=100)
     assert ["Import it separately" in words(outcome) for outcome in outcomes] == [False, False, True]
 
 
-def test_what_is_packed_otherwise_or_encrypted_or_damaged_is_told():
+def test_unsupported_compression_encryption_and_damage_are_reported():
     (bzip,) = bundle_import(content=zipped({"a.json": b"{}"}, ZIP_BZIP2))
     assert "deflate" in words(bzip)
     locked = bytearray(zipped({"a.json": b"{}"}))
@@ -117,12 +117,12 @@ def test_what_is_packed_otherwise_or_encrypted_or_damaged_is_told():
     assert "damaged" in words(outcome)
 
 
-def test_names_are_told_without_what_cannot_be_printed_and_not_at_any_length():
+def test_file_names_are_shown_printable_and_shortened():
     (outcome,) = bundle_import(content=zipped({"a\u202e\n" + "b" * 5_000: b"{}"}))
     assert outcome.name.startswith("a��b")
     assert len(outcome.name) == 101
 
 
-def test_a_bundle_of_folders_alone_holds_nothing():
+def test_a_bundle_of_folders_contains_nothing():
     with pytest.raises(ValidationError, match="contains no files"):
         bundle_import(content=zipped({"only/": b""}))

@@ -48,7 +48,7 @@ BOMBS = {
 
 
 @pytest.mark.parametrize("of", BOMBS)
-def test_a_body_of_many_small_fields_is_refused_and_not_parsed(of: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_body_of_many_small_fields_is_refused_without_parsing(of: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(bodies, "MOST_VALUES", 20_000)  # by processor time, of which the count is the most
     bomb = BOMBS[of]()
     began = time.process_time()
@@ -57,23 +57,23 @@ def test_a_body_of_many_small_fields_is_refused_and_not_parsed(of: str, monkeypa
     assert time.process_time() - began < 0.5
 
 
-def test_a_body_of_fewer_bytes_than_the_bound_is_not_gone_through(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_body_with_fewer_bytes_than_the_limit_is_not_scanned(monkeypatch: pytest.MonkeyPatch) -> None:
     body = field(1, b"\x0a\x00" * CHECKED)  # two fields in two bytes, the most that there can be
     monkeypatch.setattr(field_count, "_counted", lambda *_: pytest.fail("Its fields were counted."))
     assert not holds_more_fields(body, KIND, len(body))
 
 
-def test_no_field_takes_less_than_a_byte_of_what_is_not_gone_through() -> None:
+def test_every_field_takes_at_least_a_byte_of_an_unscanned_body() -> None:
     body = field(1, b"\x0a\x00" * CHECKED)
     assert field_count._counted(body, field_count._kinds_of(KIND), KIND.full_name, SIZE) <= len(body)
 
 
-def test_logs_are_bounded_too() -> None:
+def test_logs_are_limited_too() -> None:
     with pytest.raises(TooLargeError):
         protobuf.logs_of(within(1, 2, of=b"\x12\x00"))
 
 
-def test_the_count_is_of_fields_and_an_empty_message_is_two() -> None:
+def test_fields_are_counted_and_an_empty_message_counts_as_two() -> None:
     text = field(1, field(2, field(2, field(5, b"a" * CHECKED))))  # one span with a name
     assert not holds_more_fields(text, KIND, 4)
     assert holds_more_fields(text, KIND, 3)
@@ -81,7 +81,7 @@ def test_the_count_is_of_fields_and_an_empty_message_is_two() -> None:
     assert holds_more_fields(text + b"\x0a\x00", KIND, 5)
 
 
-def test_what_exporters_send_is_far_from_the_bound(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_real_exports_are_far_below_the_limit(monkeypatch: pytest.MonkeyPatch) -> None:
     body = otlp.protobuf_body("vercel-ai-sdk-agent")
     many = body * (CHECKED // len(body) + 1)
     assert not holds_more_fields(many, KIND, len(many) // 4)
@@ -89,7 +89,7 @@ def test_what_exporters_send_is_far_from_the_bound(monkeypatch: pytest.MonkeyPat
 
 
 @pytest.mark.parametrize("wrong", [b"\x0a\xff\xff\xff\xff\x7f", b"\x0b", b"\x0a\x05", b"\x80", b"\xff" * 20])
-def test_what_is_cut_off_is_no_export(wrong: bytes) -> None:
+def test_a_truncated_body_is_not_an_export(wrong: bytes) -> None:
     whole = field(1, field(2, field(2, field(5, b"a" * CHECKED))))
     with pytest.raises(BodyError):
         protobuf.spans_of(whole + wrong)

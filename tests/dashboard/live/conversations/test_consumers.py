@@ -185,7 +185,7 @@ async def burst(agent: Agent, conversation: Conversation) -> dict[str, str]:
 
 
 @pytest.mark.parametrize("lost", [nightly(0.0), 0.5, nightly(1.0)])
-async def test_every_viewer_has_the_page_that_is_opened_anew(
+async def test_every_viewer_ends_with_the_page_as_freshly_opened(
     slow_agent: Agent, talk: Conversation, monkeypatch: pytest.MonkeyPatch, lost: float
 ):
     dropping(monkeypatch, lost)
@@ -216,7 +216,7 @@ def shows(viewer: Viewer, at_work: asyncio.Task[dict[str, str]]) -> bool:
     return whole(viewer.shows) == at_work.result()
 
 
-async def test_a_page_that_is_up_to_date_is_sent_nothing(say: Say, conversation: Conversation):
+async def test_an_up_to_date_page_is_sent_nothing(say: Say, conversation: Conversation):
     await database_sync_to_async(lambda: drive(say("One?")))()
     viewer = Viewer(conversation)
     await database_sync_to_async(viewer.open)()
@@ -224,9 +224,7 @@ async def test_a_page_that_is_up_to_date_is_sent_nothing(say: Say, conversation:
         assert await socket.receive_nothing(timeout=1.5)
 
 
-async def test_who_comes_back_when_all_is_as_it_was_first_is_sent_what_was_otherwise_in_between(
-    say: Say, conversation: Conversation
-):
+async def test_a_reconnecting_page_is_sent_changes_that_were_reverted_in_between(say: Say, conversation: Conversation):
     """A prompt was queued, shown, and withdrawn while the page was cut off: its address knows of none of it."""
     await database_sync_to_async(say)("Under way.")
     viewer = Viewer(conversation)
@@ -252,7 +250,7 @@ async def arrived(viewer: Viewer, socket: Dialled, part: str, words: str) -> str
     return viewer.shows[part]
 
 
-def test_what_many_are_to_be_sent_is_rendered_once(say: Say, conversation: Conversation):
+def test_an_update_for_many_viewers_is_rendered_once(say: Say, conversation: Conversation):
     drive(say("One?"))
     scene = ConversationScene("sim-essay", conversation.pk)
     scene.look()
@@ -280,7 +278,7 @@ async def test_a_new_conversation_of_the_agent_appears_in_the_list_of_a_page_wit
         "/ws/agents/sim-essay/?conversation=nonsense&from=x&others=",
     ],
 )
-async def test_an_address_that_names_nothing_is_watched_in_silence_or_gets_the_list(agent: Agent, address: str):
+async def test_a_url_without_a_conversation_is_watched_silently_or_gets_the_list(agent: Agent, address: str):
     async with dialled(address) as socket:
         if "nonsense" in address:
             assert "No conversations yet." in await socket.receive_from()

@@ -39,7 +39,7 @@ def fresh(turn: Turn) -> Turn:
     return Turn.objects.get(pk=turn.pk)
 
 
-def test_a_turn_is_told_what_was_said_in_those_before_it(say: Say):
+def test_a_turn_receives_the_messages_of_earlier_turns(say: Say):
     first = drive(say("One?"))
     second = drive(say("Two?"))
     third = drive(say("Three?"))
@@ -49,14 +49,14 @@ def test_a_turn_is_told_what_was_said_in_those_before_it(say: Say):
     assert [turn.position for turn in (first, second, third)] == [1, 2, 3]
 
 
-def test_a_prompt_for_a_conversation_that_was_erased_a_moment_ago_is_told_so(say: Say):
+def test_a_prompt_for_a_just_erased_conversation_is_reported(say: Say):
     Conversation.objects.all().delete()
     with pytest.raises(ValidationError, match="has just been erased; start a new one"):
         say("One?")
     assert not Turn.objects.exists()
 
 
-def test_a_turn_of_a_conversation_verifies_alone_and_its_rerun_begins_with_the_same_words(say: Say):
+def test_a_turn_of_a_conversation_verifies_alone_and_its_rerun_starts_with_the_same_messages(say: Say):
     drive(say("One?"))
     second = drive(say("Two?"))
     assert turn_verify(turn=second).verified
@@ -65,7 +65,7 @@ def test_a_turn_of_a_conversation_verifies_alone_and_its_rerun_begins_with_the_s
     assert again.conversation is None
 
 
-def test_what_stands_apart_from_an_answer_and_turns_without_one_are_not_told(say: Say, conversation: Conversation):
+def test_notices_and_turns_without_an_answer_are_not_sent_to_the_model(say: Say, conversation: Conversation):
     cut = drive(say("Cut?", overrides={"max_tokens": 20, "limits": {"max_continuations": 0}}))
     assert cut.notice
     silent = drive(say("Silent?", overrides={"model": "sim-refuse"}))
@@ -74,7 +74,7 @@ def test_what_stands_apart_from_an_answer_and_turns_without_one_are_not_told(say
     assert told(last) == [("user", "Cut?"), ("assistant", cut.output_text), ("user", "Last?")]
 
 
-def test_a_prompt_sent_while_one_is_under_way_has_no_job_and_is_not_begun_by_any_driver(say: Say):
+def test_a_prompt_sent_during_a_turn_has_no_job_and_is_not_started(say: Say):
     first, second = say("One?"), say("Two?")
     assert jobs() == [str(first.id)]
     assert drive(second).last_seq == 0
@@ -86,13 +86,13 @@ def test_a_prompt_sent_while_one_is_under_way_has_no_job_and_is_not_begun_by_any
     assert len(told(second)) == 3
 
 
-def test_a_turn_that_is_held_holds_the_line(say: Say):
+def test_a_held_turn_holds_the_queue(say: Say):
     first = drive(say("One?", breakpoints=[{"state": "evaluate_stop"}]))
     assert first.status == "held"
     assert drive(say("Two?")).status == "queued"
 
 
-def test_who_waits_in_line_is_no_orphan_and_who_was_forgotten_is_found(say: Say):
+def test_a_queued_turn_is_not_an_orphan_and_a_forgotten_one_is_found(say: Say):
     first, second = say("One?"), say("Two?")
     with database.cursor() as cursor:
         cursor.execute("DELETE FROM procrastinate_jobs")
@@ -106,7 +106,7 @@ def test_who_waits_in_line_is_no_orphan_and_who_was_forgotten_is_found(say: Say)
     assert jobs() == [str(second.id)]
 
 
-def test_a_turn_that_waits_can_be_withdrawn_and_is_asked_of_no_model(say: Say):
+def test_a_queued_turn_can_be_withdrawn_without_calling_a_model(say: Say):
     first, second, third = say("One?"), say("Two?"), say("Three?")
     turn_cancel(turn=second, by="ada")
     withdrawn = fresh(second)
@@ -119,7 +119,7 @@ def test_a_turn_that_waits_can_be_withdrawn_and_is_asked_of_no_model(say: Say):
         turn_cancel(turn=fresh(second), by="ada")
 
 
-def test_what_is_left_of_the_budget_limits_the_turn(say: Say, conversation: Conversation):
+def test_the_remaining_budget_limits_the_turn(say: Say, conversation: Conversation):
     first = drive(say("One?"))
     budget_set(conversation=conversation, token_budget=first.tokens + 250)
     second = drive(say("Two?"))
@@ -135,7 +135,7 @@ def test_what_is_left_of_the_budget_limits_the_turn(say: Say, conversation: Conv
     assert drive(smaller).policy["limits"]["max_total_tokens"] == 90
 
 
-def test_a_used_up_budget_refuses_the_next_turn_in_words_until_it_is_raised(say: Say, conversation: Conversation):
+def test_an_exhausted_budget_refuses_the_next_turn_until_it_is_raised(say: Say, conversation: Conversation):
     first = drive(say("One?"))
     budget_set(conversation=conversation, token_budget=first.tokens)
     with pytest.raises(ValidationError, match=r"budget of .* tokens is used up\. Raise it"):
@@ -145,9 +145,7 @@ def test_a_used_up_budget_refuses_the_next_turn_in_words_until_it_is_raised(say:
     assert drive(say("Two?")).status == "completed"
 
 
-def test_a_turn_whose_budget_was_used_up_while_it_waited_never_begins_nor_do_those_after_it(
-    say: Say, conversation: Conversation
-):
+def test_a_queued_turn_whose_budget_was_exhausted_never_starts_nor_do_later_ones(say: Say, conversation: Conversation):
     budget_set(conversation=conversation, token_budget=30)
     first, second, third = say("One?"), say("Two?"), say("Three?")
     drive(first)
@@ -164,18 +162,18 @@ def test_a_turn_whose_budget_was_used_up_while_it_waited_never_begins_nor_do_tho
 
 
 @pytest.mark.parametrize("wrong", [0, -1, True, 10**12, "many"])
-def test_a_budget_that_is_none_is_refused(conversation: Conversation, wrong: Any):
+def test_an_invalid_budget_is_refused(conversation: Conversation, wrong: Any):
     with pytest.raises(ValidationError):
         budget_set(conversation=conversation, token_budget=wrong)
 
 
-def test_a_budget_below_what_is_used_is_refused(say: Say, conversation: Conversation):
+def test_a_budget_below_the_usage_is_refused(say: Say, conversation: Conversation):
     drive(say("One?"))
     with pytest.raises(ValidationError, match="are already used"):
         budget_set(conversation=conversation, token_budget=1)
 
 
-def test_the_line_and_the_conversation_are_bounded(say: Say, monkeypatch: pytest.MonkeyPatch):
+def test_the_queue_and_the_conversation_are_limited(say: Say, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(conversation_queue, "MAX_WAITING", 1)
     first, _ = say("One?"), say("Two?")
     with pytest.raises(ValidationError, match="1 prompts are waiting already"):
@@ -186,13 +184,13 @@ def test_the_line_and_the_conversation_are_bounded(say: Say, monkeypatch: pytest
         say("Three?")
 
 
-def test_a_conversation_is_with_one_agent(say: Say, conversation: Conversation, agent_of: AgentOf):
+def test_a_conversation_has_one_agent(say: Say, conversation: Conversation, agent_of: AgentOf):
     other = agent_of("sim-refuse")
     with pytest.raises(ValidationError, match="This conversation is with sim-essay"):
         turn_start(agent=other, input_text="Hm?", conversation=conversation)
 
 
-def test_the_title_is_the_beginning_of_the_first_prompt(say: Say, conversation: Conversation):
+def test_the_title_is_the_start_of_the_first_prompt(say: Say, conversation: Conversation):
     say(" \n  What   is\tthis? \nMore.")
     say("Another.")
     conversation.refresh_from_db()
@@ -200,7 +198,7 @@ def test_the_title_is_the_beginning_of_the_first_prompt(say: Say, conversation: 
     assert len(conversation_queue.title_of("word " * 50)) <= conversation_queue.TITLE_CHARS
 
 
-def test_many_who_send_at_once_stand_in_one_line(say: Say, agent: Agent):
+def test_simultaneous_prompts_form_one_queue(say: Say, agent: Agent):
     def send() -> None:
         try:
             say("At once.")

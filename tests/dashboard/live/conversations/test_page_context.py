@@ -24,32 +24,32 @@ def positions(*standing: tuple[str, int]) -> tuple[list[int], int | None, list[i
     return [p.position for p in turns.said], newest, [p.position for p in turns.line]
 
 
-def test_nothing_said_is_nothing_shown():
+def test_an_empty_conversation_shows_nothing():
     assert positions() == ([], None, [])
 
 
-def test_the_last_that_ended_is_the_newest_while_none_is_under_way():
+def test_without_a_running_turn_the_last_ended_one_is_the_newest():
     assert positions(("completed", 9), ("failed", 5)) == ([1], 2, [])
 
 
-def test_the_one_under_way_is_the_newest_and_those_after_it_wait():
+def test_the_running_turn_is_the_newest_and_later_ones_wait():
     assert positions(("completed", 9), ("running", 2), ("queued", 0), ("queued", 0)) == ([1], 2, [3, 4])
     assert positions(("completed", 9), ("held", 2), ("queued", 0)) == ([1], 2, [3])
 
 
-def test_one_that_never_began_is_not_shown_in_full():
+def test_a_turn_that_never_started_is_not_shown_in_full():
     assert positions(("completed", 9), ("cancelled", 0)) == ([2], 1, [])
     assert positions(("aborted", 0)) == ([1], None, [])
 
 
 @given(st.lists(st.tuples(st.sampled_from(STATUSES), st.integers(0, 3)), max_size=8))
-def test_every_turn_stands_in_one_place_and_none_in_two(standing: list[tuple[str, int]]):
+def test_every_turn_has_exactly_one_place(standing: list[tuple[str, int]]):
     said, newest, line = positions(*standing)
     assert sorted([*said, *line, *([newest] if newest else [])]) == list(range(1, len(standing) + 1))
     assert all(standing[position - 1][0] in UNFINISHED for position in line)
 
 
-def test_a_page_is_sent_what_differs_in_the_order_of_the_page():
+def test_a_page_is_sent_the_differences_in_page_order():
     for known in product((True, False), repeat=len(PARTS)):
         now = dict.fromkeys(PARTS, "now")
         before = {part: "now" for part, same in zip(PARTS, known, strict=True) if same}

@@ -15,20 +15,20 @@ pytestmark = pytest.mark.django_db(transaction=True)
 NOWHERE = "01890000-0000-7000-8000-000000000000"
 
 
-def test_without_agents_the_page_says_how_to_make_one(browser: Client):
+def test_without_agents_the_page_says_how_to_create_one(browser: Client):
     assert "No agents yet" in page(browser, "/live/")
 
 
-def test_the_agents_can_be_chosen(browser: Client, agent_of: AgentOf):
+def test_the_agents_can_be_selected(browser: Client, agent_of: AgentOf):
     agent_of("sim-essay")
     assert 'href="/agents/sim-essay/live"' in page(browser, "/live")
 
 
-def test_an_agent_that_is_not_there_is_a_404(browser: Client):
+def test_a_missing_agent_is_404(browser: Client):
     assert browser.get("/agents/nobody/live").status_code == 404
 
 
-def test_the_first_prompt_begins_a_conversation_and_shows_its_turn_live(browser: Client, agent_of: AgentOf):
+def test_the_first_prompt_starts_a_conversation_and_shows_its_turn_live(browser: Client, agent_of: AgentOf):
     agent_of("sim-essay")
     given = {"input": "Tell me.", "max_tokens": "60", "token_budget": "900"}
     response = browser.post("/agents/sim-essay/live", given, headers=HTMX)
@@ -51,7 +51,7 @@ def test_without_scripts_sending_leads_to_the_conversation(browser: Client, say:
     assert "<h1>One?</h1>" in response.content.decode()
 
 
-def test_the_page_has_the_turns_before_in_short_and_the_newest_in_full(
+def test_the_page_shows_earlier_turns_in_short_and_the_newest_in_full(
     browser: Client, say: Say, conversation: Conversation
 ):
     first, second = drive(say("One?")), drive(say("Two?"))
@@ -64,7 +64,7 @@ def test_the_page_has_the_turns_before_in_short_and_the_newest_in_full(
     assert f"<b>{first.tokens + second.tokens:,}</b> tokens used, no budget" in html
 
 
-def test_who_waits_is_said_with_its_place_and_can_be_withdrawn(browser: Client, say: Say, conversation: Conversation):
+def test_a_queued_prompt_shows_its_position_and_can_be_withdrawn(browser: Client, say: Say, conversation: Conversation):
     say("One?")
     second, _ = say("Two?"), say("Three?")
     html = page(browser, f"/agents/sim-essay/live?conversation={conversation.id}")
@@ -77,7 +77,7 @@ def test_who_waits_is_said_with_its_place_and_can_be_withdrawn(browser: Client, 
     assert "Number 2 in the queue." not in html
 
 
-def test_a_long_conversation_begins_with_its_last_turns_and_leads_to_the_earlier_ones(
+def test_a_long_conversation_shows_its_last_turns_and_links_to_earlier_ones(
     browser: Client, say: Say, conversation: Conversation
 ):
     for _ in range(SHOWN + 3):
@@ -95,9 +95,7 @@ def test_a_long_conversation_begins_with_its_last_turns_and_leads_to_the_earlier
 
 @pytest.mark.parametrize("name", ["conversation", "turn", "from"])
 @pytest.mark.parametrize("wanted", ["nonsense", NOWHERE, "-1", "", "9" * 400])
-def test_an_address_that_names_nothing_shows_a_new_conversation(
-    browser: Client, agent_of: AgentOf, name: str, wanted: str
-):
+def test_a_url_without_a_conversation_shows_a_new_one(browser: Client, agent_of: AgentOf, name: str, wanted: str):
     agent_of("sim-essay")
     html = page(browser, f"/agents/sim-essay/live?{name}={wanted}")
     assert "No messages yet" in html
@@ -116,7 +114,7 @@ def test_the_conversation_of_another_agent_is_not_shown_here(
     assert "This conversation no longer exists" in refused.content.decode()
 
 
-def test_a_turn_of_no_conversation_is_shown_alone_and_one_of_a_conversation_within_it(
+def test_a_turn_outside_a_conversation_is_shown_alone_and_otherwise_within_it(
     browser: Client, play: Play, agent_of: AgentOf
 ):
     alone = play("sim-essay", max_tokens=60)
@@ -140,7 +138,7 @@ def test_a_turn_of_no_conversation_is_shown_alone_and_one_of_a_conversation_with
         ({"input": "Kept.", "token_budget": "much"}, "must be a whole number"),
     ],
 )
-def test_what_cannot_be_sent_is_said_beside_its_field_and_kept(browser: Client, agent_of: AgentOf, given, words):
+def test_an_unsendable_prompt_is_reported_beside_its_field_and_kept(browser: Client, agent_of: AgentOf, given, words):
     agent_of("sim-essay")
     by_htmx = browser.post("/agents/sim-essay/live", given, headers=HTMX)
     assert by_htmx["HX-Retarget"] == "#composer"
@@ -153,7 +151,7 @@ def test_what_cannot_be_sent_is_said_beside_its_field_and_kept(browser: Client, 
     assert not Conversation.objects.exists()
 
 
-def test_a_used_up_budget_is_said_beside_the_prompt_and_can_be_raised_on_the_page(
+def test_an_exhausted_budget_is_reported_beside_the_prompt_and_can_be_raised_on_the_page(
     browser: Client, say: Say, conversation: Conversation
 ):
     first = drive(say("One?"))
@@ -170,7 +168,7 @@ def test_a_used_up_budget_is_said_beside_the_prompt_and_can_be_raised_on_the_pag
 @pytest.mark.parametrize(
     ("given", "words"), [("1", "are already used"), ("x", "must be a whole number"), ("-4", "from 1 to")]
 )
-def test_a_budget_that_makes_no_sense_is_refused_in_words(
+def test_an_invalid_budget_is_refused_with_an_explanation(
     browser: Client, say: Say, conversation: Conversation, given: str, words: str
 ):
     drive(say("One?"))
@@ -178,5 +176,5 @@ def test_a_budget_that_makes_no_sense_is_refused_in_words(
     assert words in response.content.decode()
 
 
-def test_the_budget_of_nothing_is_a_404(browser: Client):
+def test_the_budget_of_a_missing_conversation_is_404(browser: Client):
     assert browser.post(f"/conversations/{NOWHERE}/budget").status_code == 404

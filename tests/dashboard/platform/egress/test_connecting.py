@@ -80,7 +80,7 @@ def names(monkeypatch: pytest.MonkeyPatch) -> dict[str, list[list[str]]]:
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "localhost", "[::ffff:127.0.0.1]", "rebound.example"])
-async def test_a_model_call_reaches_no_address_that_the_rules_refuse(host: str, settings, names):
+async def test_a_model_call_reaches_no_address_refused_by_the_rules(host: str, settings, names):
     names |= {"rebound.example": [["127.0.0.1"]], "localhost": [["127.0.0.1"]]}
     settings.EGRESS = APART
     async with listening() as listener:
@@ -102,13 +102,13 @@ async def test_a_model_call_reaches_no_address_that_the_rules_refuse(host: str, 
         "https://192.168.0.1:8443/",
     ],
 )
-async def test_private_link_local_and_metadata_addresses_are_refused_where_nothing_was_set(url: str):
+async def test_private_link_local_and_metadata_addresses_are_refused_by_default(url: str):
     with pytest.raises(TransportError, match="WHYSTOP_EGRESS does not allow"):
         await posted(url)
 
 
 @pytest.mark.parametrize("host", ["2130706433", "0x7f000001", "127.1", "0177.0.0.1"])
-async def test_an_address_in_an_old_form_leads_nowhere_that_is_refused(host: str, settings):
+async def test_an_address_in_a_legacy_notation_reaches_nothing_refused(host: str, settings):
     settings.EGRESS = APART
     async with listening() as listener:
         with pytest.raises(TransportError):
@@ -116,7 +116,7 @@ async def test_an_address_in_an_old_form_leads_nowhere_that_is_refused(host: str
         assert listener.heads == []
 
 
-async def test_a_name_that_changes_between_judging_and_connecting_is_connected_to_where_it_was_judged(settings, names):
+async def test_a_name_that_changes_after_the_check_is_connected_to_the_checked_address(settings, names):
     """Rebinding: the second look at the name would give this machine. There is no second look."""
     settings.EGRESS = Rules.read("127.0.0.1")
     names["rebound.example"] = [["127.0.0.1"], ["127.0.0.2"]]
@@ -126,7 +126,7 @@ async def test_a_name_that_changes_between_judging_and_connecting_is_connected_t
         assert names["rebound.example"] == [["127.0.0.2"]], "it was resolved once"
 
 
-async def test_of_several_addresses_only_those_that_are_allowed_are_tried(settings, names):
+async def test_only_the_allowed_ones_of_several_addresses_are_tried(settings, names):
     settings.EGRESS = Rules.read("127.0.0.1")
     names["both.example"] = [["127.0.0.2", "127.0.0.1"]]
     async with listening() as listener:
@@ -142,7 +142,7 @@ async def test_a_redirect_is_not_followed():
         assert secret.heads == []
 
 
-async def test_what_netrc_holds_is_sent_to_nobody(tmp_path: Path, settings, names, monkeypatch: pytest.MonkeyPatch):
+async def test_netrc_credentials_are_sent_nowhere(tmp_path: Path, settings, names, monkeypatch: pytest.MonkeyPatch):
     (tmp_path / ".netrc").write_text("default login me password s3cret\n")
     monkeypatch.setenv("NETRC", str(tmp_path / ".netrc"))
     monkeypatch.setenv("HOME", str(tmp_path))
@@ -160,7 +160,7 @@ async def test_what_netrc_holds_is_sent_to_nobody(tmp_path: Path, settings, name
         assert not [head for head in listener.heads if "authorization" in head.lower()]
 
 
-async def test_a_proxy_is_asked_for_no_host_that_the_rules_refuse(settings, names, monkeypatch: pytest.MonkeyPatch):
+async def test_a_proxy_is_not_asked_for_a_host_refused_by_the_rules(settings, names, monkeypatch: pytest.MonkeyPatch):
     """The proxy itself was chosen by whoever started Whystop, so its own address is not judged."""
     names |= {"inside.example": [["10.0.0.1"]], "far.example": [["8.8.8.8"]]}
     settings.EGRESS = Rules.read("public,!bad.example")
@@ -180,7 +180,7 @@ async def test_a_proxy_is_asked_for_no_host_that_the_rules_refuse(settings, name
         assert "Proxy-Authorization: Basic bWU6cGFzcw==" in proxy.heads[0]
 
 
-async def test_a_proxy_of_another_kind_is_said_and_not_passed_by(settings, names, monkeypatch: pytest.MonkeyPatch):
+async def test_an_unsupported_proxy_is_reported_and_not_bypassed(settings, names, monkeypatch: pytest.MonkeyPatch):
     names["far.example"] = [["8.8.8.8"]]
     monkeypatch.setenv("HTTP_PROXY", "socks5://127.0.0.1:1")
     with pytest.raises(TransportError, match=r"HTTP_PROXY must be an http:// or https:// address"):
@@ -192,7 +192,7 @@ def at(url: str) -> Server:
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "[::ffff:127.0.0.1]", "rebound.example", "2130706433", "127.1"])
-async def test_an_mcp_server_is_held_to_the_same_rules(host: str, settings, names):
+async def test_the_same_rules_apply_to_an_mcp_server(host: str, settings, names):
     names["rebound.example"] = [["127.0.0.1"]]
     settings.EGRESS = APART
     async with listening() as listener:
@@ -201,7 +201,7 @@ async def test_an_mcp_server_is_held_to_the_same_rules(host: str, settings, name
         assert listener.heads == []
 
 
-async def test_a_redirect_of_an_mcp_server_leads_to_no_other_host(settings):
+async def test_a_redirect_of_an_mcp_server_to_another_host_is_not_followed(settings):
     async with listening() as secret:
         moved = f"HTTP/1.1 307 x\r\nLocation: http://127.0.0.1:{secret.port}/\r\nContent-Length: 0\r\n\r\n"
         async with listening(moved.encode()) as listener:
@@ -210,7 +210,7 @@ async def test_a_redirect_of_an_mcp_server_leads_to_no_other_host(settings):
         assert secret.heads == []
 
 
-async def test_an_mcp_server_is_asked_by_its_name_at_the_address_that_was_judged(settings, names):
+async def test_an_mcp_server_is_called_by_name_at_the_checked_address(settings, names):
     import httpx2
 
     settings.EGRESS = Rules.read("127.0.0.1")
@@ -222,21 +222,19 @@ async def test_an_mcp_server_is_asked_by_its_name_at_the_address_that_was_judged
 
 
 @pytest.mark.parametrize("url", ["unix:///run/docker.sock", "http+unix://%2Frun%2Fdocker.sock/", "file:///etc/passwd"])
-async def test_a_unix_socket_or_a_file_is_no_address(url: str):
+async def test_a_unix_socket_or_a_file_is_not_a_valid_url(url: str):
     with pytest.raises(TransportError):
         await posted(url)
 
 
 @pytest.mark.parametrize("host", ["localhost.", "LOCALHOST", "model.localhost.", "127.0.0.1"])
-def test_this_machine_is_called_directly_however_its_name_is_written(
-    monkeypatch: pytest.MonkeyPatch, host: str
-) -> None:
+def test_this_machine_is_called_directly_in_any_spelling(monkeypatch: pytest.MonkeyPatch, host: str) -> None:
     monkeypatch.setenv("HTTP_PROXY", "http://127.0.0.1:9")
 
     assert proxies.proxy_for(f"http://{host}:8000/v1") is None
 
 
-async def test_a_proxy_is_not_asked_for_a_name_of_this_machine(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_proxy_is_not_used_for_a_name_of_this_machine(monkeypatch: pytest.MonkeyPatch) -> None:
     async def resolved(_host: str, _port: int) -> tuple[str, ...]:
         return ("127.0.0.1",)
 

@@ -25,7 +25,7 @@ def test_headers_that_hold_keys() -> None:
     assert keys_in(headers) == (KEY, f"{KEY}=", "another key of words")
 
 
-def test_a_key_is_hidden_wherever_the_body_is_cut() -> None:
+def test_a_key_is_hidden_for_any_chunking_of_the_body() -> None:
     rolled = random.Random(31)
     body = f"a {KEY} b {KEY[:9]}{KEY}{KEY} sk-sk-s {KEY[:-1]}".encode()
     expected = body.replace(KEY.encode(), b"*" * len(KEY))
@@ -35,7 +35,7 @@ def test_a_key_is_hidden_wherever_the_body_is_cut() -> None:
         assert b"".join([hider.piece(piece) for piece in pieces]) + hider.end() == expected
 
 
-def test_nothing_is_held_back_that_begins_no_key() -> None:
+def test_text_that_does_not_start_a_key_is_not_held_back() -> None:
     hider = KeyHider([KEY])
     assert hider.piece(b"data: {}\n\n") == b"data: {}\n\n"
     assert hider.piece(b"yes") == b"ye"
@@ -43,7 +43,7 @@ def test_nothing_is_held_back_that_begins_no_key() -> None:
 
 
 @pytest.mark.parametrize("header", ["Authorization", "x-api-key"])
-async def test_an_answer_that_repeats_the_key_is_given_on_without_it(header: str) -> None:
+async def test_an_answer_that_repeats_the_key_is_returned_without_it(header: str) -> None:
     async def repeat(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await reader.readuntil(b"\r\n\r\n")
         said = f"Incorrect API key: {KEY}".encode()
@@ -77,7 +77,7 @@ async def test_an_answer_that_repeats_the_key_is_given_on_without_it(header: str
         ),
     ],
 )
-def test_a_message_is_told_without_what_it_quotes(said: str, told: str) -> None:
+def test_a_message_is_reported_without_the_values_it_quotes(said: str, told: str) -> None:
     assert unquoted(said) == told
 
 
@@ -86,7 +86,7 @@ MALFORMED = [f"HTTP/1.1 {KEY} no", f"HTTP/1.1 200 OK\r\n{KEY}", f"HTTP/1.1 200 O
 
 @pytest.mark.parametrize("head", MALFORMED)
 @pytest.mark.parametrize("sent", [KEY, f"{KEY}-and-more"])
-async def test_a_key_in_malformed_http_is_not_quoted_in_part_either(head: str, sent: str) -> None:
+async def test_a_key_in_malformed_http_is_not_quoted_even_in_part(head: str, sent: str) -> None:
     async def repeat(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await reader.readuntil(b"\r\n\r\n")
         writer.write(f"{head}\r\n\r\n".encode())
@@ -100,7 +100,7 @@ async def test_a_key_in_malformed_http_is_not_quoted_in_part_either(head: str, s
 
 
 @pytest.mark.parametrize("closes", [True, False])
-async def test_what_was_held_back_is_given_when_a_call_breaks_off(closes: bool) -> None:
+async def test_held_back_text_is_returned_when_a_call_breaks_off(closes: bool) -> None:
     async def break_off(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await reader.readuntil(b"\r\n\r\n")
         writer.write(f"HTTP/1.1 200 OK\r\nContent-Length: 999\r\n\r\nask {KEY[:9]}".encode())

@@ -53,7 +53,7 @@ EVIL = "https://evil.example/v1"
         ("A_KEY", "A_KEY", "", True),
     ],
 )
-def test_a_variable_goes_where_the_list_lets_it_go(
+def test_a_variable_is_sent_only_where_the_list_allows_it(
     listed: str, name: str, url: str, may: bool, settings, monkeypatch: pytest.MonkeyPatch
 ):
     settings.KEY_NAMES = KeyNames.read(listed)
@@ -62,7 +62,7 @@ def test_a_variable_goes_where_the_list_lets_it_go(
     assert (keys.fault(name, url) is None) is may
 
 
-def test_the_host_that_whoever_starts_whystop_chose_for_a_key_gets_it(monkeypatch: pytest.MonkeyPatch):
+def test_the_host_the_administrator_chose_for_a_key_receives_it(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setenv("OPENAI_API_KEY", "s3cret")
     monkeypatch.setenv("OPENAI_BASE_URL", "https://llm.example:8443/v1")
     assert keys.key_for("OPENAI_API_KEY", "https://llm.example:8443/v1/chat/completions") == "s3cret"
@@ -73,7 +73,7 @@ def test_the_host_that_whoever_starts_whystop_chose_for_a_key_gets_it(monkeypatc
     assert keys.key_for("OPENAI_API_KEY", EVIL) is None
 
 
-def test_a_vendors_key_that_may_not_go_to_a_host_is_told_with_the_entry_that_would_let_it():
+def test_a_vendors_key_refused_for_a_host_is_reported_with_the_entry_that_would_allow_it():
     told = str(keys.fault("ANTHROPIC_API_KEY", "https://llm.example:8443/v1"))
     assert "ANTHROPIC_API_KEY goes to api.anthropic.com and this machine alone" in told
     assert "add ANTHROPIC_API_KEY@llm.example to that list (default: *_API_KEY)" in told
@@ -81,7 +81,7 @@ def test_a_vendors_key_that_may_not_go_to_a_host_is_told_with_the_entry_that_wou
     assert added.may_go("ANTHROPIC_API_KEY", "https://llm.example:8443/v1")
 
 
-def test_every_host_of_a_vendors_key_could_stand_in_the_list():
+def test_every_host_of_a_vendors_key_is_a_valid_list_entry():
     for name, hosts in vendor_keys.HOSTS.items():
         for host in hosts:
             bound = KeyNames.read(f"{name}@{host}")
@@ -89,7 +89,7 @@ def test_every_host_of_a_vendors_key_could_stand_in_the_list():
             assert vendor_keys.is_for(name, f"https://{host.replace('*', 'a')}/v1")
 
 
-def test_what_is_said_of_a_name_does_not_depend_on_whether_it_is_set(monkeypatch: pytest.MonkeyPatch):
+def test_the_message_about_a_name_does_not_reveal_whether_it_is_set(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "there")
     monkeypatch.delenv("NO_SUCH_VARIABLE", raising=False)
     told = [str(keys.fault(name, EVIL)).replace(name, "X") for name in ("AWS_SECRET_ACCESS_KEY", "NO_SUCH_VARIABLE")]
@@ -99,7 +99,7 @@ def test_what_is_said_of_a_name_does_not_depend_on_whether_it_is_set(monkeypatch
 
 @together
 @pytest.mark.parametrize("wrong", ["A KEY", "A_KEY@", "A_KEY@a b", "A_KEY@host:port", "@host", "A-KEY"])
-def test_what_is_no_name_of_keys_is_refused_in_words(wrong: str):
+def test_an_invalid_key_name_is_refused_with_an_explanation(wrong: str):
     with pytest.raises(ValueError, match=r"not a valid entry|port number"):
         KeyNames.read(wrong)
 

@@ -70,7 +70,7 @@ def address(text: str) -> addresses.Address:
 
 @together
 @pytest.mark.parametrize(("text", "kind"), KINDS)
-def test_each_address_is_of_one_kind(text: str, kind: Kind):
+def test_each_address_has_exactly_one_kind(text: str, kind: Kind):
     assert addresses.kind_of(address(text)) is kind
     assert (APART.refused("host", 443, address(text)) is None) is (kind is Kind.PUBLIC)
     assert (ON_ONE_MACHINE.refused("host", 443, address(text)) is None) is (kind in (Kind.PUBLIC, Kind.LOOPBACK))
@@ -78,18 +78,18 @@ def test_each_address_is_of_one_kind(text: str, kind: Kind):
 
 @together
 @pytest.mark.parametrize("text", DISGUISES)
-def test_an_address_inside_another_and_one_in_an_old_form_are_seen_through(text: str):
+def test_embedded_and_legacy_addresses_are_recognized(text: str):
     assert APART.refused("host", 443, address(text)) is not None
 
 
-def test_what_carries_a_public_address_is_public():
+def test_an_address_that_embeds_a_public_address_is_public():
     for text in ("::ffff:8.8.8.8", "64:ff9b::8.8.8.8"):
         assert APART.refused("host", 443, address(text)) is None
 
 
 @together
 @pytest.mark.parametrize("name", ["example.com", "", "a.b", "127.0.0.1.example", "1e100.net", "host name"])
-def test_a_name_is_no_address(name: str):
+def test_a_name_is_not_an_address(name: str):
     assert addresses.read(name) is None
 
 
@@ -128,7 +128,7 @@ def test_a_name_is_no_address(name: str):
         ("", "a", 443, "8.8.8.8", False),
     ],
 )
-def test_an_entry_allows_what_it_says_and_a_denial_goes_before_it(
+def test_an_entry_allows_what_it_names_and_a_denial_takes_precedence(
     rules: str, host: str, port: int, to: str, allowed: bool
 ):
     assert (Rules.read(rules).refused(host, port, address(to)) is None) is allowed
@@ -139,12 +139,12 @@ def test_an_entry_allows_what_it_says_and_a_denial_goes_before_it(
     "wrong",
     ["everything!", "10.0.0.0/33", "10.0.0.1/8", "a:b", "a:0", "a:70000", "[::1", "fd00::/200", "*", "2130706433"],
 )
-def test_what_is_no_rule_is_refused_in_words(wrong: str):
+def test_an_invalid_rule_is_refused_with_an_explanation(wrong: str):
     with pytest.raises(ValueError, match=r"is not a rule|does not end in a port number"):
         Rules.read(f"public,{wrong}")
 
 
-def test_every_ipv4_address_has_the_same_verdict_mapped_into_ipv6():
+def test_every_ipv4_address_has_the_same_result_mapped_into_ipv6():
     for text, _ in KINDS:
         plain = address(text)
         if isinstance(plain, ipaddress.IPv4Address):

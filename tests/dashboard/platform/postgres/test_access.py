@@ -46,9 +46,7 @@ def asked_as(uid: int, sockets: Path) -> str:
 
 @as_root
 @pytest.mark.parametrize("before", [False, True], ids=["a new cluster", "a cluster from before the rules"])
-def test_a_process_of_the_user_that_runs_the_server_is_refused(
-    folder: Path, home: ClusterPaths, template: Path, before: bool
-):
+def test_other_processes_of_the_server_user_are_refused(folder: Path, home: ClusterPaths, template: Path, before: bool):
     if before:
         copy_cluster(template, folder)
         (home.data / "pg_hba.conf").write_text("local all all trust\n")
@@ -61,7 +59,7 @@ def test_a_process_of_the_user_that_runs_the_server_is_refused(
             assert connection.execute("SELECT 42").fetchone() == (42,)
 
 
-def test_a_server_from_before_the_rules_that_outlived_its_user_is_started_again(
+def test_a_server_started_before_the_access_rules_is_restarted(
     folder: Path, home: ClusterPaths, template: Path, monkeypatch: pytest.MonkeyPatch
 ):
     copy_cluster(template, folder)
@@ -79,7 +77,7 @@ def test_a_server_from_before_the_rules_that_outlived_its_user_is_started_again(
         assert connection.execute("SHOW hba_file").fetchone() == (str(home.folder / "pg_hba.conf"),)
 
 
-def test_another_of_our_processes_takes_the_server_as_it_runs(
+def test_another_of_our_processes_uses_the_running_server(
     folder: Path, home: ClusterPaths, template: Path, hold: Callable[[], Holder]
 ):
     copy_cluster(template, folder)
@@ -90,7 +88,7 @@ def test_another_of_our_processes_takes_the_server_as_it_runs(
 
 
 @as_root
-def test_the_owner_of_the_folder_comes_in_where_root_started_the_server(folder: Path, home: ClusterPaths):
+def test_the_owner_of_the_folder_has_access_where_root_started_the_server(folder: Path, home: ClusterPaths):
     owner = pwd.getpwnam("nobody").pw_uid
     os.chown(home.folder, owner, -1)
     with running_postgres(folder, on_message=silent):
@@ -106,7 +104,7 @@ def test_the_owner_of_the_folder_comes_in_where_root_started_the_server(folder: 
         assert "Peer authentication failed" in asked_as(home.account.uid, sockets)
 
 
-def test_a_folder_is_not_given_away_through_a_link(tmp_path: Path, home: ClusterPaths):
+def test_ownership_of_a_folder_is_not_changed_through_a_link(tmp_path: Path, home: ClusterPaths):
     other = tmp_path / "other"
     other.mkdir(mode=0o755)
     (tmp_path / "link").symlink_to(other)
@@ -115,7 +113,7 @@ def test_a_folder_is_not_given_away_through_a_link(tmp_path: Path, home: Cluster
     assert other.stat().st_mode & 0o777 == 0o755
 
 
-def test_a_user_without_a_name_gets_in_by_the_closed_folder_alone(
+def test_a_user_without_a_name_has_access_only_through_the_closed_folder(
     folder: Path, home: ClusterPaths, template: Path, monkeypatch: pytest.MonkeyPatch
 ):
     copy_cluster(template, folder)
@@ -126,7 +124,7 @@ def test_a_user_without_a_name_gets_in_by_the_closed_folder_alone(
         assert connection.execute("SELECT 42").fetchone() == (42,)
 
 
-def test_the_rules_are_written_anew_and_never_through_a_link(folder: Path, home: ClusterPaths, tmp_path: Path):
+def test_the_access_rules_are_rewritten_and_never_through_a_link(folder: Path, home: ClusterPaths, tmp_path: Path):
     other = tmp_path / "other"
     other.write_text("mine")
     (home.folder / "pg_hba.conf").symlink_to(other)

@@ -24,7 +24,7 @@ FOLDER = Path("/data")
         (EIO, "cannot be used: Input/output error."),
     ],
 )
-def test_an_error_of_the_system_is_one_sentence(number: int, words: str):
+def test_a_system_error_is_one_sentence(number: int, words: str):
     with pytest.raises(PostgresError, match=words) as caught, told_in_a_sentence(FOLDER):
         raise OSError(number, {EIO: "Input/output error"}.get(number, "x"))
     assert str(caught.value).endswith(".")
@@ -47,7 +47,7 @@ def test_an_error_of_the_system_is_one_sentence(number: int, words: str):
         ("", "it said nothing"),
     ],
 )
-def test_what_a_program_of_postgres_said_becomes_one_sentence(output: str, words: str):
+def test_the_output_of_a_postgres_program_becomes_one_sentence(output: str, words: str):
     message = str(said_by_postgres(output, folder=FOLDER))
     assert words in message
     assert message.endswith(".")

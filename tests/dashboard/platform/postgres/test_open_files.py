@@ -40,7 +40,7 @@ def no_file_left() -> Iterator[None]:
             os.close(one)
 
 
-def test_a_living_server_is_left_alone_by_a_process_that_cannot_look(folder: Path, home: ClusterPaths, template: Path):
+def test_a_live_server_is_left_alone_by_a_process_unable_to_check_it(folder: Path, home: ClusterPaths, template: Path):
     copy_cluster(template, folder)
     share = start(folder, on_message=silent)
     try:
@@ -61,7 +61,7 @@ def test_a_living_server_is_left_alone_by_a_process_that_cannot_look(folder: Pat
 @pytest.mark.parametrize(
     ("error", "verdict"), [(TimeoutError(), True), (OSError(EAGAIN, "busy"), True), (OSError(ECONNREFUSED, "x"), False)]
 )
-def test_a_busy_server_is_alive_and_one_that_refuses_is_not(
+def test_a_busy_server_is_alive_and_a_refusing_one_is_not(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: OSError, verdict: bool
 ):
     class Refusing:
@@ -84,6 +84,6 @@ def test_a_busy_server_is_alive_and_one_that_refuses_is_not(
     assert _accepts(tmp_path) is verdict
 
 
-def test_a_process_that_cannot_ask_says_so(tmp_path: Path):
+def test_a_process_that_cannot_check_says_so(tmp_path: Path):
     with no_file_left(), pytest.raises(OSError, match="Too many open files"):
         _accepts(tmp_path)

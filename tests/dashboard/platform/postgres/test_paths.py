@@ -77,13 +77,13 @@ ALL_THAT_IS_ODD = pytest.param(" ".join(ODD_NAMES), id="all of it")
 @pytest.mark.parametrize(
     "name", [ALL_THAT_IS_ODD, *(pytest.param(name, marks=pytest.mark.nightly) for name in ODD_NAMES)]
 )
-def test_a_folder_with_an_odd_name(folder: Path, name: str):
+def test_a_folder_with_an_unusual_name_works(folder: Path, name: str):
     with running_postgres(folder / name, on_message=silent) as url:
         assert answers(url)
 
 
 @pytest.mark.nightly
-def test_a_path_too_long_for_a_socket_gets_one_in_a_short_folder(folder: Path):
+def test_a_path_too_long_for_a_socket_uses_a_short_folder(folder: Path):
     deep = folder / ("a" * 60) / ("b" * 60)
     for _ in range(2):
         with running_postgres(deep, on_message=silent) as url:
@@ -101,7 +101,7 @@ def test_a_symbolic_link_leads_to_the_same_cluster(folder: Path):
 
 
 @pytest.mark.nightly
-def test_a_killed_initdb_is_made_again(folder: Path, home: ClusterPaths, hold: Callable[[], Holder]):
+def test_a_killed_initdb_is_repeated(folder: Path, home: ClusterPaths, hold: Callable[[], Holder]):
     for _ in range(3):
         killed = hold()
         wait_for_a_half_cluster(home)
@@ -127,19 +127,19 @@ def test_a_cluster_of_another_version_is_not_touched(folder: Path, home: Cluster
         running_postgres(folder, on_message=silent).__enter__()
 
 
-def test_a_data_folder_that_is_a_file(folder: Path):
+def test_a_data_folder_that_is_a_file_is_refused(folder: Path):
     folder.write_text("something else")
     with pytest.raises(PostgresError, match="is a file, not a folder"):
         running_postgres(folder, on_message=silent).__enter__()
 
 
-def test_a_folder_where_nothing_may_be_written():
+def test_a_read_only_folder_is_refused():
     with pytest.raises(PostgresError, match=r"^The data folder /sys/whystop is .* WHYSTOP_DATA_DIR\.$"):
         running_postgres(Path("/sys/whystop"), on_message=silent).__enter__()
 
 
 @pytest.mark.nightly
-def test_a_cluster_that_cannot_start_says_why_and_where_its_log_is(folder: Path, home: ClusterPaths):
+def test_a_cluster_that_cannot_start_reports_the_reason_and_its_log(folder: Path, home: ClusterPaths):
     with running_postgres(folder, on_message=silent):
         pass
     (home.data / "global" / "pg_control").unlink()

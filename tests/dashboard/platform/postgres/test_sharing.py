@@ -48,7 +48,7 @@ def remember(url: str, word: str) -> None:
 
 
 @pytest.mark.nightly
-def test_what_was_stored_is_there_at_the_next_start(folder: Path, home: ClusterPaths):
+def test_stored_data_is_there_after_a_restart(folder: Path, home: ClusterPaths):
     with running_postgres(folder, on_message=silent) as url:
         remember(url, "kept")
     assert find_postmaster(home) is None
@@ -62,12 +62,12 @@ def test_the_database_sorts_by_code_point_and_speaks_utf8(folder: Path):
         assert answer(url, "SHOW server_encoding") == "UTF8"
 
 
-def test_it_listens_on_no_network_address(folder: Path):
+def test_the_server_listens_on_no_network_address(folder: Path):
     with running_postgres(folder, on_message=silent) as url:
         assert answer(url, "SHOW listen_addresses") == ""
 
 
-def test_nobody_else_may_enter_the_folders_of_data_and_socket(folder: Path, home: ClusterPaths):
+def test_only_the_owner_can_enter_the_data_and_socket_folders(folder: Path, home: ClusterPaths):
     with running_postgres(folder, on_message=silent):
         assert home.data.stat().st_mode & 0o077 == 0
         assert (home.folder / "run").stat().st_mode & 0o077 == 0
@@ -92,7 +92,7 @@ def test_two_shares_in_one_process_count_as_two(folder: Path, home: ClusterPaths
     assert find_postmaster(home) is None
 
 
-def test_processes_that_start_at_once_make_one_cluster(home: ClusterPaths, hold: Hold):
+def test_simultaneously_started_processes_create_one_cluster(home: ClusterPaths, hold: Hold):
     shutil.rmtree(home.data)
     holders = [hold() for _ in range(4)]
     assert len({holder.url() for holder in holders}) == 1
@@ -132,7 +132,7 @@ def test_ctrl_c_in_the_terminal_does_not_reach_the_server(home: ClusterPaths, ho
     assert os.getsid(pid_of(home)) != os.getsid(holder.process.pid)
 
 
-def test_a_killed_server_loses_nothing_and_starts_again(folder: Path, home: ClusterPaths):
+def test_a_killed_server_loses_nothing_and_is_restarted(folder: Path, home: ClusterPaths):
     with running_postgres(folder, on_message=silent) as url:
         remember(url, "kept")
         os.kill(pid_of(home), signal.SIGKILL)
@@ -152,7 +152,7 @@ def test_data_survives_the_death_of_the_server_and_of_its_owner(folder: Path, ho
 
 
 @pytest.mark.nightly
-def test_an_orphan_still_at_work_is_ended_before_a_new_server_starts(folder: Path, home: ClusterPaths):
+def test_an_orphaned_busy_server_is_ended_before_a_new_one_starts(folder: Path, home: ClusterPaths):
     busy = "DO $$ BEGIN LOOP PERFORM 1; END LOOP; END $$"
     with running_postgres(folder, on_message=silent) as url, closing(psycopg.connect(url, autocommit=True)) as working:
         orphan = working.info.backend_pid
@@ -163,7 +163,7 @@ def test_an_orphan_still_at_work_is_ended_before_a_new_server_starts(folder: Pat
             assert not serves(orphan, home.data)
 
 
-def test_a_share_starts_a_killed_server_again_at_the_same_address(folder: Path, home: ClusterPaths):
+def test_a_share_restarts_a_killed_server_at_the_same_address(folder: Path, home: ClusterPaths):
     share = start(folder, on_message=silent)
     killed = pid_of(home)
     os.kill(killed, signal.SIGKILL)
@@ -176,7 +176,7 @@ def test_a_share_starts_a_killed_server_again_at_the_same_address(folder: Path, 
 
 
 @pytest.mark.nightly
-def test_a_server_whose_socket_was_swept_away_is_started_again(folder: Path, home: ClusterPaths, hold: Hold):
+def test_a_server_whose_socket_was_deleted_is_restarted(folder: Path, home: ClusterPaths, hold: Hold):
     left = hold()
     url = left.url()
     left.kill()
@@ -186,7 +186,7 @@ def test_a_server_whose_socket_was_swept_away_is_started_again(folder: Path, hom
 
 
 @pytest.mark.nightly
-def test_the_callers_own_postgres_variables_do_not_matter(folder: Path, monkeypatch: pytest.MonkeyPatch):
+def test_the_callers_own_postgres_variables_are_ignored(folder: Path, monkeypatch: pytest.MonkeyPatch):
     for name, value in {"PGPORT": "1", "PGHOST": "nowhere", "PGUSER": "me", "PGDATA": "/", "LC_ALL": "xx"}.items():
         monkeypatch.setenv(name, value)
     with running_postgres(folder, on_message=silent) as url:

@@ -59,7 +59,7 @@ def starts(folder: Path) -> bool:
         return connection.execute("SELECT 1").fetchone() == (1,)
 
 
-def test_a_pid_that_was_given_to_another_program(
+def test_a_pid_reused_by_another_program_is_stale(
     folder: Path, home: ClusterPaths, leave_files_of: Callable[[int], None], stranger: int
 ):
     leave_files_of(stranger)
@@ -68,19 +68,19 @@ def test_a_pid_that_was_given_to_another_program(
     assert Path("/proc", str(stranger)).exists() or not Path("/proc").exists()
 
 
-def test_a_pid_of_a_zombie(folder: Path, leave_files_of: Callable[[int], None], zombie: int):
+def test_a_pid_of_a_zombie_is_stale(folder: Path, leave_files_of: Callable[[int], None], zombie: int):
     leave_files_of(zombie)
     assert starts(folder)
 
 
 @pytest.mark.nightly
-def test_a_pid_of_nobody(folder: Path, leave_files_of: Callable[[int], None]):
+def test_an_unused_pid_is_stale(folder: Path, leave_files_of: Callable[[int], None]):
     leave_files_of(2**22 + 1)
     assert starts(folder)
 
 
 @pytest.mark.parametrize("content", ["", *map(nightly, ("\n", "not a pid\n", "17", "-1\n")), "17\n/elsewhere\n"])
-def test_a_pid_file_that_was_cut_short(
+def test_a_truncated_pid_file_is_stale(
     folder: Path, home: ClusterPaths, leave_files_of: Callable[[int], None], content: str
 ):
     leave_files_of(1)

@@ -19,7 +19,7 @@ def turns(seconds: float = 0.0) -> QuerySet[Turn]:
     return Turn.objects.annotate(slept=Func(slept, function="abs", output_field=FloatField())).order_by("-id")
 
 
-def test_each_query_has_its_rows_in_its_order_whatever_the_number():
+def test_each_query_has_its_rows_in_order_for_any_batch_size():
     made = [make_turn(tokens=n) for n in range(3)]
     wanted = [[(turn.id,) for turn in reversed(made)] if n % 2 else [] for n in range(2 * AT_ONCE + 1)]
     queries = [Turn.objects.filter(tokens__gte=0 if n % 2 else 99).order_by("-id")[:3] for n in range(len(wanted))]
@@ -30,7 +30,7 @@ def test_each_query_has_its_rows_in_its_order_whatever_the_number():
 
 
 @pytest.mark.parametrize("slow", [0, AT_ONCE - 1])
-def test_a_statement_that_takes_too_long_fails_alone(slow: int):
+def test_a_statement_that_times_out_fails_alone(slow: int):
     make_turn()
     queries = [turns(9.0 if n == slow else 0.0)[:3] for n in range(AT_ONCE + 1)]
     with connection.cursor() as cursor:
@@ -43,13 +43,13 @@ def test_a_statement_that_takes_too_long_fails_alone(slow: int):
     assert found == [None] * AT_ONCE + [[(1.0,)]]
 
 
-def test_another_fault_is_raised():
+def test_any_other_error_is_raised():
     make_turn()
     with pytest.raises(DataError):
         rows_of_each([Turn.objects.annotate(wrong=Value(1) / (F("tokens") * 0))[:1]], ["wrong"])
 
 
-def test_after_the_patience_of_the_whole_no_further_statement_begins(monkeypatch: pytest.MonkeyPatch):
+def test_no_further_statement_starts_after_the_total_time(monkeypatch: pytest.MonkeyPatch):
     make_turn()
     monkeypatch.setattr(module, "PATIENCE", 0.2)
     found = rows_of_each([turns(0.3 if n == 0 else 0.0)[:3] for n in range(AT_ONCE + 1)], ["slept"])

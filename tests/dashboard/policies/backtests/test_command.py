@@ -30,7 +30,7 @@ def told(*words: str) -> str:
     return out.getvalue()
 
 
-def test_it_says_how_many_would_have_ended_otherwise_at_what_cost_and_which(play: Play):
+def test_it_reports_how_many_turns_would_have_ended_differently_at_what_cost(play: Play):
     turn = play("sim-essay", overrides={"max_tokens": 150})
     lines = told("--max-continuations", "0").splitlines()
     certainty = "1 recorded, 0 certain, 0 estimated"
@@ -41,7 +41,7 @@ def test_it_says_how_many_would_have_ended_otherwise_at_what_cost_and_which(play
     assert len(lines) == 3
 
 
-def test_a_turn_that_would_have_continued_to_an_unknown_end_is_not_listed_as_undecidable(play: Play):
+def test_a_turn_that_would_continue_to_an_unknown_end_is_not_listed_as_undecidable(play: Play):
     play("sim-essay", overrides={"max_tokens": 60})
     lines = told("--max-continuations", "9", "--max-total-completion-tokens", "9999").splitlines()
     assert lines[0].endswith("1 would have continued, end not known, 0 undecidable.")
@@ -49,14 +49,14 @@ def test_a_turn_that_would_have_continued_to_an_unknown_end_is_not_listed_as_und
     assert len(lines) == 2
 
 
-def test_programs_get_what_the_api_tells(play: Play):
+def test_the_json_output_equals_that_of_the_api(play: Play):
     turn = play("sim-essay", overrides={"max_tokens": 150})
     found = json.loads(told("--max-continuations", "0", "--json"))
     assert (found["status"], found["total"], found["flipped_turns"]) == ("done", 1, [str(turn.id)])
     assert found["id"] == str(Backtest.objects.get().id)
 
 
-def test_differences_of_turns_that_nobody_counted_say_that_they_are_estimates(play: Play, browser: Client):
+def test_differences_of_turns_without_counts_are_marked_as_estimates(play: Play, browser: Client):
     """In the terminal, on the pages, and to programs; of a counted turn the difference is a fact."""
     kinds = {"sim-no-usage": True, "sim-essay": False}
     for model in kinds:
@@ -74,14 +74,14 @@ def test_differences_of_turns_that_nobody_counted_say_that_they_are_estimates(pl
             assert (f"output tokens <b>{plus(backtest.tokens_delta)}" in html) is not about
 
 
-def test_it_needs_no_worker_and_leaves_nothing_for_one(play: Play):
+def test_it_needs_no_worker_and_queues_no_job(play: Play):
     play("sim-essay")
     before = jobs()
     told()
     assert jobs() == before
 
 
-def test_only_the_turns_that_the_filters_find_are_tried(play: Play):
+def test_only_turns_found_by_the_filters_are_tried(play: Play):
     play("sim-essay")
     play("sim-refuse")
     assert told("--filter", "agent=sim-refuse").startswith("A backtest over 1 turn:")
@@ -89,7 +89,7 @@ def test_only_the_turns_that_the_filters_find_are_tried(play: Play):
     assert told("--filter", "agent=nobody") == "A backtest over 0 turns: it found none.\n"
 
 
-def test_it_begins_from_what_a_policy_says_with_the_numbers_given_in_place_of_its_own():
+def test_it_starts_from_a_policy_with_the_given_numbers_replaced():
     limits = {"max_continuations": 1, "max_steps": 5}
     policy_create(project=project_default(), name="brief", limits=limits, tool_calls_on_truncation="repair")
     words = ("--policy", "brief", "--max-steps", "9", "--error-policy", "retry_all", "--stands-for", "brief")
@@ -114,13 +114,13 @@ def test_it_begins_from_what_a_policy_says_with_the_numbers_given_in_place_of_it
         (["--max-tokens", "0"], "max_tokens must be "),
     ],
 )
-def test_what_makes_no_sense_is_refused_in_words_and_nothing_is_made(words: list[str], sentence: str):
+def test_invalid_arguments_are_refused_with_an_explanation_and_nothing_is_created(words: list[str], sentence: str):
     with pytest.raises(CommandError, match=sentence):
         told(*words)
     assert not Backtest.objects.exists()
 
 
-def test_ctrl_c_cancels_it_and_says_how_far_it_was(play: Play, monkeypatch: pytest.MonkeyPatch):
+def test_ctrl_c_cancels_it_and_reports_its_progress(play: Play, monkeypatch: pytest.MonkeyPatch):
     play("sim-essay")
 
     def interrupted(*_args: object) -> int:
@@ -135,7 +135,7 @@ def test_ctrl_c_cancels_it_and_says_how_far_it_was(play: Play, monkeypatch: pyte
     assert Backtest.objects.get().status == "cancelled"
 
 
-def test_what_another_process_judges_is_waited_for(play: Play, monkeypatch: pytest.MonkeyPatch):
+def test_parts_judged_by_another_process_are_awaited(play: Play, monkeypatch: pytest.MonkeyPatch):
     play("sim-essay")
     looked: list[int] = []
     judge = runner.work

@@ -38,7 +38,7 @@ def bare(html: str) -> str:
     return re.sub(r"\s+", " ", re.sub("<[^>]+>", " ", html))
 
 
-def test_limits_that_the_draft_leaves_at_their_defaults_are_asked_too(browser: Client, play: Play):
+def test_limits_that_the_draft_leaves_at_their_defaults_are_passed_too(browser: Client, play: Play):
     more = {"max_continuations": 9, "max_total_completion_tokens": 2_000}
     patient = play("sim-essay", max_tokens=60, overrides={"limits": more})
     backtest = tried(policy={})
@@ -46,14 +46,14 @@ def test_limits_that_the_draft_leaves_at_their_defaults_are_asked_too(browser: C
     assert "max_continuations , 3 of 3" in what_if(browser, backtest)
 
 
-def test_what_is_done_about_errors_is_asked_too(browser: Client, play: Play):
+def test_the_error_policy_is_passed_too(browser: Client, play: Play):
     healed = play("sim-flaky", max_tokens=400, overrides={"error_policy": {"preset": "retry_all"}})
     backtest = tried(policy={})
     assert (backtest.flipped, healed.status) == (1, "completed")
     assert "Failed on the first call" in what_if(browser, backtest)
 
 
-def test_what_the_debugger_cannot_be_told_is_said(browser: Client, play: Play):
+def test_settings_the_debugger_does_not_support_are_reported(browser: Client, play: Play):
     play("sim-essay", max_tokens=150)
     backtest = tried(policy={"finish_reasons": ["max_tokens"]})
     assert backtest.flipped == 1
@@ -63,7 +63,7 @@ def test_what_the_debugger_cannot_be_told_is_said(browser: Client, play: Play):
     assert "The what-if page supports" not in page(browser, f"/backtests/{limited.pk}")
 
 
-def test_every_difference_the_form_knows_is_told_by_the_forms_names():
+def test_every_difference_is_named_as_in_the_form():
     own = Policy(limits=Limits(max_seconds=60.0, max_steps=3))
     other = Policy(
         limits=Limits(max_steps=3, schema_rounds=0),

@@ -52,14 +52,14 @@ def counting(policy: Policy, *where: str) -> None:
         ([], {}),
     ],
 )
-def test_the_turns_of_a_policy_are_found_where_one_filter_finds_them(wide: Policy, where, own):
+def test_the_turns_of_a_policy_are_found_where_one_filter_suffices(wide: Policy, where, own):
     counting(wide, *where)
     over = OverForm(project_default(), wide)
     assert over.own == own
     assert (ITS_OWN in dict(over.fields["agent"].choices)) == bool(own)
 
 
-def test_a_model_of_a_connection_is_tried_on_its_turns_and_no_others(wide: Policy):
+def test_a_model_of_a_connection_is_tried_only_on_its_turns(wide: Policy):
     project = project_default()
     counting(wide, "model")
     near = Connection.objects.get()
@@ -75,7 +75,7 @@ def test_a_model_of_a_connection_is_tried_on_its_turns_and_no_others(wide: Polic
     assert [made[turn.id] for turn in found] == [("one", "m"), ("two", "m"), ("near/m", "m")]
 
 
-def test_models_of_two_connections_are_not_found_by_one_filter(wide: Policy):
+def test_models_of_two_connections_cannot_be_found_by_one_filter(wide: Policy):
     project = project_default()
     counting(wide, "model")
     far = connection_create(project=project, name="far", provider="openai", base_url="http://127.0.0.1:8/v1")
@@ -86,7 +86,7 @@ def test_models_of_two_connections_are_not_found_by_one_filter(wide: Policy):
     assert OverForm(project, wide).own["model"] == ["m", "n"]
 
 
-def test_more_agents_than_a_filter_takes_are_no_choice(wide: Policy):
+def test_more_agents_than_a_filter_accepts_are_not_offered(wide: Policy):
     counting(wide, "agent")
     near = Connection.objects.get()
     for number in range(MAX_VALUES):
@@ -94,7 +94,7 @@ def test_more_agents_than_a_filter_takes_are_no_choice(wide: Policy):
     assert OverForm(near.project, wide).own == {}
 
 
-def test_a_choice_is_what_the_timeline_would_be_asked(wide: Policy):
+def test_a_choice_equals_the_query_of_the_timeline(wide: Policy):
     counting(wide, "agent")
     make_turn(agent_name="b", provider="openai", model="m")
     said = {"over-agent": ITS_OWN, "over-model": "m", "over-status": "partial", "over-since": "7"}

@@ -38,7 +38,7 @@ def make_lengths() -> None:
         make_turn(output_tokens=10 + n * 370 % 1_000, **ENDED)
 
 
-def test_the_page_says_median_and_where_nearly_all_are_whole(browser: Client):
+def test_the_page_shows_the_median_and_where_almost_all_answers_are_complete(browser: Client):
     make_lengths()
     html = page(browser, "/backtests/limits")
     assert "Median 500 tokens. 96 of these 100 answers ended within 960 tokens. " in html
@@ -46,7 +46,7 @@ def test_the_page_says_median_and_where_nearly_all_are_whole(browser: Client):
     assert html.count('class="curve') == 2
 
 
-def test_a_cut_answer_is_only_at_least_so_long_and_so_is_one_that_hides_its_cut(browser: Client):
+def test_a_truncated_or_possibly_truncated_answer_is_a_lower_bound(browser: Client):
     make_lengths()
     project, anything = project_default(), TimelineFilters()
     before = estimate_of(project=project, filters=anything)
@@ -59,7 +59,7 @@ def test_a_cut_answer_is_only_at_least_so_long_and_so_is_one_that_hides_its_cut(
     assert estimate_of(project=project, filters=anything).curve.count == after.curve.count
 
 
-def test_the_sentence_counts_what_ended_and_what_was_cut_and_says_what_is_only_estimated():
+def test_the_sentence_counts_ended_and_truncated_answers_and_marks_estimates():
     for n in range(30):
         make_turn(output_tokens=100 + n * 7 % 30, **ENDED)
     make_turn(output_tokens=20, **{**ENDED, "model_stop_reason": "max_tokens", "status": "partial"})
@@ -82,7 +82,7 @@ def test_a_turn_and_its_re_runs_count_once_by_the_first_that_ended(browser: Clie
     assert (found.curve.count, found.curve.quantile(0.5).tokens, found.suffices) == (2, 300, None)
 
 
-def test_how_certain_the_lengths_are_is_said_with_all_four_counts(browser: Client):
+def test_the_certainty_of_the_lengths_is_shown_with_all_four_counts(browser: Client):
     exact = {"setup": {"setup": {"extra": {"prefill": True}}}}
     continued = {**ENDED, "attempts": 2, "continuations": 1}
     make_turn(output_tokens=10, **ENDED)
@@ -107,7 +107,7 @@ def test_the_estimate_reads_no_messages_of_the_turns(django_assert_num_queries: 
     assert found.certainties["certain"] == 3
 
 
-def test_whole_calls_for_the_caller_end_an_answer_and_calls_that_were_kept_from_running_do_not():
+def test_complete_handed_out_calls_end_an_answer_and_blocked_ones_do_not():
     called = {**ENDED, "model_stop_reason": "tool_call"}
     make_turn(output_tokens=35, **called)
     make_turn(output_tokens=35, **{**called, "status": "partial"})
@@ -116,12 +116,12 @@ def test_whole_calls_for_the_caller_end_an_answer_and_calls_that_were_kept_from_
     assert (curve.count, curve.cut, curve.quantile(0.3).tokens) == (3, 2, 35)
 
 
-def test_without_turns_it_says_so(browser: Client):
+def test_without_turns_the_page_says_so(browser: Client):
     assert "None of these turns shows the length of an answer" in page(browser, "/backtests/limits?model=none")
     assert "None of these turns has a recording" in browser.get("/backtests/limits/map?model=none").content.decode()
 
 
-def test_what_suffices_becomes_a_version_that_keeps_the_rest(browser: Client):
+def test_a_sufficient_value_becomes_a_version_that_keeps_the_rest(browser: Client):
     make_lengths()
     policy_create(project=project_default(), name="chat", limits={"max_continuations": 7})
     answer = browser.post("/backtests/limits/keep", {"name": "chat", "query": ""})
@@ -136,13 +136,13 @@ def test_what_suffices_becomes_a_version_that_keeps_the_rest(browser: Client):
     assert "Give the policy a name" in str(list(get_messages(nameless.wsgi_request))[-1])
 
 
-def test_who_may_not_change_policies_is_offered_no_draft(browser: Client, client: Client):
+def test_a_user_who_may_not_change_policies_is_offered_no_draft(browser: Client, client: Client):
     make_lengths()
     client.force_login(User.objects.create_user("vera"))
     assert ["Create draft" in page(who, "/backtests/limits") for who in (browser, client)] == [True, False]
 
 
-def test_a_filter_that_cannot_be_read_keeps_nothing_instead_of_counting_every_turn(browser: Client):
+def test_an_unreadable_filter_selects_nothing_instead_of_every_turn(browser: Client):
     make_lengths()
     answer = browser.post("/backtests/limits/keep", {"name": "chat", "query": "since=yesterdayish"})
     (told,) = get_messages(answer.wsgi_request)
@@ -152,7 +152,7 @@ def test_a_filter_that_cannot_be_read_keeps_nothing_instead_of_counting_every_tu
     assert browser.get(answer["location"]).status_code == 400
 
 
-def test_what_was_rolled_back_is_no_part_of_the_draft(browser: Client):
+def test_a_rolled_back_version_is_not_part_of_the_draft(browser: Client):
     make_lengths()
     project = project_default()
     first = policy_create(project=project, name="chat", limits={"max_continuations": 7})
@@ -164,7 +164,7 @@ def test_what_was_rolled_back_is_no_part_of_the_draft(browser: Client):
     assert PolicyVersion.objects.get(version=3).limits == {"max_continuations": 7, "max_total_completion_tokens": 965}
 
 
-def test_the_map_counts_every_turn_in_every_cell_and_leads_to_them(browser: Client):
+def test_the_map_counts_every_turn_in_every_cell_and_links_to_them(browser: Client):
     assert list(copy_turns(project=project_default(), turns=20)) == [20]
     sample = sample_of(project=project_default(), filters=TimelineFilters())
     found = map_of(sample)
@@ -186,7 +186,7 @@ def test_the_map_counts_every_turn_in_every_cell_and_leads_to_them(browser: Clie
     assert turns.count("/replay?max_continuations=3&amp;max_tokens=60") == 20
 
 
-def test_the_address_of_a_cell_tells_of_the_same_turns_when_others_have_come(browser: Client):
+def test_the_url_of_a_cell_lists_the_same_turns_after_others_arrive(browser: Client):
     list(copy_turns(project=project_default(), turns=5))
     html = page(browser, "/backtests/limits/map")
     address = re.search(r'href="(/backtests/limits/map[?][^"]*continuations=3[^"]*)"', html)[1].replace("&amp;", "&")
@@ -202,7 +202,7 @@ def bare(html: str) -> str:
     return re.sub("<[^>]+>", "", html).replace("\u00a0", " ")
 
 
-def test_any_limit_may_be_asked_for_and_what_cannot_be_read_is_said(browser: Client):
+def test_any_limit_may_be_requested_and_an_invalid_one_is_reported(browser: Client):
     list(copy_turns(project=project_default(), turns=3))
     asked = page(browser, "/backtests/limits/map?continuations=3&max_tokens=7777")
     assert re.search("max_continuations 3 and max_tokens 7.777", bare(asked))
@@ -234,7 +234,7 @@ def test_a_criterion_that_no_longer_loads_leaves_its_turn_undecided(settings, pl
     assert [counts["undecidable"] for counts in found] == [0, 1]
 
 
-def test_a_cell_says_of_how_many_turns_its_price_is(browser: Client):
+def test_a_cell_says_how_many_turns_its_price_covers(browser: Client):
     list(copy_turns(project=project_default(), turns=6))
     Turn.objects.filter(pk__in=list(Turn.objects.values_list("pk", flat=True)[:2])).update(model="nobodys")
     sample = sample_of(project=project_default(), filters=TimelineFilters())
@@ -246,7 +246,7 @@ def test_a_cell_says_of_how_many_turns_its_price_is(browser: Client):
     assert 'for 4 turns"' in html
 
 
-def test_a_map_that_takes_too_much_work_leaves_out_the_older_turns_and_says_how_many(
+def test_a_map_that_needs_too_much_work_omits_older_turns_and_counts_them(
     browser: Client, monkeypatch: pytest.MonkeyPatch
 ):
     list(copy_turns(project=project_default(), turns=6))
@@ -261,7 +261,7 @@ def test_a_map_that_takes_too_much_work_leaves_out_the_older_turns_and_says_how_
     assert "of the sample were not evaluated" in cell
 
 
-def test_a_cell_has_the_same_turns_as_its_map_where_the_map_stopped_for_its_work(
+def test_a_cell_has_the_same_turns_as_its_map_even_where_it_was_limited(
     browser: Client, monkeypatch: pytest.MonkeyPatch
 ):
     """A single cell had work left for more turns, and the share on its page was another one than the map's."""
@@ -295,14 +295,14 @@ def test_the_map_has_a_column_for_the_limits_of_the_newest_turn_and_marks_their_
     assert "The outlined cell has the limits of the newest turn." in bare(html)
 
 
-def test_the_map_is_a_page_of_its_own_and_a_part_for_the_page_of_limits(browser: Client):
+def test_the_map_is_a_separate_page_and_a_fragment_of_the_limits_page(browser: Client):
     assert "<h1" in page(browser, "/backtests/limits/map")
     part = browser.get("/backtests/limits/map", headers={"HX-Request": "true"}).content.decode()
     assert part.lstrip().startswith('<div id="map"')
 
 
 @pytest.mark.parametrize("damage", [event_unknown, policy_unknown, base_unknown])
-def test_a_turn_that_cannot_be_read_is_undecided_in_every_cell(browser: Client, damage):
+def test_an_unreadable_turn_is_undecided_in_every_cell(browser: Client, damage):
     assert list(copy_turns(project=project_default(), turns=5)) == [5]
     for turn in Turn.objects.all()[:2]:
         damage(turn)
@@ -313,7 +313,7 @@ def test_a_turn_that_cannot_be_read_is_undecided_in_every_cell(browser: Client, 
     assert "Undecidable" in page(browser, cell[1].replace("&amp;", "&"))
 
 
-def test_a_refused_turn_is_listed_as_refused_and_not_among_those_that_were_cut_short(play: Play):
+def test_a_refused_turn_is_listed_as_refused_and_not_as_truncated(play: Play):
     play("sim-refuse")
     cell = cell_of(sample_of(project=project_default(), filters=TimelineFilters()), 3, 60)
     assert [(words, [each.look for each in turns]) for words, turns in cell.sorts] == [

@@ -45,7 +45,7 @@ os.kill(os.getpid(), signal.SIGKILL)
 """
 
 
-def test_processes_that_wait_for_work_end_with_their_worker_though_it_is_killed(tmp_path: Path):
+def test_idle_processes_end_with_a_killed_worker(tmp_path: Path):
     worker = [sys.executable, "-c", KILLED]
     with subprocess.Popen(worker, cwd=CHECKOUT, env=environment(tmp_path), stdout=subprocess.PIPE) as running:
         try:
@@ -64,7 +64,7 @@ def held_up(backtest: Backtest) -> Iterator[None]:
         other.rollback()
 
 
-def test_a_backtest_that_fails_stops_no_other(backtest: Backtest):
+def test_a_failed_backtest_stops_no_other(backtest: Backtest):
     pool, address = Pool(2), database_address()
 
     async def beside_one_that_fails():
@@ -82,7 +82,7 @@ def test_a_backtest_that_fails_stops_no_other(backtest: Backtest):
     assert (done.turns, done.halted, backtest.status, backtest.done) == (TURNS, False, "done", TURNS)
 
 
-def test_work_that_was_asked_to_stop_is_offered_again(backtest: Backtest, monkeypatch: pytest.MonkeyPatch):
+def test_work_asked_to_stop_is_offered_again(backtest: Backtest, monkeypatch: pytest.MonkeyPatch):
     pool = Pool(1)
     monkeypatch.setattr(tasks, "pool", pool)
 

@@ -100,7 +100,7 @@ def examined(law: Law, cap: Cap, answers: int, grown: Callable[[float], float] =
 
 @pytest.mark.parametrize("law", LAWS)
 @pytest.mark.parametrize("cap", [none, several, guessed])
-def test_the_stated_share_holds_on_average_whatever_the_lengths_and_the_caps(law: Law, cap: Cap):
+def test_the_stated_share_holds_on_average_for_any_lengths_and_caps(law: Law, cap: Cap):
     for answers, most_wrong in ((30, 0.35), (120, 0.2)):
         found = examined(law, cap, answers)
         assert found.short_of <= 0.03, found
@@ -108,42 +108,42 @@ def test_the_stated_share_holds_on_average_whatever_the_lengths_and_the_caps(law
 
 
 @pytest.mark.parametrize("law", LAWS)
-def test_where_one_cap_cut_a_fifth_of_the_answers_hardly_a_number_is_told(law: Law):
+def test_almost_no_number_is_given_where_one_cap_truncated_a_fifth_of_the_answers(law: Law):
     """It is told where none of the recorded answers happened to be one of the long ones."""
     assert examined(law, same(0.8, law), 30).told <= 0.15 * RUNS
     assert examined(law, same(0.8, law), 120).told == 0
 
 
 @pytest.mark.parametrize("law", LAWS)
-def test_where_one_cap_cut_a_few_the_share_is_what_the_others_bear_out(law: Law):
+def test_where_one_cap_truncated_a_few_the_share_is_supported_by_the_others(law: Law):
     found = examined(law, same(0.97, law), 60)
     assert found.told >= 0.9 * RUNS
     assert LEAST_SHARE <= min(found.stated) <= max(found.stated) <= ENOUGH
     assert found.short_of <= 0.02, found
 
 
-def test_fewer_answers_than_ten_lead_to_no_number():
+def test_fewer_than_ten_answers_give_no_number():
     assert examined(short, none, LEAST_ENDED - 1).told == 0
 
 
-def test_ten_answers_state_no_more_than_ten_of_eleven():
+def test_ten_answers_support_at_most_ten_of_eleven():
     found = examined(short, none, LEAST_ENDED)
     assert found.stated == [pytest.approx(10 / 11)] * RUNS
     assert found.short_of <= 0.03, found
 
 
 @pytest.mark.parametrize("grown", [lambda at: 1 + at, lambda at: 2.0 if at >= 0.8 else 1.0], ids=["slowly", "at once"])
-def test_of_answers_that_became_longer_only_the_newest_count(grown: Callable[[float], float]):
+def test_only_the_newest_count_where_answers_became_longer(grown: Callable[[float], float]):
     found = examined(short, none, 120, grown)
     assert found.short_of <= 0.05, found
     assert found.wrong <= 0.5 * RUNS, found
 
 
-def test_of_answers_that_became_shorter_all_count_and_the_number_is_enough():
+def test_all_count_where_answers_became_shorter_and_the_number_suffices():
     assert examined(short, none, 120, lambda at: 2 - at).wrong == 0
 
 
-def test_answers_in_any_order_are_hardly_ever_taken_for_longer_ones():
+def test_randomly_ordered_answers_are_rarely_mistaken_for_growing_ones():
     chance = Random(3)
     told = [[Length(heavy(chance), ended=True) for _ in range(60)] for _ in range(200)]
     assert sum(newest_alike(lengths) is not lengths for lengths in told) <= 4

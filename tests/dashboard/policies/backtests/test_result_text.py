@@ -35,11 +35,11 @@ GROUPS = [{"gone_on": 2, "sooner": 0}, {"gone_on": 4, "sooner": 1}]
         (Backtest(status="queued", max_tokens=9), "a backtest that has not started with max_tokens 9"),
     ],
 )
-def test_a_backtest_is_told_in_a_sentence(made: Backtest, words: str):
+def test_a_backtest_is_summarized_in_a_sentence(made: Backtest, words: str):
     assert in_words(made).startswith(words)
 
 
-def test_how_certain_the_decided_ones_are_is_said_with_all_counts():
+def test_the_certainty_of_decided_turns_is_shown_with_all_counts():
     made = Backtest(status="done", done=9, same=5, undecidable=4, recorded=3, certain=0, estimated=2)
     assert in_words(made).endswith("5 the same, 4 undecidable (44.4 %); 3 recorded, 0 certain, 2 estimated")
     before = Backtest(status="done", done=1, same=1, recorded=None, certain=None, estimated=None)
@@ -47,7 +47,7 @@ def test_how_certain_the_decided_ones_are_is_said_with_all_counts():
     assert in_words(Backtest(status="done", done=1, undecidable=1)).endswith("1 undecidable (100 %)")
 
 
-def test_a_share_is_never_rounded_to_none_or_to_all():
+def test_a_share_is_never_rounded_to_none_or_all():
     assert [percent(*of) for of in ((0, 0), (0, 9), (1, 9_999), (1, 3), (9_999, 10_000), (4, 4))] == [
         "0 %",
         "0 %",

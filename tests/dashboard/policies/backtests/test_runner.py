@@ -79,7 +79,7 @@ def one_by_one(turns: list[Turn], max_tokens: int | None) -> dict[str, object]:
 
 
 @pytest.mark.parametrize("max_tokens", [None, 70, 400])
-def test_the_totals_are_those_of_each_turn_by_itself(turns: list[Turn], max_tokens: int | None):
+def test_the_totals_equal_those_of_each_turn_alone(turns: list[Turn], max_tokens: int | None):
     expected = one_by_one(turns, max_tokens)
     backtest = made(max_tokens=max_tokens)
     runner.run(backtest.id)
@@ -95,7 +95,7 @@ def test_the_totals_are_those_of_each_turn_by_itself(turns: list[Turn], max_toke
         assert all(flip["how"] == "sooner" for flip in backtest.flips)
 
 
-def test_made_turns_are_as_the_machine_would_have_stored_them(turns: list[Turn]):
+def test_generated_turns_equal_those_stored_by_the_machine(turns: list[Turn]):
     for turn in turns[:10]:
         told = rebuilt_columns(turn)
         assert {name: getattr(turn, name) for name in ("status", "output_text", "attempts")} == {
@@ -105,7 +105,7 @@ def test_made_turns_are_as_the_machine_would_have_stored_them(turns: list[Turn])
 
 
 @pytest.mark.parametrize("damage", DAMAGES.values(), ids=DAMAGES)
-def test_a_turn_that_cannot_be_read_decides_nothing_and_harms_no_other(turns: list[Turn], damage):
+def test_an_unreadable_turn_decides_nothing_and_affects_no_other(turns: list[Turn], damage):
     policy = policy_create(project=project_default(), name="own", limits=LIMITS).policy
     whole = made(stands_for=policy)
     runner.run(whole.id)
@@ -121,7 +121,7 @@ def test_a_turn_that_cannot_be_read_decides_nothing_and_harms_no_other(turns: li
     assert [f for f in whole.flipped_turns if f != str(bad.id)] == backtest.flipped_turns
 
 
-def test_the_time_that_a_turn_was_held_is_no_time_that_another_limit_saves(agent_of: AgentOf):
+def test_held_time_is_not_time_saved_by_another_limit(agent_of: AgentOf):
     turn = drive(turn_start(agent=agent_of("sim-essay", max_tokens=150), input_text="Hi", breakpoints=[CONTINUING]))
     assert turn.status == "held"
     time.sleep(1.5)
@@ -144,7 +144,7 @@ def judged_alone(turn: Turn, policy: Policy) -> str:
     return judge(told, recording, draft).word
 
 
-def test_processes_of_their_own_find_the_same_and_tell_their_memory(turns: list[Turn]):
+def test_separate_processes_give_the_same_result_and_report_their_memory(turns: list[Turn]):
     backtest = made()
     runner.plan(backtest.id)
     done = asyncio.run(_in_processes(backtest))
@@ -163,7 +163,7 @@ async def _in_processes(backtest: Backtest):
         pool.end(wait=True)
 
 
-def test_stopped_work_is_taken_up_again_and_counts_nothing_twice(turns: list[Turn]):
+def test_stopped_work_is_resumed_without_counting_twice(turns: list[Turn]):
     backtest = made()
     runner.plan(backtest.id)
     stops = iter([False, False, False, True])
@@ -178,7 +178,7 @@ def test_stopped_work_is_taken_up_again_and_counts_nothing_twice(turns: list[Tur
     assert Part.objects.filter(backtest=backtest, judged=True).count() == 5
 
 
-def test_a_cancelled_backtest_keeps_what_it_found_and_does_no_more(turns: list[Turn]):
+def test_a_cancelled_backtest_keeps_its_results_and_stops(turns: list[Turn]):
     backtest = made()
     runner.plan(backtest.id)
     stops = iter([False, False, True])
@@ -192,14 +192,14 @@ def test_a_cancelled_backtest_keeps_what_it_found_and_does_no_more(turns: list[T
     assert not backtest_cancel(backtest=backtest)
 
 
-def test_a_backtest_over_nothing_is_done_at_once():
+def test_a_backtest_over_no_turns_finishes_at_once():
     backtest = made()
     runner.run(backtest.id)
     backtest.refresh_from_db()
     assert (backtest.status, backtest.total) == ("done", 0)
 
 
-def test_turns_that_come_to_count_or_go_once_it_is_planned_are_part_of_its_total(turns: list[Turn]):
+def test_turns_added_or_removed_after_planning_are_part_of_its_total(turns: list[Turn]):
     Turn.objects.filter(pk__in=[turn.pk for turn in turns[3:9]]).update(status="running")
     backtest = made()
     runner.plan(backtest.id)
@@ -213,7 +213,7 @@ def test_turns_that_come_to_count_or_go_once_it_is_planned_are_part_of_its_total
     assert (backtest.status, backtest.done, backtest.total) == ("done", TURNS - 1, TURNS - 1)
 
 
-def test_what_is_being_planned_can_be_cancelled(turns: list[Turn]):
+def test_a_backtest_being_planned_can_be_cancelled(turns: list[Turn]):
     backtest = made()
     with ThreadPoolExecutor(1) as planner, psycopg.connect(**database_address()) as other:
         other.execute("LOCK TABLE turns_turn IN ACCESS EXCLUSIVE MODE")
@@ -236,11 +236,11 @@ def planned_apart(backtest: Backtest) -> None:
         connection.close()
 
 
-def test_a_max_tokens_that_no_call_could_have_is_refused():
+def test_an_impossible_max_tokens_is_refused():
     with pytest.raises(ValidationError, match="max_tokens"):
         backtest_create(project=project_default(), policy={}, filter={}, max_tokens=0)
 
 
-def test_reading_holds_a_batch_at_a_time(turns: list[Turn], django_assert_num_queries):
+def test_one_batch_at_a_time_is_read_into_memory(turns: list[Turn], django_assert_num_queries):
     with django_assert_num_queries(2):
         assert [len(batch) for batch in batches(Turn.objects.all())] == [TURNS]

@@ -28,7 +28,7 @@ def lengths(text: str) -> list[Length]:
     return [Length(int(word.rstrip("+")), not word.endswith("+")) for word in text.split()]
 
 
-def test_the_published_example_comes_out_as_published():
+def test_the_published_example_gives_the_published_result():
     curve = estimate(lengths(LEUKEMIA))
     found = [(s.tokens, *(round(x, 4) for x in (s.longer, s.low, s.high))) for s in curve.steps]
     assert found == PUBLISHED
@@ -36,7 +36,7 @@ def test_the_published_example_comes_out_as_published():
     assert curve.undecided == pytest.approx(0.4482, abs=1e-4)
 
 
-def test_what_was_counted_is_told_apart_from_what_is_estimated():
+def test_counted_and_estimated_parts_are_distinguished():
     """A cut at the length of an end is no earlier one: that answer is known to be longer."""
     curve = estimate(lengths(LEUKEMIA))
     assert [curve.counts_at(weeks) for weeks in (5, 6, 7, 10, 23, 99)] == [
@@ -49,7 +49,7 @@ def test_what_was_counted_is_told_apart_from_what_is_estimated():
     ]
 
 
-def test_every_step_and_quantile_is_what_lifelines_finds():
+def test_every_step_and_quantile_equals_that_of_lifelines():
     """Its answers for 80 lengths, kept (`lifelines.json` names the version): its weight the tests need not carry."""
     kept = json.loads((Path(__file__).parent / "lifelines.json").read_text())
     curve = estimate(Length(tokens, ended) for tokens, ended in kept["lengths"])
@@ -61,37 +61,37 @@ def test_every_step_and_quantile_is_what_lifelines_finds():
         assert (quantile.tokens, quantile.low, quantile.high) == (tokens, low, None if high == curve.longest else high)
 
 
-def test_the_median_and_its_interval_are_the_published_ones():
+def test_the_median_and_its_interval_equal_the_published_ones():
     median = estimate(lengths(LEUKEMIA)).quantile(0.5)
     assert (median.tokens, median.low, median.high) == (23, 13, None)
     placebo = estimate(lengths(PLACEBO)).quantile(0.5)
     assert (placebo.tokens, placebo.low) == (8, 4)
 
 
-def test_without_a_cut_it_is_the_plain_share():
+def test_without_truncations_it_is_the_plain_share():
     curve = estimate(Length(n, ended=True) for n in range(1, 11))
     assert [curve.within(n) for n in (0, 1, 5, 10, 99)] == pytest.approx([0, 0.1, 0.5, 1, 1])
     assert curve.undecided == 0
     assert curve.quantile(0.9).tokens == 9
 
 
-def test_where_all_were_cut_nothing_is_known():
+def test_with_truncations_only_nothing_is_known():
     curve = estimate([Length(60, ended=False)] * 5)
     assert (curve.steps, curve.undecided, curve.quantile(0.5).tokens) == ((), 1.0, None)
     assert estimate([]).count == 0
 
 
-def test_an_end_at_the_length_of_a_cut_still_has_that_one_at_risk():
+def test_an_ending_at_the_length_of_a_truncation_still_counts_it_as_at_risk():
     curve = estimate([Length(10, ended=True), Length(10, ended=False)])
     assert curve.steps[0].longer == 0.5
 
 
-def test_one_answer_bounds_nothing():
+def test_one_answer_gives_no_interval():
     quantile = estimate([Length(362, ended=True)]).quantile(0.95)
     assert (quantile.tokens, quantile.low, quantile.high) == (362, None, None)
 
 
-def test_the_interval_of_few_answers_misses_no_more_often_than_it_says():
+def test_the_interval_of_few_answers_misses_no_more_often_than_stated():
     """Twenty of which none is cut: in a third of such samples the 95 % point lies beyond the longest."""
     chance, runs = Random(11), 400
     true = math.exp(6 + 0.6 * 1.6448536269514722)
@@ -102,7 +102,7 @@ def test_the_interval_of_few_answers_misses_no_more_often_than_it_says():
 
 
 @pytest.mark.parametrize("of", [0.5, 0.9, 0.95])
-def test_the_interval_holds_the_true_quantile_as_often_as_it_says(of: float):
+def test_the_interval_contains_the_true_quantile_as_often_as_stated(of: float):
     """True lengths are lognormal, caps are drawn by chance; about a quarter is cut. 250 simulations of 300 turns."""
     chance, runs, held, found = Random(7), 250, 0, 0
     normal = {0.5: 0.0, 0.9: 1.2815515655446004, 0.95: 1.6448536269514722}[of]

@@ -28,14 +28,14 @@ def test_the_four_counts_add_up_to_all_turns():
     assert added_up([tally.as_json(), tally.as_json()]).total().estimated == 4
 
 
-def test_counts_that_were_stored_before_are_not_known_and_not_zero():
+def test_counts_missing_from_older_results_are_unknown_and_not_zero():
     stored = Group.stored(BEFORE)
     assert (stored.recorded, stored.certain, stored.estimated) == (None, None, None)
     told = {each.words: each.count for each in group_view(stored).sure}
     assert told == {"certainty not known": 3, "undecidable": 1}
 
 
-def test_a_part_that_is_not_known_makes_the_whole_unknown():
+def test_an_unknown_part_makes_the_total_unknown():
     whole = added_up([{"groups": [BEFORE], "flips": []}, tallied("certain").as_json()]).total()
     assert (whole.same, whole.flipped, whole.certain) == (3, 1, None)
 
@@ -49,14 +49,14 @@ def test_reasons_of_undecidable_turns_add_up_and_name_the_first_turns():
     assert [turn.why for turn in whole.undecided].count("output_at_cap") == 2
 
 
-def test_reasons_that_were_not_counted_in_a_part_are_not_known_of_the_whole():
+def test_reasons_not_counted_in_a_part_are_unknown_for_the_total():
     counted = tallied("undecidable").as_json()
     backtest = Backtest(groups=[*counted["groups"], BEFORE])
     assert added_up([counted, {"groups": [BEFORE], "flips": []}]).total().whys is None
     assert (whys_of(backtest), backtest_view(backtest).reasons) == (None, ())
 
 
-def test_a_backtest_of_before_is_shown():
+def test_a_backtest_of_an_earlier_release_is_shown():
     flip = {"turn": "t", "ended": "completed", "ends": "retry_limit", "how": "sooner", "tokens": 0, "calls": 0}
     old = {"recorded": None, "certain": None, "estimated": None, "groups": [BEFORE], "flips": [flip]}
     shown = backtest_view(Backtest(same=3, undecidable=1, done=4, **old), flips=False)

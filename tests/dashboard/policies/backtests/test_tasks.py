@@ -32,19 +32,19 @@ def test_a_backtest_without_a_job_is_queued_again_once(backtest: Backtest, plann
 
 
 @pytest.mark.parametrize("status", ["done", "failed", "cancelled"])
-def test_what_is_over_is_left_alone(backtest: Backtest, status: str):
+def test_a_finished_backtest_is_left_alone(backtest: Backtest, status: str):
     sql("UPDATE procrastinate_jobs SET status = 'aborted' RETURNING id")
     Backtest.objects.update(status=status)
     assert backtests_requeue() == 0
 
 
-def test_a_backtest_that_is_given_up_says_when(backtest: Backtest):
+def test_an_abandoned_backtest_shows_when(backtest: Backtest):
     _failed(backtest.pk)
     backtest.refresh_from_db()
     assert (backtest.status, backtest.finished_at is not None) == ("failed", True)
 
 
-def test_a_backtest_whose_last_part_was_judged_by_one_who_died_is_done_all_the_same(backtest: Backtest):
+def test_a_backtest_whose_last_part_was_judged_by_a_dead_process_still_finishes(backtest: Backtest):
     runner.run(backtest.pk)
     Backtest.objects.update(status="running", finished_at=None)
     runner.work(backtest.pk)

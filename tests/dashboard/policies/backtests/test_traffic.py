@@ -12,7 +12,7 @@ from tests.dashboard.driving import Play, drive
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
-def test_backtests_and_maps_leave_out_re_runs_and_forks(play: Play):
+def test_backtests_and_maps_exclude_re_runs_and_forks(play: Play):
     turn = play("sim-essay", max_tokens=60)
     drive(turn_rerun(turn=drive(turn_rerun(turn=turn, overrides={"max_tokens": 900})), overrides={}))
     drive(turn_rerun(turn=turn, overrides={"max_tokens": 100}, from_record=2))

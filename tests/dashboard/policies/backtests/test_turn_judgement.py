@@ -40,7 +40,7 @@ def would_continue(turn: Turn, more: dict[str, Any]) -> bool:
         ("sim-essay", {"max_tokens": 60}, {"max_continuations": 0}, {"limits": {"max_continuations": 1}}),
     ],
 )
-def test_more_of_what_stopped_a_turn_lets_it_continue(
+def test_more_of_the_limit_that_stopped_a_turn_lets_it_continue(
     play: Play, model: str, agent: dict[str, Any], limits: dict[str, int], more: dict[str, Any]
 ):
     turn = play(model, overrides={"limits": limits}, **agent)
@@ -49,12 +49,12 @@ def test_more_of_what_stopped_a_turn_lets_it_continue(
     assert not would_continue(turn, {})
 
 
-def test_a_smaller_cap_lets_no_cut_tool_call_continue(play: Play):
+def test_a_smaller_cap_lets_no_truncated_tool_call_continue(play: Play):
     turn = play("sim-cut-tool", overrides={"limits": {"max_tool_repair_attempts": 0}}, max_tokens=40, **TOOLS)
     assert not would_continue(turn, {"max_tokens": 30})
 
 
-def test_tools_that_nobody_let_run_are_no_benefit_of_a_limit(play: Play):
+def test_tools_that_nobody_approved_are_no_benefit_of_a_limit(play: Play):
     turn = play("sim-tools", overrides={"limits": {"max_steps": 1}}, **TOOLS)
     recording = recording_of(turn)
     found = tried_under(recording, overridden(recording.policy, {"limits": {"max_steps": 5}}))

@@ -18,7 +18,7 @@ from tests.dashboard.policies.backtests.two_policies import play_layered
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
-def test_a_policy_is_tried_over_what_the_timeline_shows(browser: Client, play: Play):
+def test_a_policy_is_tried_over_the_turns_shown_by_the_timeline(browser: Client, play: Play):
     turn = play("sim-essay", max_tokens=60)
     policy_create(project=project_default(), name="generous", limits={"max_continuations": 1})
     asked = page(browser, "/backtests/new?status=partial")
@@ -35,7 +35,7 @@ def test_a_policy_is_tried_over_what_the_timeline_shows(browser: Client, play: P
     assert str(turn.id) in page(browser, started["Location"], **{"HX-Request": "true"}) or stored.flipped == 0
 
 
-def test_what_is_tried_of_a_policy_is_what_counts(browser: Client):
+def test_the_active_version_of_a_policy_is_tried(browser: Client):
     project = project_default()
     first = policy_create(project=project, name="wide", limits={"max_continuations": 1})
     policy_create(project=project, name="wide", limits={"max_continuations": 5})
@@ -53,7 +53,7 @@ def test_what_is_tried_of_a_policy_is_what_counts(browser: Client):
     ]
 
 
-def test_the_page_and_the_form_of_a_policy_answer_the_same(browser: Client, admin_client: Client, play: Play):
+def test_the_page_and_the_form_of_a_policy_give_the_same_result(browser: Client, admin_client: Client, play: Play):
     own = play_layered(play)
     browser.post("/backtests/new", {"policy": "own", "query": ""})
     words = {"recovery": ["markdown-fence", "brace-walker"], "max_steps": "9", "over-agent": "", "over-since": ""}
@@ -66,7 +66,7 @@ def test_the_page_and_the_form_of_a_policy_answer_the_same(browser: Client, admi
     assert "in place of policy “own”" in page(browser, f"/backtests/{asked.pk}")
 
 
-def test_what_was_tried_and_where_is_told_in_words(browser: Client, play: Play):
+def test_the_tried_values_and_their_target_are_described(browser: Client, play: Play):
     Turn.objects.filter(id=play("sim-essay", overrides={"max_tokens": 150}).id).update(input_text=" ")
     words = {"limits": {"max_continuations": 0}, "finish_reasons": ["safety_blocked", "max_tokens"]}
     draft = {**words, "error_policy": {"preset": "retry_all"}}
@@ -82,12 +82,12 @@ def test_without_a_policy_the_default_limits_are_tried(browser: Client):
     assert "the default limits" in page(browser, "/backtests/new")
 
 
-def test_a_policy_that_is_gone_is_refused_in_words(browser: Client):
+def test_a_deleted_policy_is_refused_with_an_explanation(browser: Client):
     html = browser.post("/backtests/new", {"policy": "nobody"}).content.decode()
     assert "Choose one of the policies" in html
 
 
-def test_a_list_that_is_not_whole_says_so(browser: Client, monkeypatch):
+def test_an_incomplete_list_says_so(browser: Client, monkeypatch):
     monkeypatch.setattr(views, "LISTED", 2)
     said = []
     for _ in range(3):
@@ -97,12 +97,12 @@ def test_a_list_that_is_not_whole_says_so(browser: Client, monkeypatch):
     assert said == [(1, False), (2, False), (2, True)]
 
 
-def test_a_backtest_that_is_not_there_is_a_404(browser: Client):
+def test_a_missing_backtest_is_404(browser: Client):
     assert browser.get("/backtests/01890000-0000-7000-8000-000000000000").status_code == 404
 
 
 @pytest.mark.parametrize("priced", [False, True])
-def test_totals_say_that_they_are_differences_and_whether_a_price_is_known(browser: Client, play: Play, priced: bool):
+def test_totals_are_marked_as_differences_and_say_whether_a_price_is_known(browser: Client, play: Play, priced: bool):
     turn = play("sim-essay", max_tokens=60)
     if priced:
         Turn.objects.filter(pk=turn.pk).update(provider="openai", model="gpt-4o")
@@ -119,7 +119,7 @@ def test_totals_say_that_they_are_differences_and_whether_a_price_is_known(brows
     assert ("simulator, free" in shown) is not priced, "a simulated model has no price to know"
 
 
-def test_the_table_of_models_counts_each_turn_once_under_the_model_that_it_asked(browser: Client, play: Play):
+def test_the_table_of_models_counts_each_turn_once_under_its_requested_model(browser: Client, play: Play):
     cut = play("sim-essay", overrides={"max_tokens": 150})
     Turn.objects.filter(pk=play("sim-essay", name="long", max_tokens=2_000).pk).update(
         provider="openai", model="gpt-4o"

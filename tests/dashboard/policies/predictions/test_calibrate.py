@@ -58,7 +58,7 @@ def as_json(*words: str) -> dict[str, Any]:
     return json.loads(told(*words, "--json").splitlines()[0])
 
 
-def test_it_says_what_it_may_cost_runs_each_turn_and_tells_what_came_true(cut: Turn):
+def test_calibration_states_its_cost_runs_each_turn_and_reports_what_came_true(cut: Turn):
     said = told("--max-continuations", "0,1").splitlines()
     assert said[0] == "2 re-runs of 1 stored turn under other limits."
     assert "price not known" in "".join(said)
@@ -74,14 +74,14 @@ def test_it_says_what_it_may_cost_runs_each_turn_and_tells_what_came_true(cut: T
     assert Calibration.objects.get().finished_at is not None
 
 
-def test_programs_get_one_object(cut: Turn):
+def test_the_json_output_is_one_object(cut: Turn):
     found = as_json("--max-continuations", "0,1")
     assert (found["finished"], found["stopped_by"], found["trials"], found["begun"]) == (True, None, 2, 2)
     assert sum(counts["came_true"] for counts in found["by_certainty"].values()) == 2
     assert found["tokens"] == sum(t.input_tokens + t.output_tokens for t in Turn.objects.exclude(id=cut.id))
 
 
-def test_values_are_chosen_on_both_sides_of_where_the_answer_changes(cut: Turn):
+def test_values_on_both_sides_of_each_change_of_the_answer_are_chosen(cut: Turn):
     plan = plan_of([cut], Values(most=4), most=1)
     tokens = sorted(trial.overrides["max_tokens"] for trial in plan.trials if "max_tokens" in trial.overrides)
     rounds = sorted(
@@ -93,7 +93,7 @@ def test_values_are_chosen_on_both_sides_of_where_the_answer_changes(cut: Turn):
     assert cut.continuations - 1 in rounds
 
 
-def test_the_number_that_a_verdict_names_and_the_one_below_it_are_tried(play: Play, connection: Connection):
+def test_the_number_named_by_a_verdict_and_the_one_below_it_are_tried(play: Play, connection: Connection):
     connection_update(connection=connection, changes={"prefill": True})
     turn = play("sim-prefill", overrides={"max_tokens": 150})
     named = enough_for_one_call(snapshot_at(turn, turn.last_seq))
@@ -103,7 +103,7 @@ def test_the_number_that_a_verdict_names_and_the_one_below_it_are_tried(play: Pl
     assert named - 1 in trials
 
 
-def test_a_turn_is_not_begun_that_could_exceed_the_budget(cut: Turn):
+def test_a_turn_that_could_exceed_the_budget_is_not_started(cut: Turn):
     bound = usage_bound(cut, {"limits": {"max_continuations": 0}}).tokens
     found = as_json("--max-continuations", "0,1", "--tokens", str(bound))
     assert (found["finished"], found["stopped_by"], found["begun"]) == (False, "budget", 1)
@@ -116,7 +116,7 @@ def test_a_turn_is_not_begun_that_could_exceed_the_budget(cut: Turn):
 
 
 @pytest.mark.parametrize("why", ["interrupted", "cancelled"])
-def test_a_turn_that_lost_a_call_counts_with_the_most_that_it_may_have_used(cut: Turn, why: str):
+def test_a_turn_that_lost_a_call_counts_with_its_maximum_usage(cut: Turn, why: str):
     assert as_json("--max-continuations", "0")["finished"]
     calibration, prediction = Calibration.objects.get(), Prediction.objects.get()
     used = calibration_state.used_by(calibration).tokens
@@ -128,7 +128,7 @@ def test_a_turn_that_lost_a_call_counts_with_the_most_that_it_may_have_used(cut:
     assert calibration_state.used_by(calibration).tokens == bound > used
 
 
-def test_what_a_turn_really_uses_is_never_more_than_its_bound(play: Play):
+def test_the_actual_usage_of_a_turn_is_never_above_its_bound(play: Play):
     for number, (model, overrides) in enumerate(
         [("sim-essay", {"max_tokens": 30}), ("sim-endless", {}), ("sim-flaky", {}), ("sim-hangup", {})]
     ):
@@ -139,7 +139,7 @@ def test_what_a_turn_really_uses_is_never_more_than_its_bound(play: Play):
         assert turn.output_tokens <= bound.output_tokens
 
 
-def test_nothing_but_its_calls_bounds_the_output_of_a_turn_that_nobody_set_a_cap_or_a_total_for(cut: Turn):
+def test_only_its_calls_bound_the_output_of_a_turn_without_a_cap_or_total(cut: Turn):
     changes: dict[str, Any] = {
         "limits": {"max_continuations": 9},
         "error_policy": {"preset": "stop_on_any_error"},
@@ -160,7 +160,7 @@ def test_a_bound_of_input_is_the_sum_over_all_calls(calls: int, cap: int, said: 
     assert _sent(calls, first=7, cap=cap, said=said, asked=3) == sum(each)
 
 
-def test_a_bound_of_millions_of_calls_is_told_at_once_and_has_no_price(cut: Turn):
+def test_a_bound_of_millions_of_calls_is_computed_quickly_and_has_no_price(cut: Turn):
     cut.setup["setup"]["tools"] = [{"name": "search", "description": "", "schema": {}}]
     many = {
         "limits": {"max_steps": 10**9, "max_continuations": 10**9},
@@ -171,7 +171,7 @@ def test_a_bound_of_millions_of_calls_is_told_at_once_and_has_no_price(cut: Turn
     assert bound.usage.output_tokens == LARGEST_NUMBER
 
 
-def test_a_budget_of_money_is_kept_to_and_refused_where_no_price_is_known(cut: Turn):
+def test_a_budget_of_money_is_respected_and_refused_where_no_price_is_known(cut: Turn):
     bound = usage_bound(cut, {})
     priced = type(bound)(bound.calls, bound.input_tokens, bound.output_tokens, Decimal("0.10"))
     assert calibration_state.is_left(Budget(None, Decimal(1)), Used(0, Decimal("0.90")), priced)
@@ -183,7 +183,7 @@ def test_a_budget_of_money_is_kept_to_and_refused_where_no_price_is_known(cut: T
     assert not Calibration.objects.exists(), "a plan that was refused is made anew the next time"
 
 
-def test_where_the_price_is_known_it_is_said_beforehand_and_may_be_bounded(play: Play):
+def test_a_known_price_is_shown_beforehand_and_can_be_limited(play: Play):
     turn = play("gpt-4o", max_tokens=400)
     assert turn.status == "failed", "the simulator knows no such model; its price is known all the same"
     bound = usage_bound(turn, {"limits": {"max_continuations": 0}})
@@ -197,7 +197,7 @@ def test_where_the_price_is_known_it_is_said_beforehand_and_may_be_bounded(play:
     assert (stopped["begun"], stopped["stopped_by"], stopped["dollars"]) == (0, "budget", 0.0)
 
 
-def test_a_certain_one_that_fails_is_asked_again_once_under_the_recorded_policy(
+def test_a_failed_certain_prediction_is_repeated_once_under_the_recorded_policy(
     cut: Turn, monkeypatch: pytest.MonkeyPatch
 ):
     from dashboard.policies.predictions import outcome_comparison
@@ -227,12 +227,12 @@ def test_a_certain_one_that_fails_is_asked_again_once_under_the_recorded_policy(
         (("--turns", "0"), "a whole number above 0"),
     ],
 )
-def test_what_cannot_be_asked_is_said_in_a_sentence(words: tuple[str, ...], sentence: str):
+def test_an_impossible_request_is_explained_in_a_sentence(words: tuple[str, ...], sentence: str):
     with pytest.raises(CommandError, match=sentence):
         told(*words)
 
 
-def test_nothing_starts_without_a_yes(cut: Turn, monkeypatch: pytest.MonkeyPatch):
+def test_nothing_starts_without_confirmation(cut: Turn, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr("sys.stdin", io.StringIO())
     with pytest.raises(CommandError, match="Add --yes"):
         call_command("calibrate", stdout=io.StringIO())
@@ -241,7 +241,7 @@ def test_nothing_starts_without_a_yes(cut: Turn, monkeypatch: pytest.MonkeyPatch
 
 
 @pytest.mark.parametrize("answer", ["n", "", None])
-def test_who_does_not_agree_starts_nothing(cut: Turn, answer: str | None, monkeypatch: pytest.MonkeyPatch):
+def test_declining_starts_nothing(cut: Turn, answer: str | None, monkeypatch: pytest.MonkeyPatch):
     def asked(_: str) -> str:
         if answer is None:
             raise KeyboardInterrupt
@@ -254,13 +254,13 @@ def test_who_does_not_agree_starts_nothing(cut: Turn, answer: str | None, monkey
     assert not Calibration.objects.exists()
 
 
-def test_a_value_that_cannot_be_tried_is_left_out_with_the_reason(cut: Turn):
+def test_a_value_that_cannot_be_tried_is_omitted_with_the_reason(cut: Turn):
     with pytest.raises(CommandError, match="max_tokens is 0; it must be at least 1 token"):
         told("--max-tokens", "0")
     assert "(max_continuations is 99999; it must be" in told("--max-continuations", "1,99999")
 
 
-def test_where_the_provider_answers_no_call_it_stops_after_three_and_counts_none(cut: Turn, connection: Connection):
+def test_after_three_calls_without_an_answer_calibration_stops_and_counts_none(cut: Turn, connection: Connection):
     values, at = ("--max-continuations", "0,1,2,3,4"), Connection.objects.filter(id=connection.id)
     at.update(base_url=f"{connection.base_url}/nowhere")
     said = told(*values)
@@ -276,7 +276,7 @@ def test_where_the_provider_answers_no_call_it_stops_after_three_and_counts_none
     assert sum(counts["came_true"] for counts in found["by_certainty"].values()) == found["trials"]
 
 
-def test_what_was_told_by_an_earlier_run_is_not_told_again(cut: Turn):
+def test_results_of_an_earlier_run_are_not_repeated(cut: Turn):
     bound = usage_bound(cut, {"limits": {"max_continuations": 0}}).tokens
     assert "[1/2]" in told("--max-continuations", "0,1", "--tokens", str(bound))
     said = told("--max-continuations", "0,1")
@@ -284,7 +284,7 @@ def test_what_was_told_by_an_earlier_run_is_not_told_again(cut: Turn):
     assert "[2/2]" in said
 
 
-def test_turns_that_cannot_be_asked_the_same_are_left_out_and_it_says_why(
+def test_turns_that_cannot_be_repeated_exactly_are_omitted_with_the_reason(
     cut: Turn, play: Play, agent_of: AgentOf, connection: Connection
 ):
     tools = play("sim-tools", tools=["calculator"])
@@ -300,7 +300,7 @@ def test_turns_that_cannot_be_asked_the_same_are_left_out_and_it_says_why(
     assert "connection has been changed" in left_out_for(Turn.objects.get(id=cut.id))
 
 
-def test_a_turn_that_was_erased_meanwhile_is_passed_by(cut: Turn, play: Play):
+def test_a_turn_erased_in_the_meantime_is_skipped(cut: Turn, play: Play):
     plan = plan_of([cut], Values(max_continuations=(0,)), most=1)
     calibration = calibration_state.calibration_begin(project=cut.project, key="x", plan=plan)
     (trial,) = calibration_state.trials_of(calibration)
@@ -309,7 +309,7 @@ def test_a_turn_that_was_erased_meanwhile_is_passed_by(cut: Turn, play: Play):
         calibration_state.trial_begin(calibration=calibration, place=0, trial=trial)
 
 
-def test_a_trial_is_begun_once(cut: Turn):
+def test_a_trial_is_started_once(cut: Turn):
     plan = plan_of([cut], Values(max_continuations=(0,)), most=1)
     calibration = calibration_state.calibration_begin(project=cut.project, key="x", plan=plan)
     (trial,) = calibration_state.trials_of(calibration)

@@ -36,7 +36,7 @@ def checked(prediction: Prediction) -> Prediction:
     return prediction
 
 
-def test_where_the_provider_gives_the_recorded_answer_again_the_prediction_was_our_mistake(cut: Turn):
+def test_a_repeated_recorded_answer_shows_that_the_prediction_was_our_error(cut: Turn):
     prediction = failed(cut)
     assert may_be_checked(prediction)
     assert checked(prediction).reason == "defect"
@@ -45,14 +45,14 @@ def test_where_the_provider_gives_the_recorded_answer_again_the_prediction_was_o
     assert not may_be_checked(prediction)
 
 
-def test_where_it_says_something_else_the_provider_does_not_say_the_same_twice(cut: Turn):
+def test_a_different_answer_shows_that_the_provider_is_not_deterministic(cut: Turn):
     prediction = failed(cut)
     Turn.objects.filter(id=cut.id).update(output_text="What was recorded was another answer.")
     assert checked(prediction).reason == "provider_differs"
     assert [difference["field"] for difference in prediction.checked_by.get().differences] == ["text"]
 
 
-def test_a_call_that_failed_only_this_time_is_told_without_asking_again(cut: Turn):
+def test_a_call_that_failed_only_this_time_is_reported_without_a_check(cut: Turn):
     from dashboard.turns.models import Record
 
     turn_rerun(turn=cut, overrides={"limits": {"max_continuations": 9}})
@@ -70,7 +70,7 @@ def test_a_call_that_failed_only_this_time_is_told_without_asking_again(cut: Tur
     assert not may_be_checked(prediction)
 
 
-def test_a_check_is_made_once_however_often_it_is_asked_for_and_again_where_it_was_cancelled(cut: Turn):
+def test_a_check_is_made_once_and_again_only_after_a_cancellation(cut: Turn):
     from dashboard.live.services import turn_cancel
 
     prediction = failed(cut)
@@ -88,13 +88,13 @@ def test_a_check_is_made_once_however_often_it_is_asked_for_and_again_where_it_w
     assert prediction_check(prediction=prediction).id == second.id
 
 
-def test_what_came_true_or_was_only_an_estimate_is_not_checked(cut: Turn):
+def test_correct_predictions_and_estimates_are_not_checked(cut: Turn):
     came_true = again_of(cut, {"limits": {"max_continuations": 1}})
     with pytest.raises(ValidationError, match="Only a failed certain prediction"):
         prediction_check(prediction=came_true)
 
 
-def test_where_the_connection_asks_otherwise_by_now_another_answer_would_say_nothing(cut: Turn):
+def test_a_changed_connection_makes_a_check_inconclusive_so_none_is_made(cut: Turn):
     failed(cut)
     assert cut.agent is not None
     connection_update(connection=cut.agent.connection, changes={"prefill": True})
@@ -104,7 +104,7 @@ def test_where_the_connection_asks_otherwise_by_now_another_answer_would_say_not
     assert Turn.objects.count() == before
 
 
-def test_a_failed_estimate_says_that_an_assumption_did_not_hold(cut: Turn):
+def test_a_failed_estimate_reports_that_an_assumption_did_not_hold(cut: Turn):
     turn_rerun(turn=cut, overrides={"limits": {"max_continuations": 9}})
     prediction = foretold(Prediction.objects.get(), certainty="estimated", terminal_reason="something else")
     drive(prediction.child)

@@ -36,7 +36,7 @@ def test_a_rerun_under_another_limit_is_predicted_before_it_starts(cut: Turn):
     assert (prediction.compared_at, prediction.came_true, prediction.actual) == (None, None, None)
 
 
-def test_what_is_predicted_is_what_the_what_if_says(cut: Turn):
+def test_the_prediction_equals_the_what_if(cut: Turn):
     imagined = turn_what_if(turn=cut, overrides={"limits": {"max_continuations": 0}})
     turn_rerun(turn=cut, overrides={"limits": {"max_continuations": 0}})
     prediction = Prediction.objects.get()
@@ -46,7 +46,7 @@ def test_what_is_predicted_is_what_the_what_if_says(cut: Turn):
         assert ending[name] == imagined.turn[name], name
 
 
-def test_the_text_is_predicted_only_where_it_is_sure_to_come(cut: Turn):
+def test_the_text_is_predicted_only_where_it_is_certain(cut: Turn):
     turn_rerun(turn=cut, overrides={"limits": {"max_continuations": 9}})
     prediction = Prediction.objects.get()
     assert (prediction.certainty, prediction.endings[0]["status"]) == ("recorded", "completed")
@@ -65,14 +65,12 @@ def test_the_text_is_predicted_only_where_it_is_sure_to_come(cut: Turn):
     ],
     ids=["model", "prompt", "message", "nothing", "the same number", "how long it is kept"],
 )
-def test_nothing_is_predicted_where_it_is_asked_something_else_or_no_limit_is_another(
-    cut: Turn, otherwise: dict[str, Any]
-):
+def test_nothing_is_predicted_for_another_request_or_without_a_changed_limit(cut: Turn, otherwise: dict[str, Any]):
     turn_rerun(turn=cut, **otherwise)
     assert not Prediction.objects.exists()
 
 
-def test_nothing_is_predicted_for_another_connection_nor_for_one_that_asks_otherwise_by_now(
+def test_nothing_is_predicted_for_another_or_a_changed_connection(
     cut: Turn, connection: Connection, simulator_url: str
 ):
     address = simulator_url.removesuffix("/v1")
@@ -84,7 +82,7 @@ def test_nothing_is_predicted_for_another_connection_nor_for_one_that_asks_other
     assert not Prediction.objects.exists()
 
 
-def test_every_place_to_fork_at_predicts_what_comes_from_there(cut: Turn):
+def test_every_fork_point_predicts_the_rest_of_its_turn(cut: Turn):
     for span in fold(recording_of(cut)):
         seq = span.record.seq
         if unforkable(span.after, seq):
@@ -94,7 +92,7 @@ def test_every_place_to_fork_at_predicts_what_comes_from_there(cut: Turn):
         assert prediction.came_true, (seq, prediction.differences)
 
 
-def test_a_fork_under_other_limits_says_how_the_rest_goes(cut: Turn):
+def test_a_fork_under_other_limits_predicts_the_rest(cut: Turn):
     prediction = again_of(cut, {"limits": {"max_continuations": 1}}, from_record=2)
     assert prediction.endings[0]["terminal_reason"] == "retry_limit"
     assert prediction.came_true, prediction.differences
@@ -116,7 +114,7 @@ OTHERWISE: list[dict[str, Any]] = [
         ("sim-tools", {"tools": ["calculator"]}),
     ],
 )
-def test_what_is_recorded_or_certain_comes_true_from_wherever_a_turn_is_run_again(
+def test_recorded_and_certain_predictions_come_true_from_every_fork_point(
     play: Play, model: str, agent: dict[str, Any]
 ):
     turn = play(model, **agent)
@@ -132,13 +130,13 @@ def test_what_is_recorded_or_certain_comes_true_from_wherever_a_turn_is_run_agai
     assert Prediction.objects.filter(came_true=True, certainty__in=("recorded", "certain")).count() >= len(places)
 
 
-def test_a_rerun_of_a_fork_from_its_start_goes_back_further_than_its_recording(cut: Turn):
+def test_a_rerun_of_a_fork_from_its_start_begins_before_its_recording(cut: Turn):
     fork = drive(turn_rerun(turn=cut, overrides={}, from_record=2))
     turn_rerun(turn=fork, overrides={"limits": {"max_continuations": 1}})
     assert not Prediction.objects.exists()
 
 
-def test_a_turn_that_an_operator_changed_predicts_nothing(agent_of: Any):
+def test_a_turn_changed_by_an_operator_has_no_prediction(agent_of: Any):
     from dashboard.live.services import turn_start
 
     held = turn_start(
@@ -151,20 +149,20 @@ def test_a_turn_that_an_operator_changed_predicts_nothing(agent_of: Any):
     assert not Prediction.objects.exists()
 
 
-def test_an_unfinished_turn_predicts_nothing(cut: Turn):
+def test_an_unfinished_turn_has_no_prediction(cut: Turn):
     Turn.objects.filter(id=cut.id).update(status="running")
     turn_rerun(turn=Turn.objects.get(id=cut.id), overrides={"max_tokens": 400})
     assert not Prediction.objects.exists()
 
 
-def test_what_goes_on_live_is_predicted_as_undecidable(play: Play):
+def test_a_live_continuation_is_predicted_as_undecidable(play: Play):
     cut = play("sim-essay", overrides={"max_tokens": 60})
     turn_go_on(turn=cut, overrides={"limits": {"max_continuations": 9, "max_total_completion_tokens": 2_000}})
     prediction = Prediction.objects.get()
     assert (prediction.kind, prediction.certainty, prediction.endings) == ("continued", "undecidable", [])
 
 
-def test_a_rerun_under_just_what_a_shadow_tried_tests_the_shadows_verdict(play: Play, connection: Connection):
+def test_a_rerun_under_the_policy_of_a_shadow_tests_the_shadows_result(play: Play, connection: Connection):
     policy_create(project=connection.project, name="wide", limits={"max_continuations": 5})
     draft = policy_create(project=connection.project, name="wide", limits={"max_continuations": 1}, activate=False)
     policies.shadow_start(version=draft)
@@ -192,7 +190,7 @@ def test_a_turn_is_stored_with_its_prediction_or_not_at_all(cut: Turn):
     assert Turn.objects.count() == before
 
 
-def test_what_was_predicted_cannot_be_changed_afterwards(cut: Turn):
+def test_a_prediction_cannot_be_changed_afterwards(cut: Turn):
     prediction = again_of(cut, {"limits": {"max_continuations": 1}})
     changes = ({"certainty": "certain"}, {"endings": []}, {"came_true": False}, {"kind": "check"})
     for change in changes:
@@ -200,7 +198,7 @@ def test_what_was_predicted_cannot_be_changed_afterwards(cut: Turn):
             Prediction.objects.filter(id=prediction.id).update(**change)
 
 
-def test_a_recording_that_cannot_be_judged_again_is_run_all_the_same(cut: Turn):
+def test_a_recording_that_cannot_be_judged_again_can_still_be_re_run(cut: Turn):
     stored = {**cut.policy, "criterion_specs": [{"path": "no.such.Criterion", "kwargs": {}}]}
     Turn.objects.filter(id=cut.id).update(policy=stored)
     child = turn_rerun(turn=Turn.objects.get(id=cut.id), overrides={"max_tokens": 400})

@@ -44,7 +44,7 @@ def tried_under(policy: dict[str, Any], **more: Any) -> Backtest:
     return Backtest.objects.select_related("project", "stands_for").get(pk=made.pk)
 
 
-def test_a_cut_turn_that_a_draft_lets_go_on_is_a_result_of_its_own(cut: Turn):
+def test_a_truncated_turn_that_a_draft_would_continue_is_a_separate_result(cut: Turn):
     found = tried(max_continuations=9, max_total_completion_tokens=5_000)
     assert (found.undecidable, found.unended_turns) == (1, [str(cut.id)])
     shown = backtest_shown(found)
@@ -53,13 +53,13 @@ def test_a_cut_turn_that_a_draft_lets_go_on_is_a_result_of_its_own(cut: Turn):
     assert "1 would have continued, end not known, 0 undecidable" in in_words(found)
 
 
-def test_what_would_not_go_on_is_not_counted_as_that(cut: Turn, play: Play):
+def test_a_turn_that_would_not_continue_is_not_counted_as_continuing(cut: Turn, play: Play):
     play("sim-essay", overrides={"max_tokens": 900}, name="whole")
     assert tried(max_continuations=0).unended_turns == []
     assert [str(cut.id)] == tried(max_continuations=9, max_total_completion_tokens=5_000).unended_turns
 
 
-def test_a_refused_call_that_a_draft_lets_be_tried_again_would_have_gone_on(play: Play):
+def test_a_refused_call_that_a_draft_would_retry_would_have_continued(play: Play):
     refused = play("sim-429")
     found = tried_under({"error_policy": {"on_rate_limit_error": "retry", "max_retries": 2}})
     assert (found.undecidable, found.unended_turns) == (1, [str(refused.id)])
@@ -67,7 +67,7 @@ def test_a_refused_call_that_a_draft_lets_be_tried_again_would_have_gone_on(play
     assert tried_under({"error_policy": {"on_tool_error": "retry"}}).unended_turns == []
 
 
-def test_cut_tool_calls_under_a_larger_max_tokens_would_have_gone_on(play: Play):
+def test_truncated_tool_calls_under_a_larger_max_tokens_would_have_continued(play: Play):
     one_call = {"limits": {"max_tool_repair_attempts": 0, "max_continuations": 0}}
     cut = play("sim-cut-tool", tools=["calculator"], overrides={"max_tokens": 60, **one_call})
     assert tried_under(one_call, max_tokens=900).unended_turns == [str(cut.id)]
@@ -75,7 +75,7 @@ def test_cut_tool_calls_under_a_larger_max_tokens_would_have_gone_on(play: Play)
     assert tried(max_tool_repair_attempts=2).unended_turns == [str(cut.id)]
 
 
-def test_a_try_shows_how_such_a_turn_ends(cut: Turn, browser: Client):
+def test_a_live_trial_shows_how_such_a_turn_ends(cut: Turn, browser: Client):
     backtest = tried(max_continuations=9, max_total_completion_tokens=5_000)
     address = f"/backtests/{backtest.pk}"
     assert "1</b>\u00a0turn would have continued" in page(browser, address)
@@ -91,7 +91,7 @@ def test_a_try_shows_how_such_a_turn_ends(cut: Turn, browser: Client):
     assert "Try 1" not in shown
 
 
-def test_no_turn_is_begun_that_could_exceed_the_budget(cut: Turn, browser: Client):
+def test_no_trial_that_could_exceed_the_budget_is_started(cut: Turn, browser: Client):
     asked = asked_of_backtest(tried(max_continuations=9, max_total_completion_tokens=5_000))
     least = tried_so_far(asked).most_tokens
     with pytest.raises(ValidationError, match=f"up to {least:,} tokens"):
@@ -105,7 +105,7 @@ def test_no_turn_is_begun_that_could_exceed_the_budget(cut: Turn, browser: Clien
     assert "Enter a budget from 1 to" in browser.post(address, {"tokens": "much"}).content.decode()
 
 
-def test_one_click_tries_five_and_the_next_one_the_others(play: Play):
+def test_one_click_tries_five_turns_and_the_next_one_the_others(play: Play):
     for number in range(ONCE + 1):
         play("sim-essay", name=f"a{number}", overrides={"max_tokens": 60, "limits": {"max_continuations": 0}})
     asked = asked_of_backtest(tried(max_continuations=1))
@@ -115,7 +115,7 @@ def test_one_click_tries_five_and_the_next_one_the_others(play: Play):
         tries_begin(asked=asked, tokens=ENOUGH)
 
 
-def test_a_turn_whose_agent_has_tools_is_not_tried_and_that_is_said(play: Play, browser: Client):
+def test_a_turn_whose_agent_has_tools_is_not_tried_and_this_is_reported(play: Play, browser: Client):
     play("sim-essay", tools=["calculator"], overrides={"max_tokens": 60, "limits": {"max_continuations": 0}})
     backtest = tried(max_continuations=1)
     shown = page(browser, f"/backtests/{backtest.pk}")
@@ -123,7 +123,7 @@ def test_a_turn_whose_agent_has_tools_is_not_tried_and_that_is_said(play: Play, 
     assert "Try 1" not in shown
 
 
-def test_a_shadow_shows_such_turns_and_tries_them(play: Play, browser: Client):
+def test_a_shadow_lists_such_turns_and_tries_them(play: Play, browser: Client):
     project = project_default()
     policy_create(project=project, name="own", limits={"max_continuations": 0})
     draft = policy_create(project=project, name="own", limits={"max_continuations": 1}, activate=False)

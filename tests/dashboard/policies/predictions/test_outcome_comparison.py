@@ -35,7 +35,7 @@ def failed_in(prediction: Prediction) -> list[str]:
     return [difference["field"] for difference in prediction.differences]
 
 
-def test_a_turn_that_ends_as_predicted_came_true(cut: Turn):
+def test_a_turn_that_ends_as_predicted_is_correct(cut: Turn):
     prediction = again_of(cut, {"limits": {"max_continuations": 1}})
     assert (prediction.came_true, prediction.differences, prediction.reason) == (True, [], "")
     assert prediction.actual["terminal_reason"] == "retry_limit"
@@ -53,7 +53,7 @@ def test_a_turn_that_ends_as_predicted_came_true(cut: Turn):
     ],
     ids=lambda wrong: next(iter(wrong)),
 )
-def test_status_reasons_attempts_and_text_must_all_come_true(cut: Turn, wrong: dict[str, Any]):
+def test_status_reasons_attempts_and_text_must_all_match(cut: Turn, wrong: dict[str, Any]):
     turn_rerun(turn=cut, overrides={"limits": {"max_continuations": 9}})
     prediction = foretold(Prediction.objects.get(), **wrong)
     drive(prediction.child)
@@ -78,7 +78,7 @@ def test_tokens_are_shown_and_not_compared(cut: Turn):
     assert prediction.came_true is True
 
 
-def test_of_two_endings_either_may_come_true(play: Play):
+def test_either_of_two_predicted_endings_is_correct(play: Play):
     cut = play("sim-essay", overrides={"max_tokens": 60})
     child = drive(turn_go_on(turn=cut, overrides=FURTHER))
     real = {"status": child.status, "stop_reason": child.stop_reason, "terminal_reason": child.terminal_reason}
@@ -95,7 +95,7 @@ def test_of_two_endings_either_may_come_true(play: Play):
     assert failed_in(found) == ["terminal_reason"], "against the nearer of the two"
 
 
-def test_two_endings_are_the_ends_of_a_range_of_calls(play: Play):
+def test_two_endings_give_a_range_of_calls(play: Play):
     cut = play("sim-essay", overrides={"max_tokens": 60})
     child = drive(turn_go_on(turn=cut, overrides=FURTHER))
     real = {"status": child.status, "stop_reason": child.stop_reason, "terminal_reason": child.terminal_reason}
@@ -114,7 +114,7 @@ def _columns(prediction: Prediction) -> dict[str, Any]:
     return {name: getattr(prediction, name) for name in kept}
 
 
-def test_where_nothing_was_predicted_nothing_comes_true_or_not(play: Play):
+def test_without_a_prediction_there_is_no_comparison(play: Play):
     cut = play("sim-essay", overrides={"max_tokens": 60})
     drive(turn_go_on(turn=cut, overrides=FURTHER))
     outcome_comparison.sweep()
@@ -138,7 +138,7 @@ def test_an_interrupted_turn_is_not_compared(cut: Turn):
     assert Prediction.objects.get().not_compared == "interrupted"
 
 
-def test_a_turn_whose_call_was_given_again_after_its_worker_was_gone_is_not_compared(cut: Turn):
+def test_a_turn_whose_call_was_repeated_after_a_worker_died_is_not_compared(cut: Turn):
     child = drive(turn_rerun(turn=cut, overrides={"max_tokens": 400}))
     last = Record.objects.filter(turn_id=child.id).order_by("-seq").first()
     assert last is not None
@@ -150,7 +150,7 @@ def test_a_turn_whose_call_was_given_again_after_its_worker_was_gone_is_not_comp
     assert Prediction.objects.get().not_compared == "interrupted"
 
 
-def test_a_turn_that_an_operator_changed_is_not_compared_but_one_that_was_only_held_is(cut: Turn):
+def test_a_turn_changed_by_an_operator_is_not_compared_but_a_held_one_is(cut: Turn):
     words = RerunChanges(breakpoints=[{"state": "continue_pending"}])
     for changes, came_true in (({"max_tokens": 500}, None), ({}, True)):
         child = turn_rerun(turn=cut, overrides={"limits": {"max_continuations": 1}}, words=words)
@@ -172,7 +172,7 @@ def test_two_workers_compare_a_prediction_once(cut: Turn):
     assert outcome_comparison.sweep() == 0
 
 
-def test_a_prediction_goes_with_either_of_its_turns(cut: Turn):
+def test_a_prediction_is_deleted_with_either_of_its_turns(cut: Turn):
     from dashboard.accounts.models import User
 
     by = User.objects.create(username="eraser")
@@ -184,7 +184,7 @@ def test_a_prediction_goes_with_either_of_its_turns(cut: Turn):
     assert Prediction.objects.count() == 0
 
 
-def test_whoever_deletes_a_turn_the_database_deletes_its_predictions_and_their_checks(cut: Turn):
+def test_any_deletion_of_a_turn_deletes_its_predictions_and_their_checks(cut: Turn):
     from django.db import connection, transaction
 
     from dashboard.policies.predictions.failure_check import prediction_check
@@ -201,7 +201,7 @@ def test_whoever_deletes_a_turn_the_database_deletes_its_predictions_and_their_c
     assert Prediction.objects.count() == 0
 
 
-def test_a_turn_that_goes_on_live_ends_in_one_of_the_two_predicted_ways(cut: Turn):
+def test_a_live_continuation_ends_in_one_of_the_two_predicted_ways(cut: Turn):
     def endings(max_tokens: int) -> int:
         found = turn_what_if(turn=cut, overrides={"max_tokens": max_tokens}).recording
         assert isinstance(found, WhatIf)
@@ -216,7 +216,7 @@ def test_a_turn_that_goes_on_live_ends_in_one_of_the_two_predicted_ways(cut: Tur
 
 
 @pytest.mark.parametrize("max_tokens", [60, 100], ids=["after an answer", "in the middle of one"])
-def test_a_turn_that_goes_on_live_counts_only_its_own_calls(play: Play, max_tokens: int):
+def test_a_live_continuation_counts_only_its_own_calls(play: Play, max_tokens: int):
     cut = play("sim-essay", overrides={"max_tokens": 60})
     child = drive(turn_go_on(turn=cut, overrides={**FURTHER, "max_tokens": max_tokens}))
     made = Attempt.objects.filter(turn_id=child.id)
@@ -224,7 +224,7 @@ def test_a_turn_that_goes_on_live_counts_only_its_own_calls(play: Play, max_toke
     assert Prediction.objects.get(child=child).kind == "continued"
 
 
-def test_what_is_predicted_for_a_turn_that_goes_on_live_leaves_out_the_calls_before_it(cut: Turn):
+def test_the_prediction_of_a_live_continuation_excludes_earlier_calls(cut: Turn):
     def within(tokens: int) -> WhatIf:
         limits = {"max_total_completion_tokens": tokens}
         found = turn_what_if(turn=cut, overrides={"limits": limits}).recording

@@ -80,7 +80,7 @@ def called_certain(prediction: Prediction) -> Prediction:
     return Prediction.objects.create(**{**kept, "suggested": said})
 
 
-def test_only_what_somebody_is_shown_is_stored_as_told(browser: Client, short: Turn):
+def test_only_displayed_suggestions_are_stored(browser: Client, short: Turn):
     lengths(short, [LONG] * (LEAST + 10))
     reads = ("/?sort=-limit", "/api/v1/turns", "/api/v1/turns?sort=-limit", f"/api/v1/turns/{short.id}")
     assert [browser.get(address).status_code for address in reads] == [200] * len(reads)
@@ -92,7 +92,7 @@ def test_only_what_somebody_is_shown_is_stored_as_told(browser: Client, short: T
     "address",
     ["", "/limit", "/replay", "/replay/sweep?limit=max_tokens", "/replay/sweep?limit=max_steps"],
 )
-def test_each_page_stores_in_one_statement_what_it_shows(browser: Client, short: Turn, address: str):
+def test_each_page_stores_its_suggestions_in_one_statement(browser: Client, short: Turn, address: str):
     lengths(short, [LONG] * (LEAST + 10))
     with CaptureQueriesContext(connection) as asked:
         page(browser, f"/turns/{short.id}{address}", **(HTMX if "/limit" in address else {}))
@@ -101,7 +101,7 @@ def test_each_page_stores_in_one_statement_what_it_shows(browser: Client, short:
     assert [one.value for one in told_lately(short.id)] == [LONG]
 
 
-def test_the_rows_of_a_list_store_in_one_statement_what_they_show(browser: Client, short: Turn):
+def test_the_rows_of_a_list_store_their_suggestions_in_one_statement(browser: Client, short: Turn):
     lengths(short, [LONG] * (LEAST + 10))
     with CaptureQueriesContext(connection) as asked:
         page(browser, f"/turns/limits?turn={short.id}&turn=none&turn={short.id}", **HTMX)
@@ -109,14 +109,14 @@ def test_the_rows_of_a_list_store_in_one_statement_what_they_show(browser: Clien
     assert [one.value for one in told_lately(short.id)] == [LONG]
 
 
-def test_api_and_terminal_store_what_they_show(browser: Client, short: Turn):
+def test_api_and_terminal_store_their_suggestions(browser: Client, short: Turn):
     lengths(short, [LONG] * (LEAST + 10))
     browser.get(f"/api/v1/turns/{short.id}/verdict")
     call_command("replay", str(short.id), stdout=StringIO())
     assert [one.value for one in told_lately(short.id)] == [LONG]
 
 
-def test_a_re_run_from_the_suggestion_keeps_what_was_suggested(short: Turn):
+def test_a_re_run_from_a_suggestion_keeps_the_suggestion(short: Turn):
     said = said_of(short, LONG)
     prediction = Prediction.objects.get(child=limit_find(turn=short, suggestion=said))
     assert prediction.suggested == {
@@ -130,7 +130,7 @@ def test_a_re_run_from_the_suggestion_keeps_what_was_suggested(short: Turn):
     assert prediction.not_compared == "nothing_predicted", "its what-if had no ending"
 
 
-def test_a_value_that_was_too_small_failed_and_a_likely_one_may(short: Turn):
+def test_an_insufficient_value_failed_unless_it_was_only_likely(short: Turn):
     prediction = compared(limit_find(turn=short, suggestion=said_of(short, SHORT)))
     assert (prediction.suggested_came_true, prediction.child.status) == (False, "partial")
     assert (prediction.suggested_reason, may_be_checked(prediction)) == ("assumption", False)
@@ -150,7 +150,7 @@ def test_a_value_that_was_too_small_failed_and_a_likely_one_may(short: Turn):
     ],
     ids=str,
 )
-def test_any_re_run_tries_it_that_changes_this_limit_alone_to_as_much(
+def test_any_re_run_that_raises_only_this_limit_to_at_least_the_value_tests_it(
     short: Turn, overrides: dict[str, Any], tries: bool
 ):
     said_of(short, LONG)
@@ -161,7 +161,7 @@ def test_any_re_run_tries_it_that_changes_this_limit_alone_to_as_much(
         assert (stored["value"], stored["tried"]) == (LONG, overrides["max_tokens"])
 
 
-def test_a_re_run_tests_the_value_that_was_told_also_after_other_answers_raised_it(short: Turn):
+def test_a_re_run_tests_the_suggested_value_even_after_other_answers_raised_it(short: Turn):
     said = said_of(short, LONG)
     lengths(short, [LONG + 200] * 10 * LEAST)
     raised = suggestion_for(short)
@@ -172,7 +172,7 @@ def test_a_re_run_tests_the_value_that_was_told_also_after_other_answers_raised_
     assert (stored["value"], stored["share"], stored["tried"]) == (LONG, said.share, LONG)
 
 
-def test_a_re_run_through_another_process_tests_the_value_that_was_told(short: Turn, monkeypatch: pytest.MonkeyPatch):
+def test_a_re_run_through_another_process_tests_the_suggested_value(short: Turn, monkeypatch: pytest.MonkeyPatch):
     said = said_of(short, LONG)
     lengths(short, [LONG + 200] * 10 * LEAST)
     monkeypatch.setattr(suggestion_log, "_stored", {})  # it has told nothing itself
@@ -181,7 +181,7 @@ def test_a_re_run_through_another_process_tests_the_value_that_was_told(short: T
     assert (stored["value"], stored["share"], stored["tried"]) == (LONG, said.share, LONG)
 
 
-def test_what_was_told_is_stored_once_and_erased_after_an_hour(short: Turn, monkeypatch: pytest.MonkeyPatch):
+def test_a_suggestion_is_stored_once_and_deleted_after_an_hour(short: Turn, monkeypatch: pytest.MonkeyPatch):
     said = said_of(short, LONG)
     monkeypatch.setattr(suggestion_log, "_stored", {})
     suggestion_log.tell(short, said, suggestion_for(short))
@@ -194,7 +194,7 @@ def test_what_was_told_is_stored_once_and_erased_after_an_hour(short: Turn, monk
     assert not ToldSuggestion.objects.exists()
 
 
-def test_rows_are_stored_in_one_order_whatever_the_list_s_is(short: Turn):
+def test_rows_are_stored_in_one_order_for_any_order_of_the_list(short: Turn):
     other = make_turn(model="other")
     lengths(short, [LONG] * (LEAST + 10))
     said = suggestion_for(short)
@@ -205,7 +205,7 @@ def test_rows_are_stored_in_one_order_whatever_the_list_s_is(short: Turn):
     assert found.index(short.id.hex) < found.index(other.id.hex), "they are older: they have the smaller id"
 
 
-def test_a_turn_that_is_erased_meanwhile_keeps_no_other_from_being_told(short: Turn):
+def test_a_turn_erased_in_the_meantime_does_not_block_others(short: Turn):
     lengths(short, [LONG] * (LEAST + 10))
     said, gone = suggestion_for(short), Turn(project=short.project, max_tokens=9)
     suggestion_log.tell_all([(gone, said), (short, said)])
@@ -213,7 +213,7 @@ def test_a_turn_that_is_erased_meanwhile_keeps_no_other_from_being_told(short: T
     assert told_lately(gone.id) == ()
 
 
-def test_what_was_told_of_a_turn_is_erased_with_it(short: Turn):
+def test_suggestions_of_a_turn_are_erased_with_it(short: Turn):
     said = said_of(short, LONG)
     by = User.objects.get_or_create(username="ada")[0]
     turns_erase(project=short.project, chosen=[short.id], by=by)
@@ -222,14 +222,14 @@ def test_what_was_told_of_a_turn_is_erased_with_it(short: Turn):
     assert not ToldSuggestion.objects.exists(), "a page that was made meanwhile stores nothing of it"
 
 
-def test_a_value_that_was_too_small_is_not_tested_twice(short: Turn):
+def test_an_insufficient_value_is_not_tested_twice(short: Turn):
     said = said_of(short, SHORT)
     compared(turn_rerun(turn=short, overrides=said.overrides))
     again = turn_rerun(turn=short, overrides=said.overrides)
     assert Prediction.objects.get(child=again).suggested is None
 
 
-def test_who_says_other_things_or_begins_in_the_middle_tries_none(short: Turn):
+def test_a_re_run_with_another_prompt_or_from_the_middle_tests_nothing(short: Turn):
     said_of(short, LONG)
     turn_rerun(turn=short, overrides={"max_tokens": LONG}, from_record=1)
     assert Prediction.objects.get().suggested is None
@@ -238,13 +238,13 @@ def test_who_says_other_things_or_begins_in_the_middle_tries_none(short: Turn):
 
 
 @pytest.mark.parametrize("limit", ["max_tokens", "max_steps", "max_seconds"])
-def test_only_a_cap_of_tokens_may_have_missed_the_end_of_an_answer(limit: str):
+def test_only_a_token_cap_may_have_missed_the_end_of_an_answer(limit: str):
     said = {"limit": limit, "share": None, "basis": Basis.RERUN, "goal": "finish"}
     words = suggested_reason_words(Prediction(suggested=said, suggested_reason=Prediction.Reason.ASSUMPTION))
     assert ("its end took more tokens" in words) == (limit == "max_tokens")
 
 
-def test_one_call_is_what_came_true_of_a_turn_that_took_several(play: Play):
+def test_a_one_call_suggestion_fails_for_a_re_run_of_several_calls(play: Play):
     whole = play("sim-essay", max_tokens=150)
     said = suggestion_for(whole)
     assert said is not None
@@ -254,7 +254,7 @@ def test_one_call_is_what_came_true_of_a_turn_that_took_several(play: Play):
 
 
 @pytest.mark.parametrize(("model", "status"), [("sim-flaky", "completed"), ("sim-429", "failed")])
-def test_a_retry_promises_another_try_and_not_that_it_is_answered(browser: Client, play: Play, model: str, status: str):
+def test_a_retry_suggestion_promises_an_attempt_and_not_an_answer(browser: Client, play: Play, model: str, status: str):
     turn = play(model)
     said = suggestion_for(turn)
     assert said is not None
@@ -269,7 +269,7 @@ def test_a_retry_promises_another_try_and_not_that_it_is_answered(browser: Clien
     assert [(one["retried"], one["came_true"]) for one in summary["suggested"]] == [(True, 1)]
 
 
-def test_a_re_run_whose_calls_do_not_fail_tests_no_retry(play: Play):
+def test_a_re_run_without_failing_calls_tests_no_retry(play: Play):
     answered = play("sim-essay", max_tokens=LONG)
     events = [record.event for record in recording_of(answered).records]
     assert was_tried_again(answered, events, 1) is None
@@ -278,14 +278,14 @@ def test_a_re_run_whose_calls_do_not_fail_tests_no_retry(play: Play):
 @pytest.mark.parametrize(
     ("model", "retries", "came_true"), [("sim-500", 3, None), ("sim-429", 1, False), ("sim-429", 2, True)]
 )
-def test_only_a_failure_that_is_retried_tests_a_retry(play: Play, model: str, retries: int, came_true: bool | None):
+def test_only_a_retried_failure_tests_a_retry(play: Play, model: str, retries: int, came_true: bool | None):
     failed = play(model, overrides={"error_policy": {"on_rate_limit_error": "retry", "max_retries": retries}})
     events = [record.event for record in recording_of(failed).records]
     assert was_tried_again(failed, events, 1) is came_true
 
 
 @pytest.mark.parametrize("retried", [True, False])
-def test_a_retry_that_versions_before_judged_by_completion_is_counted_apart(play: Play, retried: bool):
+def test_retries_judged_by_completion_in_earlier_versions_are_counted_separately(play: Play, retried: bool):
     turn = play("sim-429")
     said = suggestion_for(turn)
     assert said is not None
@@ -297,7 +297,7 @@ def test_a_retry_that_versions_before_judged_by_completion_is_counted_apart(play
     assert now_said.compared == int(retried)
 
 
-def test_a_value_to_begin_with_claims_nothing(short: Turn):
+def test_a_starting_value_claims_nothing(short: Turn):
     said = suggestion_for(short)
     assert said is not None
     prediction = compared(limit_find(turn=short, suggestion=said))
@@ -311,7 +311,7 @@ def test_a_cancelled_turn_tests_no_limit(short: Turn):
     assert (prediction.not_compared, prediction.suggested_came_true) == ("cancelled", None)
 
 
-def test_a_certain_one_that_failed_is_told_and_can_be_checked(short: Turn):
+def test_a_failed_certain_suggestion_is_reported_and_can_be_checked(short: Turn):
     child = limit_find(turn=short, suggestion=said_of(short, SHORT))
     called_certain(Prediction.objects.get(child=child))
     prediction = compared(child)
@@ -325,21 +325,21 @@ def test_a_certain_one_that_failed_is_told_and_can_be_checked(short: Turn):
     assert not may_be_checked(prediction)
 
 
-def test_what_was_suggested_and_what_came_of_it_stands(short: Turn):
+def test_a_suggestion_and_its_result_are_kept(short: Turn):
     prediction = compared(limit_find(turn=short, suggestion=said_of(short, LONG)))
     for change in ({"suggested": None}, {"suggested_came_true": False}):
         with pytest.raises(IntegrityError), transaction.atomic():
             Prediction.objects.filter(id=prediction.id).update(**change)
 
 
-def test_it_is_erased_with_either_turn(short: Turn):
+def test_a_suggestion_is_erased_with_either_turn(short: Turn):
     by = User.objects.create(username="eraser")
     compared(limit_find(turn=short, suggestion=said_of(short, LONG)))
     turns_erase(project=short.project, chosen=[short.id], by=by)
     assert not Prediction.objects.exists()
 
 
-def test_the_record_counts_by_model_and_basis_with_the_expected_share(short: Turn):
+def test_the_track_record_counts_by_model_and_basis_with_the_expected_share(short: Turn):
     said = said_of(short, SHORT)
     few = compared(limit_find(turn=short, suggestion=said))
     turn_rerun(turn=short, overrides={"limits": {"max_continuations": 9}})
@@ -352,7 +352,7 @@ def test_the_record_counts_by_model_and_basis_with_the_expected_share(short: Tur
     )
 
 
-def test_the_page_names_what_failed_with_both_turns_and_a_certain_one_first(browser: Client, short: Turn):
+def test_the_page_lists_failures_with_both_turns_and_certain_ones_first(browser: Client, short: Turn):
     likely = compared(limit_find(turn=short, suggestion=said_of(short, SHORT)))
     html = page(browser, "/backtests/track-record")
     assert f"/compare?left={short.id}&amp;right={likely.child_id}" in html
@@ -369,7 +369,7 @@ def test_the_page_names_what_failed_with_both_turns_and_a_certain_one_first(brow
     assert "Re-run under the recorded policy" in words
 
 
-def test_the_suggestion_of_a_turn_says_how_often_others_like_it_were_enough(browser: Client, short: Turn):
+def test_the_suggestion_of_a_turn_says_how_often_similar_ones_were_sufficient(browser: Client, short: Turn):
     said = said_of(short, LONG)
     address = f"/turns/{short.id}"
     assert "Likely limits from the agent’s answers have not been tested on this model yet." in bare(
@@ -385,7 +385,7 @@ def play_again(short: Turn) -> Turn:
     return drive(turn_start(agent=short.agent, input_text="Why do they go on?", overrides=short.overrides))
 
 
-def test_calibration_tries_the_suggested_value_and_tells_what_came_of_it(short: Turn):
+def test_calibration_tries_the_suggested_value_and_reports_the_result(short: Turn):
     said = said_of(short, LONG)
     plan = plan_of([short], Values(most=2), most=1)
     (trial,) = [trial for trial in plan.trials if trial.overrides == said.overrides]

@@ -36,13 +36,13 @@ def watcher(db: None) -> Client:
     return client
 
 
-def test_without_a_prediction_it_says_how_to_get_some(browser: Client):
+def test_without_predictions_the_page_says_how_to_get_some(browser: Client):
     html = bare(page(browser, ADDRESS))
     assert "No predictions yet." in html
     assert "manage.py calibrate" in html
 
 
-def test_it_counts_by_model_and_certainty(browser: Client, cut: Turn):
+def test_predictions_are_counted_by_model_and_certainty(browser: Client, cut: Turn):
     again_of(cut, {"limits": {"max_continuations": 9}})
     again_of(cut, {"limits": {"max_continuations": 8}})
     html = page(browser, ADDRESS)
@@ -52,7 +52,7 @@ def test_it_counts_by_model_and_certainty(browser: Client, cut: Turn):
     assert "%" not in bare(row[0]), "two are too few for a share"
 
 
-def test_a_certain_one_that_failed_stands_apart_with_both_turns_and_a_way_to_find_out_why(browser: Client, cut: Turn):
+def test_a_failed_certain_prediction_is_shown_separately_with_both_turns_and_a_check(browser: Client, cut: Turn):
     prediction = failed(cut)
     html = page(browser, ADDRESS)
     assert "Recorded and certain predictions that failed" in html
@@ -71,28 +71,28 @@ def test_a_certain_one_that_failed_stands_apart_with_both_turns_and_a_way_to_fin
     assert "/check" not in html
 
 
-def test_who_watches_reads_it_and_asks_nothing_again(watcher: Client, browser: Client, cut: Turn):
+def test_a_watcher_can_read_and_starts_no_check(watcher: Client, browser: Client, cut: Turn):
     prediction = failed(cut)
     assert "Recorded and certain predictions that failed" in page(watcher, ADDRESS)
     assert watcher.post(f"{ADDRESS}/{prediction.id}/check").status_code == 403
     assert not Prediction.objects.filter(kind="check").exists()
 
 
-def test_a_prediction_that_is_not_there_is_not_found(browser: Client):
+def test_a_missing_prediction_is_404(browser: Client):
     assert browser.post(f"{ADDRESS}/00000000-0000-0000-0000-000000000000/check").status_code == 404
 
 
-def test_asking_again_where_it_makes_no_sense_is_answered_in_words(browser: Client, cut: Turn):
+def test_a_pointless_check_is_refused_with_an_explanation(browser: Client, cut: Turn):
     prediction = again_of(cut, {"limits": {"max_continuations": 9}})
     browser.post(f"{ADDRESS}/{prediction.id}/check")
     assert "Only a failed certain prediction" in page(browser, ADDRESS)
 
 
-def test_backtests_lead_to_it(browser: Client):
+def test_backtests_link_to_the_track_record(browser: Client):
     assert f'href="{ADDRESS}"' in page(browser, "/backtests")
 
 
-def test_the_what_if_page_tells_the_models_record(browser: Client, cut: Turn):
+def test_the_what_if_page_shows_the_models_track_record(browser: Client, cut: Turn):
     html = page(browser, f"/turns/{cut.id}/replay?max_tokens=100")
     assert "compared with live re-runs yet." in bare(html)
     assert f'href="{ADDRESS}"' in html
@@ -102,11 +102,11 @@ def test_the_what_if_page_tells_the_models_record(browser: Client, cut: Turn):
     ("came_true", "compared", "said"),
     [(19, 19, ""), (0, 0, ""), (20, 20, "100 %"), (199, 200, "99 %"), (999, 1000, "99 %"), (0, 20, "0 %")],
 )
-def test_a_share_says_no_more_than_the_counts_bear_out(came_true: int, compared: int, said: str):
+def test_a_share_claims_no_more_than_the_counts_support(came_true: int, compared: int, said: str):
     assert share(came_true, compared) == said
 
 
-def test_the_record_of_a_model_is_one_sentence():
+def test_the_track_record_of_a_model_is_one_sentence():
     tally = Tally(Certainty.ESTIMATED, predictions=50, came_true=37, failed=4)
     assert record_words(tally) == "Estimates for this model came true 37 of 41 times (90 %)."
     few = Tally(Certainty.CERTAIN, predictions=3, came_true=3)
@@ -115,7 +115,7 @@ def test_the_record_of_a_model_is_one_sentence():
     assert record_words(none) == "Estimates for this model have not been compared with live re-runs yet."
 
 
-def test_of_one_certainty_it_is_also_said_that_none_was_compared(cut: Turn):
+def test_a_certainty_without_comparisons_says_so(cut: Turn):
     again_of(cut, {"limits": {"max_continuations": 9}})
     assert track_record(cut, "recorded")["sentences"] == ["“Recorded” what-ifs for this model came true 1 of 1 times."]
     assert track_record(cut, "estimated")["sentences"] == [

@@ -46,13 +46,13 @@ OTHERWISE = [
 
 @together
 @pytest.mark.parametrize("message", REFUSED)
-def test_the_most_that_is_allowed_is_read_as_each_vendor_says_it(message: str):
+def test_the_maximum_is_read_in_the_wording_of_each_vendor(message: str):
     assert refusal_in(message, 480) == CapRefusal(480, REFUSED[message])
 
 
 @together
 @pytest.mark.parametrize("message", OTHERWISE)
-def test_an_error_of_something_else_refuses_no_cap(message: str):
+def test_an_unrelated_error_does_not_refuse_a_cap(message: str):
     assert refusal_in(message, 480) is None
 
 
@@ -91,7 +91,7 @@ def test_after_a_refused_cap_continuations_find_the_limit(play: Play, browser: C
 
 
 @pytest.mark.django_db(transaction=True)
-def test_the_page_offers_to_set_the_ceiling_and_what_was_found_stays(play: Play, browser: Client, small: None):
+def test_the_page_offers_to_set_the_ceiling_and_keeps_the_result(play: Play, browser: Client, small: None):
     cut = play("sim-essay", max_tokens=60)
     Connection.objects.update(max_output_tokens=None)
     drive(limit_find(turn=cut, suggestion=suggested(cut)))
@@ -111,7 +111,7 @@ def test_the_page_offers_to_set_the_ceiling_and_what_was_found_stays(play: Play,
 
 
 @pytest.mark.django_db(transaction=True)
-def test_a_refusal_without_a_number_leads_to_continuations_too(play: Play, small: None):
+def test_a_refusal_without_a_number_also_leads_to_continuations(play: Play, small: None):
     cut = play("sim-essay", max_tokens=60)
     Connection.objects.update(max_output_tokens=None)
     first = suggested(cut)
@@ -123,7 +123,7 @@ def test_a_refusal_without_a_number_leads_to_continuations_too(play: Play, small
 
 
 @pytest.mark.django_db(transaction=True)
-def test_where_the_connection_s_whole_ceiling_was_not_enough_continuations_are_next(play: Play, small: None):
+def test_continuations_come_next_where_the_connections_full_ceiling_was_not_enough(play: Play, small: None):
     cut = play("sim-essay", max_tokens=30)
     Connection.objects.update(max_output_tokens=60)
     cut = Turn.objects.get(pk=cut.pk)

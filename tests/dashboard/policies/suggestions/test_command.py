@@ -19,12 +19,12 @@ def told(*words: str) -> str:
     return out.getvalue()
 
 
-def test_without_numbers_a_turn_is_verified(play: Play):
+def test_without_options_a_turn_is_verified(play: Play):
     turn = play("sim-essay", overrides={"max_tokens": 60})
     assert told(str(turn.id)).startswith("Replay verified: 5 records replayed, no differences.\n")
 
 
-def test_a_turn_that_lacks_a_record_is_told_which_one(play: Play):
+def test_the_missing_record_of_an_incomplete_turn_is_named(play: Play):
     turn = play("sim-essay", overrides={"max_tokens": 60})
     with transaction.atomic(), connection.cursor() as cursor:
         cursor.execute("ALTER TABLE turns_record DISABLE TRIGGER ALL")
@@ -36,7 +36,7 @@ def test_a_turn_that_lacks_a_record_is_told_which_one(play: Play):
     assert out.getvalue() == "Replay differs: record 3 of 5 is missing. Records that match: 2.\n"
 
 
-def test_with_numbers_it_is_told_as_it_would_have_been(play: Play):
+def test_with_options_the_what_if_is_shown(play: Play):
     turn = play("sim-essay", overrides={"max_tokens": 150})
     lines = told(str(turn.id), "--max-tokens", "400").splitlines()
     assert lines[0] == "   recorded  [THINK] Call 1 of sim-essay: initial, 400 tokens"
@@ -45,7 +45,7 @@ def test_with_numbers_it_is_told_as_it_would_have_been(play: Play):
     assert any(line.startswith("- The continued text takes ") for line in lines)
 
 
-def test_an_assumption_that_often_fails_says_so(play: Play):
+def test_an_assumption_that_often_fails_is_marked(play: Play):
     turn = play("sim-essay", max_tokens=1000)
     asked = (str(turn.id), "--max-tokens", "100", "--max-continuations", "0")
     assert "In tests with providers for which this does not hold, 67 % of the estimates came true." in told(*asked)
@@ -53,7 +53,7 @@ def test_an_assumption_that_often_fails_says_so(play: Play):
     assert assumed["came_true"] == 0.67
 
 
-def test_as_json_it_is_what_the_api_tells(play: Play):
+def test_the_json_output_equals_that_of_the_api(play: Play):
     turn = play("sim-essay", overrides={"max_tokens": 150})
     imagined = json.loads(told(str(turn.id), "--max-tokens", "400", "--json"))
     assert (imagined["status"], imagined["certainty"], imagined["endings"]) == ("completed", "estimated", [])
@@ -65,7 +65,7 @@ def test_as_json_it_is_what_the_api_tells(play: Play):
     }  # fmt: skip
 
 
-def test_where_the_assumptions_decide_both_endings_are_told(play: Play):
+def test_both_endings_are_shown_where_the_assumptions_decide(play: Play):
     turn = play("sim-essay", overrides={"max_tokens": 150})
     lines = told(str(turn.id), "--max-tokens", "100").splitlines()
     verdict = next(line for line in lines if line.startswith("Undecidable: two endings are possible"))
@@ -74,7 +74,7 @@ def test_where_the_assumptions_decide_both_endings_are_told(play: Play):
     assert any(line.startswith("- A continuation repeats 0–") for line in lines)
 
 
-def test_what_the_recording_does_not_hold_is_called_undecidable(play: Play):
+def test_a_result_missing_from_the_recording_is_called_undecidable(play: Play):
     turn = play("sim-essay", overrides={"max_tokens": 60})
     lines = told(str(turn.id), "--max-tokens", "400").splitlines()
     assert any(line.startswith("undecidable  The recording ends here, and the model would have") for line in lines)
@@ -82,12 +82,12 @@ def test_what_the_recording_does_not_hold_is_called_undecidable(play: Play):
 
 
 @pytest.mark.parametrize("given", ["nonsense", "01a1fbed-aba8-7701-99d1-643edbe4f3e2"])
-def test_a_turn_that_is_not_there_is_said_in_a_sentence(given: str):
+def test_a_missing_turn_is_reported_in_a_sentence(given: str):
     with pytest.raises(CommandError, match="There is no turn"):
         told(given)
 
 
-def test_numbers_that_make_no_sense_are_refused_in_words(play: Play):
+def test_invalid_numbers_are_refused_with_an_explanation(play: Play):
     turn = play("sim-essay")
     with pytest.raises(CommandError, match="max_tokens is 0"):
         told(str(turn.id), "--max-tokens", "0")
@@ -106,7 +106,7 @@ def test_a_sweep_is_a_table_that_names_the_smallest_value_that_completes(play: P
 @pytest.mark.parametrize(
     ("sweep", "words"), [("max_tokens", "is not a sweep"), ("colour=1:2", "There is no limit “colour”")]
 )
-def test_a_sweep_that_makes_no_sense_is_refused_in_words(play: Play, sweep: str, words: str):
+def test_an_invalid_sweep_is_refused_with_an_explanation(play: Play, sweep: str, words: str):
     turn = play("sim-essay")
     with pytest.raises(CommandError, match=words):
         told(str(turn.id), "--sweep", sweep)

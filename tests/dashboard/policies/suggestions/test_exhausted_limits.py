@@ -30,7 +30,7 @@ def again(turn: Turn, overrides: dict[str, Any]) -> Turn:
     return drive(turn_rerun(turn=turn, overrides=overrides))
 
 
-def test_a_live_try_takes_no_more_than_it_was_said_to_take_at_most(endless: Turn):
+def test_a_live_run_uses_no_more_than_the_announced_maximum(endless: Turn):
     said = told(endless)
     assert said.costs is not None
     assert "max_total_completion_tokens" in said.overrides["limits"]
@@ -38,7 +38,7 @@ def test_a_live_try_takes_no_more_than_it_was_said_to_take_at_most(endless: Turn
     assert tried.output_tokens <= said.costs.most_tokens
 
 
-def test_a_second_try_is_ended_by_the_limit_that_is_tried_and_by_no_other(endless: Turn):
+def test_a_second_run_is_ended_only_by_the_limit_being_tried(endless: Turn):
     values = []
     for _ in range(2):
         said = told(endless)
@@ -49,7 +49,7 @@ def test_a_second_try_is_ended_by_the_limit_that_is_tried_and_by_no_other(endles
     assert told(endless).value == 19_200
 
 
-def test_what_a_second_try_has_shown_is_told_with_what_it_was_given(play: Play):
+def test_the_result_of_a_second_run_is_shown_with_its_value(play: Play):
     turn = play("sim-essay", max_tokens=40, overrides={"limits": {"max_total_output_chars": 100}})
     first, given = told(turn), None
     assert first.basis is Basis.NONE
@@ -64,6 +64,6 @@ def test_what_a_second_try_has_shown_is_told_with_what_it_was_given(play: Play):
     assert again(turn, said.overrides).status == "completed"
 
 
-def test_a_try_with_less_of_what_has_to_be_raised_tells_nothing(endless: Turn):
+def test_a_run_with_less_of_the_exhausted_limit_shows_nothing(endless: Turn):
     again(endless, {"limits": {"max_total_output_chars": 4_800, "max_continuations": 3}})
     assert told(endless).value == 1_200

@@ -50,7 +50,7 @@ def test_a_row_names_all_settings_that_must_change_together():
     assert shown == "8 was 3 Max continuations + completion tokens 960 + no output characters"
 
 
-def test_of_two_failed_runs_the_same_is_not_known():
+def test_whether_two_failed_runs_are_the_same_is_unknown():
     """More retries try the call again; that it is then answered, neither turn tells."""
     assert cell(TRIED) == "not known was 3 Max retries"
     assert cell(RETRY) == "not known was 3 Max retries; 4 would try again + retry on rate limit errors"
@@ -70,7 +70,7 @@ def asked_for(turns: Collection[Turn], read: Callable[..., Any] = limit_orders) 
     return [query["sql"] for query in asked.captured_queries]
 
 
-def test_a_list_of_cut_turns_costs_as_many_statements_as_one(agent_of: AgentOf):
+def test_a_list_of_truncated_turns_needs_as_many_statements_as_one(agent_of: AgentOf):
     agent = agent_of("sim-essay", max_tokens=60)
     turns = [
         drive(turn_start(agent=agent, input_text="tell me", overrides={"system_prompt": f"{n} " * 200}))
@@ -82,7 +82,7 @@ def test_a_list_of_cut_turns_costs_as_many_statements_as_one(agent_of: AgentOf):
     assert len(five) < 16
 
 
-def test_so_does_one_of_many_agents(agent_of: AgentOf):
+def test_a_list_of_many_agents_needs_as_many_statements_as_one(agent_of: AgentOf):
     agents = [agent_of("sim-essay", name=f"agent-{n}", max_tokens=60) for n in range(4)]
     turns = [drive(turn_start(agent=agent, input_text="tell me")) for agent in agents]
     asked_for(turns)
@@ -90,7 +90,7 @@ def test_so_does_one_of_many_agents(agent_of: AgentOf):
     assert len(four) <= len(one), four[len(one) :]
 
 
-def test_so_does_one_of_re_runs(agent_of: AgentOf):
+def test_a_list_of_re_runs_needs_as_many_statements_as_one(agent_of: AgentOf):
     agent = agent_of("sim-essay", max_tokens=60)
     turns = [drive(turn_start(agent=agent, input_text="tell me")) for _ in range(3)]
     again = [drive(turn_rerun(turn=turn, overrides={"max_tokens": 2_000})) for turn in turns]
@@ -100,7 +100,7 @@ def test_so_does_one_of_re_runs(agent_of: AgentOf):
     assert len(asked_for([*turns, *again])) <= len(one)
 
 
-def test_it_names_what_each_turn_is_told_by_itself(agent_of: AgentOf):
+def test_the_list_gives_the_same_limit_as_each_turn_alone(agent_of: AgentOf):
     agent = agent_of("sim-essay", max_tokens=60)
     turns = [drive(turn_start(agent=agent, input_text="tell me")) for _ in range(3)]
     drive(turn_rerun(turn=turns[0], overrides={"max_tokens": 2_000}))
@@ -115,7 +115,7 @@ def test_it_names_what_each_turn_is_told_by_itself(agent_of: AgentOf):
     assert len(listed) == 4
 
 
-def test_turns_that_need_no_limit_or_are_remembered_are_not_read_whole(agent_of: AgentOf):
+def test_turns_without_a_needed_limit_or_with_a_cached_one_are_not_read_completely(agent_of: AgentOf):
     cut = drive(turn_start(agent=agent_of("sim-essay", name="cut", max_tokens=60), input_text="tell me"))
     whole = drive(turn_start(agent=agent_of("sim-essay", name="whole"), input_text="tell me"))
     project = project_default()
@@ -127,7 +127,7 @@ def test_turns_that_need_no_limit_or_are_remembered_are_not_read_whole(agent_of:
     assert len(asked) == 1
 
 
-def test_the_turns_of_another_project_are_not_read_whole(agent_of: AgentOf):
+def test_the_turns_of_another_project_are_not_read_completely(agent_of: AgentOf):
     turn = drive(turn_start(agent=agent_of("sim-essay", max_tokens=60), input_text="tell me"))
     other = Project.objects.create(name="other")
     with CaptureQueriesContext(connection) as asked:
@@ -135,7 +135,7 @@ def test_the_turns_of_another_project_are_not_read_whole(agent_of: AgentOf):
     assert len(asked) == 1
 
 
-def test_the_cells_of_another_project_s_turns_tell_nothing(browser: Client, agent_of: AgentOf):
+def test_the_cells_of_another_projects_turns_show_nothing(browser: Client, agent_of: AgentOf):
     turn = drive(turn_start(agent=agent_of("sim-essay", max_tokens=60), input_text="tell me"))
     address = f"/turns/limits?turn={turn.id}"
     assert str(turn.id) in browser.get(address, headers=HTMX).content.decode()
@@ -157,7 +157,7 @@ class Forgetful(dict[Any, Any]):
         return found
 
 
-def test_what_another_thread_forgets_meanwhile_breaks_nothing(agent_of: AgentOf, monkeypatch: pytest.MonkeyPatch):
+def test_a_concurrent_cache_eviction_breaks_nothing(agent_of: AgentOf, monkeypatch: pytest.MonkeyPatch):
     turn = drive(turn_start(agent=agent_of("sim-essay", max_tokens=60), input_text="tell me"))
     forget()
     said, filters = suggestion_now(turn), limit_usage.alike(turn)[0]
@@ -173,7 +173,7 @@ def test_what_another_thread_forgets_meanwhile_breaks_nothing(agent_of: AgentOf,
         assert read()
 
 
-def test_what_takes_too_long_to_find_is_asked_again_and_keeps_no_other_turn_waiting(
+def test_a_slow_suggestion_is_requested_again_and_delays_no_other_turn(
     agent_of: AgentOf, monkeypatch: pytest.MonkeyPatch
 ):
     turn = drive(turn_start(agent=agent_of("sim-essay", max_tokens=60), input_text="tell me"))
@@ -184,9 +184,7 @@ def test_what_takes_too_long_to_find_is_asked_again_and_keeps_no_other_turn_wait
     assert not limit_usage._remembered
 
 
-def test_a_suggestion_that_was_not_found_in_time_is_not_told_as_one_that_is_not_there(
-    agent_of: AgentOf, monkeypatch: pytest.MonkeyPatch
-):
+def test_a_suggestion_not_found_in_time_is_not_reported_as_missing(agent_of: AgentOf, monkeypatch: pytest.MonkeyPatch):
     turn = drive(turn_start(agent=agent_of("sim-essay", max_tokens=60), input_text="tell me"))
     forget()
     with monkeypatch.context() as slow:

@@ -30,21 +30,21 @@ LEADS = {
 
 
 @pytest.mark.parametrize("model", LEADS)
-def test_a_turn_that_no_limit_would_have_helped_leads_to_a_rerun_with_changes(browser: Client, play: Play, model: str):
+def test_a_turn_that_no_limit_would_have_helped_links_to_a_rerun_with_changes(browser: Client, play: Play, model: str):
     turn = play(model, max_tokens=400)
     html = head(browser, f"/turns/{turn.id}")
     assert LEADS[model] in text_of(html)
     assert f'<a class="btn primary" href="/turns/{turn.id}/replay/again">Re-run with changes…</a>' in html
 
 
-def test_an_error_that_the_connection_causes_leads_to_the_connection_first(browser: Client, play: Play):
+def test_an_error_caused_by_the_connection_links_to_the_connection_first(browser: Client, play: Play):
     html = head(browser, f"/turns/{play('sim-nowhere', max_tokens=400).id}")
     assert "Check the model sim-nowhere and the base URL of connection simulator." in text_of(html)
     assert re.search(r'<a class="btn primary" href="/connections/[^"]+">Open ', html)
     assert '<a class="btn" href=' in html, "and a re-run is there, too"
 
 
-def test_a_provider_that_asks_to_wait_for_too_long_is_told_with_the_longest_wait(play: Play):
+def test_a_provider_that_asks_for_too_long_a_wait_is_shown_with_the_maximum_wait(play: Play):
     turn = play("sim-429", max_tokens=400)
     last = fold(recording_of(turn))[-1].after
     assert last.failure is not None
@@ -56,7 +56,7 @@ def test_a_provider_that_asks_to_wait_for_too_long_is_told_with_the_longest_wait
         assert (told in step.advice, bool(step.advice)) == (True, bool(told))
 
 
-def test_what_a_re_run_asked_is_looked_at_first_and_not_its_agents(browser: Client, play: Play, simulator_url: str):
+def test_settings_of_a_re_run_take_precedence_over_those_of_its_agent(browser: Client, play: Play, simulator_url: str):
     turn = play("sim-essay", max_tokens=400)
     connection_create(project=turn.project, name="other", provider="openai", base_url=simulator_url)
     words = RerunChanges(connection="other")
@@ -68,7 +68,7 @@ def test_what_a_re_run_asked_is_looked_at_first_and_not_its_agents(browser: Clie
     assert "Connection other no longer exists." in text_of(head(browser, f"/turns/{child.id}"))
 
 
-def test_an_error_that_is_not_temporary_offers_no_retries_for_money(browser: Client, play: Play):
+def test_a_permanent_error_offers_no_paid_retries(browser: Client, play: Play):
     turn = play("sim-html", max_tokens=400)
     html = head(browser, f"/turns/{turn.id}")
     assert "Check the base URL and the provider of connection simulator." in text_of(html)
@@ -80,11 +80,11 @@ def test_an_error_that_is_not_temporary_offers_no_retries_for_money(browser: Cli
     assert "Re-run with changes…" in html, "once the connection is mended"
 
 
-def test_a_completed_turn_has_nothing_to_do(browser: Client, play: Play):
+def test_a_completed_turn_has_no_next_step(browser: Client, play: Play):
     assert "Re-run with changes" not in head(browser, f"/turns/{play('sim-essay', max_tokens=900).id}")
 
 
-def test_the_panel_that_a_live_page_asks_for_leads_on_as_the_page_does(browser: Client, play: Play):
+def test_a_panel_loaded_by_a_live_page_offers_the_same_as_the_page(browser: Client, play: Play):
     turn = play("sim-context", max_tokens=400)
     panel = browser.get(f"/turns/{turn.id}/limit", headers=HTMX).content.decode()
     assert LEADS["sim-context"] in text_of(panel)

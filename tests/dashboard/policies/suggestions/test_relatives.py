@@ -20,13 +20,13 @@ def reruns(turn: Turn, number: int) -> list[Turn]:
     return [turn_rerun(turn=turn, overrides={"max_tokens": 100 + place}) for place in range(number)]
 
 
-def test_a_turn_without_relatives_costs_one_statement(play: Play, django_assert_num_queries: Any) -> None:
+def test_a_turn_without_relatives_needs_one_statement(play: Play, django_assert_num_queries: Any) -> None:
     turn = Turn.objects.get(id=play("sim-essay", max_tokens=60).id)
     with django_assert_num_queries(1):
         assert relatives_of(turn) == []
 
 
-def test_the_newest_are_looked_at_and_the_turn_that_was_run_again(play: Play, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_newest_relatives_and_the_original_turn_are_read(play: Play, monkeypatch: pytest.MonkeyPatch) -> None:
     turn = play("sim-essay", max_tokens=60)
     made = reruns(turn, 5)
     monkeypatch.setattr(relatives, "MOST", 2)
@@ -34,7 +34,7 @@ def test_the_newest_are_looked_at_and_the_turn_that_was_run_again(play: Play, mo
     assert [each.id for each in relatives_of(made[0])] == [turn.id, made[3].id, made[4].id]
 
 
-def test_an_older_re_run_that_completed_counts_whatever_number_was_cut_since(
+def test_an_older_completed_re_run_counts_despite_later_truncated_ones(
     play: Play, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     turn = play("sim-essay", max_tokens=60)
@@ -44,7 +44,7 @@ def test_an_older_re_run_that_completed_counts_whatever_number_was_cut_since(
     assert [each.id for each in relatives_of(turn)] == [made[0].id, made[3].id, made[4].id]
 
 
-def test_large_columns_of_others_are_not_read_and_the_statements_are_as_many_for_many(play: Play) -> None:
+def test_large_columns_are_not_read_and_the_number_of_statements_is_constant(play: Play) -> None:
     turn = play("sim-essay", max_tokens=60)
     numbers = []
     for more in (1, 4):
@@ -57,7 +57,7 @@ def test_large_columns_of_others_are_not_read_and_the_statements_are_as_many_for
     assert numbers[0] == numbers[1] <= 8
 
 
-def test_the_same_policy_is_not_read_for_each_of_them(play: Play, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_shared_policy_is_read_once(play: Play, monkeypatch: pytest.MonkeyPatch) -> None:
     turn = play("sim-essay", max_tokens=60)
     (made,) = reruns(turn, 1)
     monkeypatch.setattr(serial, "to_json", lambda _policy: pytest.fail("read"))

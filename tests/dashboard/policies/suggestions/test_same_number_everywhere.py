@@ -55,7 +55,7 @@ def text_of(html: str) -> str:
     return " ".join(re.sub("<[^>]+>", " ", html).replace("&#x27;", "'").split())
 
 
-def test_all_that_tell_a_number_tell_the_same(browser: Client, turn: Turn):
+def test_every_surface_gives_the_same_number(browser: Client, turn: Turn):
     said = suggestion_for(turn)
     head, what_if = (text_of(page(browser, f"/turns/{turn.id}{way}")) for way in ("", "/replay"))
     told = browser.get(f"/api/v1/turns/{turn.id}/verdict").json()["suggestion"]

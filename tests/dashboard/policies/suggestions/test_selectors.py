@@ -48,7 +48,7 @@ def overwrite(turn: Turn, column: str) -> None:
         cursor.execute(f"UPDATE turns_attempt SET {column} WHERE turn_id = %s", [turn.id])
 
 
-def test_what_nothing_tells_is_a_value_to_begin_with(cut: Turn):
+def test_without_evidence_a_starting_value_is_given(cut: Turn):
     said = suggestion_for(cut)
     assert said is not None
     assert (said.limit, said.basis, said.certainty) == ("max_tokens", Basis.NONE, Certainty.UNDECIDABLE)
@@ -57,7 +57,7 @@ def test_what_nothing_tells_is_a_value_to_begin_with(cut: Turn):
     assert sentence(said) == "How large max_tokens must be for this turn is not known yet."
 
 
-def test_only_answers_that_are_longer_than_this_one_tell_what_it_needs(cut: Turn):
+def test_only_answers_longer_than_this_one_are_evidence_for_its_length(cut: Turn):
     """A turn that was cut is not one of the short ones: of forty answers 95 % fit in 300 tokens, of its like fewer."""
     lengths(cut, [100] * 200 + [300 + place * 7 % 39 for place in range(39)])
     said = suggestion_for(cut)
@@ -70,7 +70,7 @@ def test_only_answers_that_are_longer_than_this_one_tell_what_it_needs(cut: Turn
     )
 
 
-def test_few_answers_are_told_with_the_share_that_they_bear_out(cut: Turn):
+def test_few_answers_are_given_with_the_share_they_support(cut: Turn):
     lengths(cut, [300 + place for place in range(LEAST)])
     said = suggestion_for(cut)
     assert said is not None
@@ -79,7 +79,7 @@ def test_few_answers_are_told_with_the_share_that_they_bear_out(cut: Turn):
     assert because(said).endswith(counted)
 
 
-def test_tokens_that_count_and_are_not_reported_are_added(cut: Turn, monkeypatch: pytest.MonkeyPatch):
+def test_counted_but_unreported_tokens_are_added(cut: Turn, monkeypatch: pytest.MonkeyPatch):
     lengths(cut, [300 + place * 7 % 39 for place in range(39)])
     bears_out = Experience(reports_all=False, unreported=Observed(120.0, 20))
     monkeypatch.setattr(selectors, "turn_experience", lambda turn: bears_out)
@@ -96,7 +96,7 @@ def test_tokens_that_count_and_are_not_reported_are_added(cut: Turn, monkeypatch
     assert unknown.basis is Basis.NONE
 
 
-def test_where_answers_became_longer_only_the_newest_tell(cut: Turn):
+def test_only_the_newest_count_where_answers_became_longer(cut: Turn):
     lengths(cut, [300 + place * 7 % 39 for place in range(40)] + [900 + place * 7 % 39 for place in range(40)])
     said = suggestion_for(cut)
     assert said is not None
@@ -104,7 +104,7 @@ def test_where_answers_became_longer_only_the_newest_tell(cut: Turn):
     assert "Of sim-essay’s newest 40 answers longer than" in because(said)
 
 
-def test_a_re_run_that_was_cut_too_leaves_only_longer_answers_to_tell(cut: Turn):
+def test_after_a_truncated_re_run_only_longer_answers_are_evidence(cut: Turn):
     lengths(cut, [300] * 60 + [600 + place for place in range(LEAST)])
     drive(turn_rerun(turn=cut, overrides={"max_tokens": 70}))
     Turn.objects.filter(parent=cut).update(overrides={"max_tokens": 310}, max_tokens=310)
@@ -113,14 +113,14 @@ def test_a_re_run_that_was_cut_too_leaves_only_longer_answers_to_tell(cut: Turn)
     assert (said.value, said.answers, said.longer_than) == (609, LEAST, 310)
 
 
-def test_a_turn_that_was_longer_than_nearly_all_others_is_not_told_their_number(cut: Turn):
+def test_a_turn_longer_than_almost_all_others_is_not_given_their_number(cut: Turn):
     lengths(cut, [100] * (LEAST + 10))
     said = suggestion_for(cut)
     assert said is not None
     assert (said.basis, said.value > cut.output_tokens) == (Basis.NONE, True)
 
 
-def test_a_live_re_run_that_completed_proves_the_value_it_was_given_and_no_smaller_one(cut: Turn):
+def test_a_completed_live_re_run_proves_its_value_and_no_smaller_one(cut: Turn):
     """Nobody knows how many tokens a server counts for the end of an answer."""
     drive(turn_rerun(turn=cut, overrides={"max_tokens": 70}))
     short = suggestion_for(cut)
@@ -143,7 +143,7 @@ def test_a_live_re_run_that_completed_proves_the_value_it_was_given_and_no_small
     assert (proven.value, certainty_word(proven)) == (less.value, "proven")
 
 
-def test_a_fork_names_the_number_that_a_re_run_of_its_parent_has_shown(cut: Turn):
+def test_a_fork_uses_the_number_shown_by_a_re_run_of_its_parent(cut: Turn):
     fork = drive(turn_rerun(turn=cut, overrides={}, from_record=3))
     lengths(cut, [890] * (LEAST + 10))
     before = suggestion_for(fork)
@@ -157,7 +157,7 @@ def test_a_fork_names_the_number_that_a_re_run_of_its_parent_has_shown(cut: Turn
     assert [(one.value, certainty_word(one)) for one in said if one] == [(800, "proven")] * 2
 
 
-def test_a_re_run_under_a_lower_limit_names_what_the_original_turn_has_shown(play: Play):
+def test_a_re_run_under_a_lower_limit_uses_the_number_shown_by_the_original_turn(play: Play):
     whole = play("sim-essay", max_tokens=900)
     short = drive(turn_rerun(turn=whole, overrides={"max_tokens": 60}))
     said = suggestion_for(short)
@@ -170,7 +170,7 @@ def test_a_re_run_under_a_lower_limit_names_what_the_original_turn_has_shown(pla
     assert (said.value, said.rerun, because(said)[:13]) == (800, other.id, "A live re-run")
 
 
-def test_a_value_under_which_the_original_turn_was_cut_is_not_likely(cut: Turn):
+def test_a_value_under_which_the_original_turn_was_truncated_is_not_likely(cut: Turn):
     shorter = drive(turn_rerun(turn=cut, overrides={"max_tokens": 30}))
     lengths(cut, [40] * (LEAST + 10))
     said = suggestion_for(shorter)
@@ -178,7 +178,7 @@ def test_a_value_under_which_the_original_turn_was_cut_is_not_likely(cut: Turn):
     assert said.value > cut.max_tokens
 
 
-def test_a_re_run_counts_where_the_connection_is_asked_otherwise_by_now(cut: Turn):
+def test_a_re_run_counts_even_if_the_connection_has_changed_since(cut: Turn):
     """A caller of the gateway may have said more than the connection does, which a re-run takes its settings from."""
     setup = {**cut.setup, "setup": {**cut.setup["setup"], "extra": {"temperature": 0}, "ceiling": 5_000}}
     Turn.objects.filter(pk=cut.pk).update(setup=setup)
@@ -189,7 +189,7 @@ def test_a_re_run_counts_where_the_connection_is_asked_otherwise_by_now(cut: Tur
     assert (said.value, said.basis) == (900, Basis.RERUN)
 
 
-def test_re_runs_that_are_asked_other_words_tell_nothing(cut: Turn):
+def test_re_runs_with_another_prompt_are_no_evidence(cut: Turn):
     drive(turn_rerun(turn=cut, overrides={"max_tokens": 400}))
     reworded = RerunChanges(messages={1: "Something else."})
     for record in (None, 2):
@@ -199,7 +199,7 @@ def test_re_runs_that_are_asked_other_words_tell_nothing(cut: Turn):
         assert said.basis is Basis.NONE
 
 
-def test_a_first_answer_without_text_shows_not_that_the_provider_said_the_same(cut: Turn):
+def test_an_empty_first_answer_does_not_show_that_the_provider_repeated_itself(cut: Turn):
     """Its tokens were used for reasoning, of which nobody knows the words."""
     overwrite(cut, "text = ''")
     drive(turn_rerun(turn=cut, overrides={"max_tokens": 2_000}))
@@ -209,7 +209,7 @@ def test_a_first_answer_without_text_shows_not_that_the_provider_said_the_same(c
     assert because(said).endswith("It is not known to be the same answer.")
 
 
-def test_a_call_that_failed_first_is_no_other_answer(cut: Turn):
+def test_an_initial_failed_call_does_not_make_the_answer_a_different_one(cut: Turn):
     """The same where a worker was killed during the call, which is then made again."""
     again = drive(turn_rerun(turn=cut, overrides={"max_tokens": 2_000}))
     overwrite(again, "index = 2")
@@ -221,14 +221,14 @@ def test_a_call_that_failed_first_is_no_other_answer(cut: Turn):
     assert (said.value, certainty_word(said)) == (2_000, "proven")
 
 
-def test_whole_answers_before_the_one_that_was_cut_must_come_again_too(play: Play):
+def test_complete_answers_before_the_truncated_one_must_also_match(play: Play):
     cut = play("sim-tools", tools=["calculator"], max_tokens=60, overrides={"limits": {"max_steps": 1}})
     case = ExhaustedLimit(cut, None, "max_tokens")  # type: ignore[arg-type]
     again = drive(turn_rerun(turn=cut, overrides={"max_tokens": 70}))
     assert not said_the_same(case, LimitTrial(70, again, "max_tokens")), "none of its answers was cut"
 
 
-def test_a_re_run_that_was_given_more_than_the_limit_tells_nothing_of_the_limit_alone(play: Play):
+def test_a_re_run_with_more_than_this_limit_raised_is_no_evidence_for_it_alone(play: Play):
     cut = play("sim-essay", max_tokens=60, overrides={"limits": {"max_continuations": 0}})
     again = drive(turn_rerun(turn=cut, overrides={"max_tokens": 100, "limits": {"max_continuations": 9}}))
     assert again.status == "completed"
@@ -241,7 +241,7 @@ def test_a_re_run_that_was_given_more_than_the_limit_tells_nothing_of_the_limit_
     assert (said.basis, said.rerun) == (Basis.RERUN, proven.id), "what stood before is not given otherwise"
 
 
-def test_a_value_that_completed_once_and_not_again_is_not_the_one_to_use(cut: Turn):
+def test_a_value_that_completed_once_and_failed_later_is_not_used(cut: Turn):
     drive(turn_rerun(turn=cut, overrides={"max_tokens": 2_000}))
     said = suggestion_for(cut)
     assert said is not None
@@ -253,7 +253,7 @@ def test_a_value_that_completed_once_and_not_again_is_not_the_one_to_use(cut: Tu
     assert again.value > said.value
 
 
-def test_a_re_run_that_said_other_things_makes_its_value_likely(cut: Turn):
+def test_a_re_run_with_a_different_answer_makes_its_value_likely(cut: Turn):
     again = drive(turn_rerun(turn=cut, overrides={"max_tokens": 2_000}))
     overwrite(again, "text = 'Other words'")
     said = suggestion_for(cut)
@@ -263,7 +263,7 @@ def test_a_re_run_that_said_other_things_makes_its_value_likely(cut: Turn):
     assert "It is not known to be the same answer." in because(said)
 
 
-def test_a_re_run_that_called_its_tools_otherwise_makes_its_value_likely(play: Play):
+def test_a_re_run_with_different_tool_calls_makes_its_value_likely(play: Play):
     stopped = play("sim-tools", tools=["calculator"], overrides={"limits": {"max_steps": 1}})
     again = drive(turn_rerun(turn=stopped, overrides={"limits": {"max_steps": 9}}))
     assert again.status == "completed"
@@ -276,7 +276,7 @@ def test_a_re_run_that_called_its_tools_otherwise_makes_its_value_likely(play: P
     assert "Its answers are not the recorded ones." in because(said)
 
 
-def test_a_structured_answer_that_stayed_invalid_was_tried_in_vain():
+def test_a_structured_answer_that_stayed_invalid_counts_as_tried():
     failed = Turn(status="failed", error_code="envelope_invalid")
     assert LimitTrial(5, failed, "schema_rounds").in_vain
     assert not LimitTrial(5, Turn(status="failed", error_code="server"), "schema_rounds").in_vain, (
@@ -284,7 +284,7 @@ def test_a_structured_answer_that_stayed_invalid_was_tried_in_vain():
     )
 
 
-def test_a_re_run_with_more_continuations_proves_as_many_as_it_used(cut: Turn):
+def test_a_re_run_with_more_continuations_proves_the_number_it_used(cut: Turn):
     """The verdict names this limit and asks for a re-run: what that has shown is not kept back for a larger cap."""
     lengths(cut, [300 + place for place in range(39)])
     more = {"limits": {"max_continuations": 40, "max_total_completion_tokens": 4_000}}
@@ -312,7 +312,7 @@ def test_a_re_run_with_a_larger_token_total_alone_proves_it(play: Play):
     assert (said.limit, said.basis, said.value <= 2_000) == ("max_total_completion_tokens", Basis.RERUN, True)
 
 
-def test_an_envelope_that_was_cut_and_asked_for_again_tells_what_one_call_takes(play: Play):
+def test_a_truncated_envelope_that_was_retried_shows_the_size_of_one_call(play: Play):
     completed = play("sim-json", max_tokens=60, envelope_schema=REPORT_SCHEMA)
     assert (completed.status, completed.continuations, completed.envelope_retries > 0) == ("completed", 0, True)
     said = suggestion_for(completed)
@@ -322,7 +322,7 @@ def test_an_envelope_that_was_cut_and_asked_for_again_tells_what_one_call_takes(
     assert suggestions_now([completed.id], completed.project)[0][1] == said
 
 
-def test_one_call_that_a_re_run_has_shown_is_proven_and_no_longer_merely_likely(play: Play):
+def test_a_single_call_shown_by_a_re_run_is_proven_instead_of_likely(play: Play):
     turn = play("sim-essay", max_tokens=150)
     likely = suggestion_for(turn)
     assert likely is not None
@@ -340,7 +340,7 @@ def test_one_call_that_a_re_run_has_shown_is_proven_and_no_longer_merely_likely(
     assert drive(turn_rerun(turn=turn, overrides=less.overrides)).attempts == 1
 
 
-def test_one_call_that_a_re_run_has_disproved_is_suggested_no_more(play: Play):
+def test_a_single_call_disproved_by_a_re_run_is_no_longer_suggested(play: Play):
     """Asked in one go, this model says more than it did after a hint."""
     turn = play("sim-hint-differs", max_tokens=60)
     likely = suggestion_for(turn)
@@ -353,13 +353,13 @@ def test_one_call_that_a_re_run_has_disproved_is_suggested_no_more(play: Play):
     assert (enough.attempts, proven.rerun, proven.value > likely.value) == (1, enough.id, True)
 
 
-def test_an_envelope_that_broke_its_schema_needs_no_limit(play: Play):
+def test_an_envelope_that_violated_its_schema_needs_no_limit(play: Play):
     completed = play("sim-schema", envelope_schema=REPORT_SCHEMA)
     assert (completed.status, completed.envelope_retries) == ("completed", 1)
     assert suggestion_for(completed) is None
 
 
-def test_a_re_run_in_one_call_comes_before_a_smaller_value_with_several(cut: Turn):
+def test_a_re_run_in_one_call_ranks_before_a_smaller_value_with_several(cut: Turn):
     drive(turn_rerun(turn=cut, overrides={"max_tokens": 2_000}))
     one_call = suggestion_for(cut)
     assert drive(turn_rerun(turn=cut, overrides={"max_tokens": 150})).attempts > 1
@@ -368,7 +368,7 @@ def test_a_re_run_in_one_call_comes_before_a_smaller_value_with_several(cut: Tur
     assert (one_call.basis, one_call.calls) == (Basis.RERUN, 1)
 
 
-def test_a_call_that_the_time_limit_ended_asks_for_a_longer_time(play: Play):
+def test_a_call_ended_by_the_time_limit_needs_a_longer_time(play: Play):
     stopped = play("sim-slow", overrides={"limits": {"max_seconds": 0.1}})
     assert (stopped.terminal_reason, stopped.resource) == ("provider_error", "max_seconds")
     said = suggestion_for(stopped)
@@ -377,13 +377,13 @@ def test_a_call_that_the_time_limit_ended_asks_for_a_longer_time(play: Play):
     assert said.overrides == {"limits": {"max_seconds": said.value}}
 
 
-def test_a_longer_time_that_ended_before_any_text_was_tried_in_vain():
+def test_a_longer_time_that_ended_before_any_text_counts_as_tried():
     late = Turn(status="failed", terminal_reason="provider_error", resource="max_seconds")
     assert LimitTrial(5, late, "max_seconds").in_vain
     assert not LimitTrial(5, Turn(status="failed", terminal_reason="provider_error"), "max_seconds").in_vain
 
 
-def test_a_time_that_was_enough_once_is_likely_and_not_rounded_down(play: Play, monkeypatch: pytest.MonkeyPatch):
+def test_a_time_that_sufficed_once_is_likely_and_not_rounded_down(play: Play, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(limit_trials, "exhausted_limit_of", lambda *of: ExhaustedLimit(*of, "max_seconds"))
     stopped = play("sim-tools")
     drive(turn_rerun(turn=stopped, overrides={"limits": {"max_seconds": 90.5}}))
@@ -394,7 +394,7 @@ def test_a_time_that_was_enough_once_is_likely_and_not_rounded_down(play: Play, 
 
 
 @pytest.mark.parametrize(("change", "basis"), [({"max_tokens": 2_000}, Basis.NONE), ({}, Basis.RERUN)])
-def test_a_re_run_that_an_operator_changed_while_it_ran_proves_nothing(cut: Turn, change: dict[str, int], basis: Basis):
+def test_a_re_run_changed_by_an_operator_proves_nothing(cut: Turn, change: dict[str, int], basis: Basis):
     again = turn_rerun(turn=cut, overrides={"max_tokens": 100 if change else 2_000})
     turn_control(turn=again, by="ann", action="hold")
     assert drive(again).status == "held"
@@ -405,7 +405,7 @@ def test_a_re_run_that_an_operator_changed_while_it_ran_proves_nothing(cut: Turn
     assert said.basis is basis
 
 
-def test_other_answers_tell_no_number_that_is_more_text_than_the_turn_may_have(play: Play):
+def test_other_answers_suggest_no_number_that_exceeds_the_turns_text_limit(play: Play):
     cut = play(
         "sim-essay", max_tokens=60, overrides={"limits": {"max_continuations": 0, "max_total_output_chars": 500}}
     )
@@ -416,7 +416,7 @@ def test_other_answers_tell_no_number_that_is_more_text_than_the_turn_may_have(p
 
 
 @pytest.mark.parametrize("limits", [{"max_total_tokens": 200}, {"max_total_tokens": 200, "max_continuations": 9}])
-def test_a_cut_answer_that_the_total_of_input_and_output_ended_needs_a_larger_cap_alone(
+def test_a_truncated_answer_ended_by_the_total_of_input_and_output_needs_only_a_larger_cap(
     play: Play, limits: dict[str, int]
 ):
     cut = play("sim-essay", max_tokens=60, overrides={"limits": limits})
@@ -432,7 +432,7 @@ def test_a_cut_answer_that_the_total_of_input_and_output_ended_needs_a_larger_ca
 
 
 @pytest.mark.parametrize("limits", [{"max_total_tokens": 200}, {}])
-def test_where_a_call_can_give_no_more_the_re_run_raises_all_that_bounds_continuations(
+def test_at_the_maximum_of_a_call_the_re_run_raises_all_continuation_limits(
     play: Play, simulator_url: str, limits: dict[str, int]
 ):
     connection = connection_create(
@@ -445,7 +445,7 @@ def test_where_a_call_can_give_no_more_the_re_run_raises_all_that_bounds_continu
     assert drive(turn_rerun(turn=cut, overrides=said.overrides)).status == "completed"
 
 
-def test_one_call_is_the_same_number_in_the_verdict_the_sweep_and_here(play: Play, simulator_url: str):
+def test_the_number_for_one_call_is_the_same_in_the_verdict_the_sweep_and_here(play: Play, simulator_url: str):
     address = simulator_url.removesuffix("/v1")
     exact = connection_create(
         project=project_default(), name="exact", provider="anthropic", base_url=address, prefill=True
@@ -460,13 +460,13 @@ def test_one_call_is_the_same_number_in_the_verdict_the_sweep_and_here(play: Pla
         assert (f"max_tokens ≥ {said.value}" in turn.verdict) == (said.certainty is Certainty.CERTAIN)
 
 
-def test_a_fork_that_began_with_a_continuation_is_not_told_that_one_call_is_enough(cut: Turn):
+def test_for_a_fork_that_started_with_a_continuation_one_call_is_not_claimed_to_suffice(cut: Turn):
     fork = drive(turn_rerun(turn=cut, overrides={"max_tokens": 2_000}, from_record=2))
     assert (fork.status, fork.attempts, fork.continuations) == ("completed", 1, 1)
     assert suggestion_for(fork) is None
 
 
-def test_characters_that_were_recorded_past_the_limit_make_its_number_certain(play: Play):
+def test_characters_recorded_beyond_the_limit_make_its_number_certain(play: Play):
     turn = play("sim-essay", max_tokens=900, overrides={"limits": {"max_total_output_chars": 200}})
     said = suggestion_for(turn)
     assert said is not None
@@ -503,7 +503,7 @@ def test_an_unknown_limit_says_what_is_missing_for_an_estimate(play: Play, model
     assert (said.basis, because(said).endswith(told)) == (Basis.NONE, True)
 
 
-def test_a_rate_limit_says_which_settings_would_have_retried(play: Play):
+def test_a_rate_limit_names_the_settings_that_would_have_retried(play: Play):
     turn = play("sim-flaky")
     said = suggestion_for(turn)
     assert said is not None
@@ -513,7 +513,7 @@ def test_a_rate_limit_says_which_settings_would_have_retried(play: Play):
     assert because(said) == f"The provider asked to try again in 1 s. {unknown}"
 
 
-def test_a_re_run_that_was_answered_after_a_retry_is_likely_for_another_run_may_need_more(play: Play):
+def test_a_re_run_answered_after_a_retry_is_likely_because_another_may_need_more(play: Play):
     failed = play("sim-flaky")
     asked = suggestion_for(failed)
     assert asked is not None
@@ -525,18 +525,18 @@ def test_a_re_run_that_was_answered_after_a_retry_is_likely_for_another_run_may_
 
 
 @pytest.mark.parametrize("model", ["sim-refuse", "sim-odd", "sim-tools"])
-def test_where_no_limit_would_have_helped_none_is_named(play: Play, model: str):
+def test_no_limit_is_named_where_none_would_have_helped(play: Play, model: str):
     assert suggestion_for(play(model)) is None
 
 
-def test_steps_that_ran_out_are_told_by_what_other_turns_took(play: Play):
+def test_exhausted_steps_are_estimated_from_other_turns(play: Play):
     turn = play("sim-tools", tools=["calculator"], overrides={"limits": {"max_steps": 1}})
     said = suggestion_for(turn)
     assert said is not None
     assert (said.limit, said.recorded, said.overrides) == ("max_steps", 1, {"limits": {"max_steps": said.value}})
 
 
-def test_the_api_tells_what_the_page_says(browser: Client, cut: Turn):
+def test_the_api_gives_the_same_as_the_page(browser: Client, cut: Turn):
     said = suggestion_for(cut)
     assert said is not None
     told = browser.get(f"/api/v1/turns/{cut.id}/verdict").json()["suggestion"]
@@ -554,7 +554,7 @@ def asked_with(turn: Turn, **extra: object) -> None:
 
 
 @pytest.mark.parametrize("extra", [{"temperature": 1}, {"tool_choice": "none"}, {"caller_headers": {"a": "b"}}])
-def test_a_turn_that_was_asked_under_other_settings_proves_nothing(cut: Turn, extra: dict[str, object]):
+def test_a_turn_run_with_other_settings_proves_nothing(cut: Turn, extra: dict[str, object]):
     """So it is with re-runs of earlier releases, which left out what the caller had set."""
     again = drive(turn_rerun(turn=cut, overrides={"max_tokens": 900}))
     proven = suggestion_for(cut)
@@ -566,7 +566,7 @@ def test_a_turn_that_was_asked_under_other_settings_proves_nothing(cut: Turn, ex
     assert said.basis is Basis.NONE
 
 
-def test_the_re_run_of_a_turn_whose_caller_set_more_proves_its_value(cut: Turn):
+def test_the_re_run_of_a_turn_with_further_caller_settings_proves_its_value(cut: Turn):
     asked_with(cut, temperature=0, first_call={"prefill": True})
     again = drive(turn_rerun(turn=cut, overrides={"max_tokens": 900}))
     assert again.setup["setup"]["extra"]["temperature"] == 0
@@ -575,7 +575,7 @@ def test_the_re_run_of_a_turn_whose_caller_set_more_proves_its_value(cut: Turn):
     assert (said.value, said.basis) == (900, Basis.RERUN)
 
 
-def test_more_characters_are_suggested_with_the_tokens_and_continuations_that_they_need(play: Play):
+def test_more_characters_are_suggested_with_the_tokens_and_continuations_they_need(play: Play):
     """A live try under the value alone would be ended by the token total, and show nothing."""
     turn = play("sim-essay", max_tokens=40, overrides={"limits": {"max_total_output_chars": 300}})
     said = suggestion_for(turn)

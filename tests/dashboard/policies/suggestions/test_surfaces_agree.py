@@ -93,7 +93,7 @@ def replayed(browser: Client, turn: Turn, **body: object) -> dict[str, Any]:
     return told
 
 
-def test_each_surface_gives_the_same_answer_or_says_why_not(browser: Client, turn: Turn, asked: Asked):
+def test_each_surface_gives_the_same_answer_or_the_reason_for_a_difference(browser: Client, turn: Turn, asked: Asked):
     said = browser.get(f"/api/v1/turns/{turn.id}/verdict").json()["suggestion"]
     head = browser.get(f"/turns/{turn.id}/limit", headers=HTMX).content.decode()
     cell = words(browser.get(f"/turns/limits?turn={turn.id}", headers=HTMX).content.decode())
@@ -114,7 +114,7 @@ def test_each_surface_gives_the_same_answer_or_says_why_not(browser: Client, tur
     assert words(said["words"]) in words(page(browser, f"/turns/{turn.id}/replay")), "beside the recording"
 
 
-def test_a_what_if_at_the_value_says_the_same_or_what_else_tells_it(browser: Client, turn: Turn, asked: Asked):
+def test_a_what_if_at_the_value_agrees_or_names_other_evidence(browser: Client, turn: Turn, asked: Asked):
     said = browser.get(f"/api/v1/turns/{turn.id}/verdict").json()["suggestion"]
     if said is None:
         return
@@ -141,7 +141,7 @@ def test_a_what_if_at_the_value_says_the_same_or_what_else_tells_it(browser: Cli
         assert (imagined["certainty"], imagined["status"]) == ("certain", "completed")
 
 
-def test_a_sweep_names_one_unit_in_the_singular_and_a_time_limit_by_its_name(browser: Client, play: Play):
+def test_a_sweep_uses_the_singular_for_one_and_names_a_time_limit(browser: Client, play: Play):
     turn = play("sim-slow", overrides={"limits": {"max_seconds": 1}})
     html = words(page(browser, f"/turns/{turn.id}/replay/sweep"))
     assert "Recorded value: 1 second." in html
@@ -150,7 +150,7 @@ def test_a_sweep_names_one_unit_in_the_singular_and_a_time_limit_by_its_name(bro
     assert "provider error" not in html
 
 
-def test_a_sweep_offers_no_smaller_cap_than_its_agent_has_and_says_so(browser: Client, play: Play):
+def test_a_sweep_offers_no_cap_below_that_of_its_agent_and_says_so(browser: Client, play: Play):
     turn = play("sim-json", max_tokens=60, envelope_schema=REPORT_SCHEMA)
     turn.agent.max_tokens = 400
     turn.agent.save()
@@ -159,7 +159,7 @@ def test_a_sweep_offers_no_smaller_cap_than_its_agent_has_and_says_so(browser: C
     assert "sim-json has max_tokens 400 now." in words(html)
 
 
-def test_a_limit_that_is_certain_says_why_it_is_more_than_was_used(browser: Client, play: Play, simulator_url: str):
+def test_a_certain_limit_says_why_it_is_above_the_usage(browser: Client, play: Play, simulator_url: str):
     address = simulator_url.removesuffix("/v1")
     exact = connection_create(
         project=project_default(), name="exact", provider="anthropic", base_url=address, prefill=True
@@ -170,7 +170,7 @@ def test_a_limit_that_is_certain_says_why_it_is_more_than_was_used(browser: Clie
     assert "The limit is 5 tokens larger, because some providers count an end and do not report it." in said["words"]
 
 
-def test_a_sweep_has_one_row_for_a_value_that_a_re_run_has_proven(browser: Client, play: Play):
+def test_a_sweep_has_one_row_for_a_value_proven_by_a_re_run(browser: Client, play: Play):
     turn = play("sim-json", max_tokens=60, envelope_schema=REPORT_SCHEMA)
     said = browser.get(f"/api/v1/turns/{turn.id}/verdict").json()["suggestion"]
     drive(turn_rerun(turn=turn, overrides=said["overrides"]))

@@ -34,7 +34,7 @@ def proven(turn: Turn, overrides: dict[str, object]) -> int:
     return int(said.value)
 
 
-def test_the_value_that_a_live_re_run_proved_leads_on_page_api_and_terminal(browser: Client, cut: Turn):
+def test_the_value_proven_by_a_live_re_run_ranks_first_on_page_api_and_terminal(browser: Client, cut: Turn):
     lengths(cut, [320] * 4 * LEAST)
     value = proven(cut, {"max_tokens": 900})
     less = cut.children.get().output_tokens + 2  # as its tokens were reported
@@ -58,7 +58,7 @@ def test_the_value_that_a_live_re_run_proved_leads_on_page_api_and_terminal(brow
     assert f"{value:>20}  " in written.getvalue()
 
 
-def test_a_likely_value_leads_where_nothing_is_proven_and_can_be_proven_there(browser: Client, cut: Turn):
+def test_a_likely_value_ranks_first_where_none_is_proven_and_can_be_proven_there(browser: Client, cut: Turn):
     lengths(cut, [340] * (LEAST + 10))
     html = page(browser, f"/turns/{cut.id}/replay/sweep")
     assert "With max_tokens 340 the turn would likely have finished." in text_of(html)
@@ -66,7 +66,7 @@ def test_a_likely_value_leads_where_nothing_is_proven_and_can_be_proven_there(br
     assert NOT_KNOWN not in html
 
 
-def test_where_nothing_tells_the_re_run_it_offers_is_the_one_of_the_turns_page(browser: Client, cut: Turn):
+def test_without_evidence_the_sweep_offers_the_re_run_of_the_turn_page(browser: Client, cut: Turn):
     said = suggestion_for(cut)
     assert said is not None
     html = page(browser, f"/turns/{cut.id}/replay/sweep")
@@ -86,7 +86,7 @@ def test_where_nothing_tells_the_re_run_it_offers_is_the_one_of_the_turns_page(b
         ),
     ],
 )
-def test_without_a_limit_in_the_address_the_one_that_stopped_the_turn_is_swept(
+def test_without_a_limit_in_the_url_the_one_that_stopped_the_turn_is_swept(
     browser: Client, play: Play, limit: str, model: str, given: dict[str, object], larger: int
 ):
     turn = play(model, **given)
@@ -102,20 +102,20 @@ def test_without_a_limit_in_the_address_the_one_that_stopped_the_turn_is_swept(
     assert NOT_KNOWN not in html
 
 
-def test_a_sweep_of_another_limit_says_which_one_stopped_the_turn(browser: Client, play: Play):
+def test_a_sweep_of_another_limit_names_the_one_that_stopped_the_turn(browser: Client, play: Play):
     turn = play("sim-flaky")
     said = suggestion_for(turn)
     assert said is not None
     assert sentence(said) in text_of(page(browser, f"/turns/{turn.id}/replay/sweep"))
 
 
-def test_under_other_changed_limits_what_was_proven_does_not_count(browser: Client, cut: Turn):
+def test_proven_values_do_not_count_under_other_changed_limits(browser: Client, cut: Turn):
     value = proven(cut, {"max_tokens": 2_000})
     html = text_of(page(browser, f"/turns/{cut.id}/replay/sweep?max_steps=5"))
     assert f"{value} proven" not in html
 
 
-def test_a_price_that_is_not_known_is_no_upper_bound(browser: Client, cut: Turn):
+def test_an_unknown_price_is_not_an_upper_bound(browser: Client, cut: Turn):
     Turn.objects.update(model="own-model")
     cut.refresh_from_db()
     lengths(cut, [340] * (LEAST + 10))
@@ -132,7 +132,7 @@ def test_the_limit_that_stopped_a_turn_is_not_called_another_one(browser: Client
     assert "The page of this turn suggests another limit. How large max_tokens must be" in html
 
 
-def test_the_time_for_which_a_re_run_was_held_is_not_what_it_took(cut: Turn, monkeypatch: pytest.MonkeyPatch):
+def test_held_time_of_a_re_run_is_not_part_of_its_duration(cut: Turn, monkeypatch: pytest.MonkeyPatch):
     proven(cut, {"max_tokens": 900})
     Turn.objects.filter(pk=cut.children.get().pk).update(duration_ms=95_000)
     monkeypatch.setattr(sweep_suggestions, "held_ms_of", lambda turns: {turn.id: 90_000 for turn in turns})

@@ -29,7 +29,7 @@ def cut(play: Play) -> Turn:
     return play("sim-essay", max_tokens=60)
 
 
-def test_the_limit_is_found_live_with_a_backtest_beside_it_and_used_for_the_agent(browser: Client, cut: Turn):
+def test_the_limit_is_found_live_with_a_backtest_and_applied_to_the_agent(browser: Client, cut: Turn):
     pending = find(browser, cut)
     assert "in progress" in pending
     assert 'hx-trigger="every 1s"' in pending
@@ -51,7 +51,7 @@ def test_the_limit_is_found_live_with_a_backtest_beside_it_and_used_for_the_agen
     assert f"sim-essay has max_tokens {enough} now." in after
 
 
-def test_a_cap_that_somebody_else_changed_meanwhile_is_kept(browser: Client, cut: Turn):
+def test_a_cap_changed_by_somebody_else_in_the_meantime_is_kept(browser: Client, cut: Turn):
     drive(turn_rerun(turn=cut, overrides={"max_tokens": 900}))
     assert 'name="standing" value="60"' in browser.get(f"/turns/{cut.id}/limit", headers=HTMX).content.decode()
     assert 'name="standing" value="60"' in page(browser, f"/turns/{cut.id}/replay/sweep?limit=max_tokens")
@@ -62,7 +62,7 @@ def test_a_cap_that_somebody_else_changed_meanwhile_is_kept(browser: Client, cut
     assert Agent.objects.get(name="sim-essay").max_tokens == 5000
 
 
-def test_a_second_click_says_that_the_cap_is_set_already(browser: Client, cut: Turn):
+def test_a_second_click_says_that_the_cap_is_already_set(browser: Client, cut: Turn):
     asked = {"value": "900", "standing": "60", "limit": "max_tokens"}
     first, second = (
         text_of(browser.post(f"/turns/{cut.id}/limit/use", asked, follow=True).content.decode()) for _ in range(2)
@@ -71,7 +71,7 @@ def test_a_second_click_says_that_the_cap_is_set_already(browser: Client, cut: T
     assert "max_tokens of sim-essay is 900 already." in second
 
 
-def test_a_smaller_value_that_is_likely_is_proven_in_its_turn(browser: Client, cut: Turn):
+def test_a_smaller_likely_value_is_proven_next(browser: Client, cut: Turn):
     drive(turn_rerun(turn=cut, overrides={"max_tokens": 900}))
     find(browser, cut, "less")
     again = drive(cut.children.get(max_tokens__lt=900))
@@ -80,7 +80,7 @@ def test_a_smaller_value_that_is_likely_is_proven_in_its_turn(browser: Client, c
     assert " live</button>" not in found, "there is no smaller one to try"
 
 
-def test_one_click_tries_the_larger_and_the_smaller_value_as_it_said_before(browser: Client, cut: Turn):
+def test_one_click_tries_the_larger_and_the_smaller_value_as_announced(browser: Client, cut: Turn):
     before = text_of(browser.get(f"/turns/{cut.id}/limit", headers=HTMX).content.decode())
     (told,) = re.findall(r"Up to two live re-runs: with max_tokens ([\d,]+)\. If", before)
     value = int(told.replace(",", ""))
@@ -101,7 +101,7 @@ def test_one_click_tries_the_larger_and_the_smaller_value_as_it_said_before(brow
     assert sum(child.output_tokens for child in cut.children.all()) <= 2 * value
 
 
-def test_a_re_run_that_does_not_show_whether_less_is_enough_says_so_as_the_plan_allows(
+def test_a_re_run_that_does_not_show_whether_less_suffices_says_so(
     browser: Client, cut: Turn, monkeypatch: pytest.MonkeyPatch
 ):
     monkeypatch.setattr(selectors, "_reported", lambda case, trial: None)  # few calls of the model are recorded
@@ -114,7 +114,7 @@ def test_a_re_run_that_does_not_show_whether_less_is_enough_says_so_as_the_plan_
     assert "It does not show whether less is enough." in text_of(found)
 
 
-def test_a_smaller_value_whose_re_run_failed_is_not_tried_again_by_itself(browser: Client, cut: Turn):
+def test_a_smaller_value_whose_re_run_failed_is_not_retried_automatically(browser: Client, cut: Turn):
     find(browser, cut)
     first = drive(cut.children.get())
     find(browser, cut, "less")
@@ -126,14 +126,14 @@ def test_a_smaller_value_whose_re_run_failed_is_not_tried_again_by_itself(browse
         )
 
 
-def test_a_second_re_run_is_not_begun_while_one_is_in_progress(browser: Client, cut: Turn):
+def test_a_second_re_run_is_not_started_while_one_is_in_progress(browser: Client, cut: Turn):
     find(browser, cut)
     html = find(browser, cut)
     assert "A re-run is in progress already." in text_of(html)
     assert cut.children.count() == 1
 
 
-def test_nobody_pays_for_a_limit_that_another_re_run_has_shown_since(browser: Client, cut: Turn):
+def test_a_limit_shown_by_another_re_run_in_the_meantime_is_not_paid_for_again(browser: Client, cut: Turn):
     told = value_of(browser, cut)
     drive(turn_rerun(turn=cut, overrides={"max_tokens": 900}))
     html = browser.post(f"/turns/{cut.id}/limit/find", {"value": told}, headers=HTMX).content.decode()
@@ -141,7 +141,7 @@ def test_nobody_pays_for_a_limit_that_another_re_run_has_shown_since(browser: Cl
     assert cut.children.count() == 1
 
 
-def test_nobody_pays_for_another_value_than_the_one_whose_price_was_shown(browser: Client, play: Play):
+def test_a_value_other_than_the_one_priced_is_not_paid_for(browser: Client, play: Play):
     turn = play("sim-endless", max_tokens=20)
     told = value_of(browser, turn)
     assert drive(turn_rerun(turn=turn, overrides={"max_tokens": int(told)})).status == "partial"
@@ -154,7 +154,7 @@ def test_nobody_pays_for_another_value_than_the_one_whose_price_was_shown(browse
 
 
 @pytest.mark.parametrize("only", ["", "less", "backtest"])
-def test_a_form_that_names_no_value_starts_nothing_and_is_shown_anew(browser: Client, cut: Turn, only: str):
+def test_a_form_without_a_value_starts_nothing_and_is_shown_again(browser: Client, cut: Turn, only: str):
     if only:
         drive(turn_rerun(turn=cut, overrides={"max_tokens": 900}))
     ran, value = cut.children.count(), value_of(browser, cut, only)
@@ -164,7 +164,7 @@ def test_a_form_that_names_no_value_starts_nothing_and_is_shown_anew(browser: Cl
     assert value_in(html, only) == value
 
 
-def test_a_backtest_is_of_the_value_that_its_button_named(browser: Client, cut: Turn):
+def test_a_backtest_uses_the_value_named_on_its_button(browser: Client, cut: Turn):
     drive(turn_rerun(turn=cut, overrides={"max_tokens": 900}))
     told = value_of(browser, cut, "backtest")
     drive(turn_rerun(turn=cut, overrides={"max_tokens": 500}))
@@ -174,7 +174,7 @@ def test_a_backtest_is_of_the_value_that_its_button_named(browser: Client, cut: 
     assert not Backtest.objects.exists()
 
 
-def test_a_backtest_that_is_there_already_is_shown_without_a_refusal(browser: Client, cut: Turn):
+def test_an_existing_backtest_is_shown_instead_of_refused(browser: Client, cut: Turn):
     drive(turn_rerun(turn=cut, overrides={"max_tokens": 900}))
     told = value_of(browser, cut, "backtest")
     drive(turn_rerun(turn=cut, overrides={"max_tokens": 500}))
@@ -203,7 +203,7 @@ def value_in(html: str, only: str) -> str:
     return re.findall(r'name="value" value="(\d+)"', named[0])[0] if named else "1"
 
 
-def test_no_re_run_from_the_start_is_offered_for_a_conversation_that_was_changed_later(browser: Client, cut: Turn):
+def test_no_re_run_from_the_start_is_offered_for_a_later_changed_conversation(browser: Client, cut: Turn):
     words = RerunChanges(messages={1: "Something else."})
     fork = drive(turn_rerun(turn=cut, overrides={}, from_record=2, words=words))
     panel = text_of(browser.get(f"/turns/{fork.id}/limit", headers=HTMX).content.decode())
@@ -227,7 +227,7 @@ def test_two_operators_at_a_turn_and_its_fork_pay_once(browser: Client, cut: Tur
     ("status", "words"),
     [("failed", "failed"), ("cancelled", "was cancelled"), ("interrupted", "was interrupted")],
 )
-def test_a_re_run_that_ended_without_an_answer_is_told(browser: Client, cut: Turn, status: str, words: str):
+def test_a_re_run_that_ended_without_an_answer_is_reported(browser: Client, cut: Turn, status: str, words: str):
     browser.post(f"/turns/{cut.id}/limit/find", {"value": value_of(browser, cut)}, headers=HTMX)
     cut.children.update(status=status, terminal_reason="provider_error" if status == "failed" else "cancelled")
     value = cut.children.get().max_tokens
@@ -238,7 +238,7 @@ def test_a_re_run_that_ended_without_an_answer_is_told(browser: Client, cut: Tur
     assert "The last re-run" not in text_of(browser.get(f"/turns/{cut.id}/limit", headers=HTMX).content.decode())
 
 
-def test_a_re_run_costs_no_more_than_was_said_before(browser: Client, play: Play):
+def test_a_re_run_costs_no_more_than_announced(browser: Client, play: Play):
     turn = play("sim-endless", max_tokens=20)
     costs = browser.get(f"/api/v1/turns/{turn.id}/verdict").json()["suggestion"]["costs"]
     find(browser, turn)
@@ -247,14 +247,14 @@ def test_a_re_run_costs_no_more_than_was_said_before(browser: Client, play: Play
     assert costs["output_tokens"] < again.output_tokens <= costs["most_output_tokens"]
 
 
-def test_a_re_run_with_tools_may_take_every_step_at_its_cap(browser: Client, play: Play):
+def test_a_re_run_with_tools_may_use_every_step_at_its_cap(browser: Client, play: Play):
     turn = play("sim-tools", tools=["calculator"], max_tokens=50, overrides={"limits": {"max_steps": 1}})
     costs = browser.get(f"/api/v1/turns/{turn.id}/verdict").json()["suggestion"]["costs"]
     assert costs["most_output_tokens"] == 50 * (6 * 5 + 1)
     assert costs["most_price"] is None
 
 
-def test_where_the_smaller_value_is_gone_no_larger_one_is_tried(browser: Client, cut: Turn):
+def test_no_larger_value_is_tried_where_the_smaller_one_is_gone(browser: Client, cut: Turn):
     asked = {"only": "less", "value": "400"}
     html = browser.post(f"/turns/{cut.id}/limit/find", asked, headers=HTMX).content.decode()
     assert "The smaller value is no longer suggested." in text_of(html)
@@ -294,7 +294,7 @@ def continued(cut: Turn, limits: dict[str, int]) -> Turn:
     return Turn.objects.get(pk=cut.pk)
 
 
-def test_a_draft_is_offered_until_all_settings_that_change_together_are_active(browser: Client, cut: Turn):
+def test_a_draft_is_offered_until_all_related_settings_are_active(browser: Client, cut: Turn):
     turn = continued(cut, {"max_continuations": 40})
     panel = text_of(browser.get(f"/turns/{turn.id}/limit", headers=HTMX).content.decode())
     assert "Create draft: Max continuations" in panel
@@ -304,14 +304,14 @@ def test_a_draft_is_offered_until_all_settings_that_change_together_are_active(b
     assert draft.limits == {"max_continuations": 40, "max_total_completion_tokens": 4_000}
 
 
-def test_a_draft_lowers_nothing_that_the_policy_allows_already(browser: Client, cut: Turn):
+def test_a_draft_lowers_nothing_that_the_policy_already_allows(browser: Client, cut: Turn):
     turn = continued(cut, {"max_total_completion_tokens": 9_000})
     browser.post(f"/turns/{turn.id}/limit/use", {"value": "40"})
     draft = PolicyVersion.objects.get(policy__name="longer", version=2)
     assert draft.limits == {"max_continuations": 40, "max_total_completion_tokens": 9_000}
 
 
-def test_no_draft_is_offered_that_would_lower_what_the_next_turn_has_already(browser: Client, play: Play):
+def test_no_draft_that_would_lower_current_limits_is_offered(browser: Client, play: Play):
     turn = play("sim-tools", tools=["calculator"], overrides={"limits": {"max_steps": 1}})
     find(browser, turn)
     assert drive(turn.children.get()).status == "completed"
@@ -322,7 +322,7 @@ def test_no_draft_is_offered_that_would_lower_what_the_next_turn_has_already(bro
     assert "The policy already allows 20 steps; this turn set its own limit." in panel
 
 
-def test_a_turn_that_forbade_what_its_policy_retries_is_told_so(browser: Client, play: Play):
+def test_a_turn_that_overrode_its_policys_retries_says_so(browser: Client, play: Play):
     turn = play("sim-flaky")
     turn.agent.policy = policy_with(turn, {"on_rate_limit_error": "retry", "max_retries": 5})
     turn.agent.save()
@@ -346,13 +346,13 @@ def test_a_turn_of_another_program_says_that_it_cannot_be_re_run(browser: Client
     assert "Prove it live" not in panel
 
 
-def test_a_retry_that_was_forbidden_is_planned_with_its_setting_and_its_price(browser: Client, play: Play):
+def test_a_forbidden_retry_is_planned_with_its_setting_and_its_price(browser: Client, play: Play):
     panel = text_of(browser.get(f"/turns/{play('sim-flaky').id}/limit", headers=HTMX).content.decode())
     assert "One live re-run with on_rate_limit_error set to retry and max_retries 3." in panel
     assert "output tokens (simulator, free)." in panel
 
 
-def test_a_rate_limit_that_stays_says_that_the_re_run_failed_too(browser: Client, play: Play):
+def test_a_persistent_rate_limit_says_that_the_re_run_failed_too(browser: Client, play: Play):
     turn = play("sim-429")
     before = browser.get(f"/turns/{turn.id}/limit", headers=HTMX).content.decode()
     assert "on_rate_limit_error was set to stop." in text_of(before)
@@ -366,7 +366,7 @@ def test_a_rate_limit_that_stays_says_that_the_re_run_failed_too(browser: Client
     assert told["certainty_word"] == "not known"
 
 
-def test_row_panel_and_api_do_not_know_whether_a_retry_is_answered(browser: Client, play: Play):
+def test_row_panel_and_api_treat_the_answer_to_a_retry_as_unknown(browser: Client, play: Play):
     turn = play("sim-flaky")
     told = browser.get(f"/api/v1/turns/{turn.id}/verdict").json()["suggestion"]
     assert (told["certainty"], told["certainty_word"]) == ("undecidable", "not known")
@@ -377,14 +377,14 @@ def test_row_panel_and_api_do_not_know_whether_a_retry_is_answered(browser: Clie
         assert re.findall('data-certainty="([a-z]+)"', shown) == ["undecidable"]
 
 
-def test_only_a_re_run_under_a_raised_limit_is_said_to_be_not_enough(browser: Client, cut: Turn):
+def test_only_a_re_run_under_a_raised_limit_is_called_insufficient(browser: Client, cut: Turn):
     for max_tokens, told in ((30, False), (61, True)):
         assert drive(turn_rerun(turn=cut, overrides={"max_tokens": max_tokens})).status == "partial"
         shown = text_of(browser.get(f"/turns/{cut.id}/limit", headers=HTMX).content.decode())
         assert (f"A re-run with max_tokens {max_tokens} was cut off, too." in shown) is told
 
 
-def test_a_re_run_that_ends_while_its_panel_is_made_is_asked_for_again(cut: Turn, monkeypatch: pytest.MonkeyPatch):
+def test_a_re_run_that_ends_while_its_panel_is_built_is_requested_again(cut: Turn, monkeypatch: pytest.MonkeyPatch):
     child = turn_rerun(turn=cut, overrides={"max_tokens": 400})
 
     def suggest(*given: Any) -> tuple[Suggestion | None, Suggestion | None]:
@@ -398,7 +398,7 @@ def test_a_re_run_that_ends_while_its_panel_is_made_is_asked_for_again(cut: Turn
     assert shown.by_rerun or shown.waiting
 
 
-def test_what_cannot_be_used_is_said_and_nothing_changes(browser: Client, cut: Turn, play: Play):
+def test_an_unusable_value_is_reported_and_nothing_changes(browser: Client, cut: Turn, play: Play):
     whole = play("sim-odd")
     for address, given, said in (
         (f"/turns/{cut.id}", {"value": "-1"}, "The value must be a whole number."),
@@ -411,7 +411,7 @@ def test_what_cannot_be_used_is_said_and_nothing_changes(browser: Client, cut: T
     assert "No limit would have let this turn finish." in none
 
 
-def test_without_scripts_finding_leads_back_to_the_page_of_the_turn(browser: Client, cut: Turn):
+def test_without_scripts_finding_returns_to_the_page_of_the_turn(browser: Client, cut: Turn):
     response = browser.post(f"/turns/{cut.id}/limit/find", {"value": value_of(browser, cut)})
     assert response["Location"] == f"/turns/{cut.id}"
     assert "in progress" in page(browser, f"/turns/{cut.id}")

@@ -25,7 +25,7 @@ def common(left: Sequence[int], right: Sequence[int]) -> int:
 
 
 @given(LISTS, LISTS)
-def test_the_stretches_cover_both_sides_in_order_and_tell_the_truth(left: list[int], right: list[int]):
+def test_the_blocks_cover_both_sides_in_order_and_are_correct(left: list[int], right: list[int]):
     at = (0, 0)
     before: bool | None = None
     for stretch in align(left, right):
@@ -37,12 +37,12 @@ def test_the_stretches_cover_both_sides_in_order_and_tell_the_truth(left: list[i
 
 
 @given(LISTS)
-def test_what_is_equal_is_one_stretch(items: list[int]):
+def test_equal_texts_are_one_block(items: list[int]):
     assert align(items, items) == ([Stretch(True, 0, len(items), 0, len(items))] if items else [])
 
 
 @given(LISTS, LISTS)
-def test_both_ways_round_have_as_much_in_common(left: list[int], right: list[int]):
+def test_both_directions_have_equally_much_in_common(left: list[int], right: list[int]):
     there, back = align(left, right), align(right, left)
     assert sum(s.j - s.i for s in there if s.same) <= common(left, right)
     assert bool([s for s in there if s.same]) == bool([s for s in back if s.same])
@@ -59,14 +59,14 @@ def test_a_few_changes_are_found_as_a_few_changes(seed: int):
     assert sum(s.j - s.i for s in align(left, right) if s.same) == common(left, right)
 
 
-def test_without_a_budget_what_repeats_counts_as_different():
+def test_without_a_budget_repeats_count_as_different():
     left, right = [1, 2] * 50, [2, 1] * 50
     assert [s.same for s in align(left, right, budget=0)] == [False]
     assert sum(s.j - s.i for s in align(left, right) if s.same) == 99
 
 
 @pytest.mark.parametrize("words", [lambda _size: 2, lambda _size: 300, lambda size: size], ids=["two", "some", "many"])
-def test_ten_times_as_many_words_take_about_ten_times_as_long_whatever_they_are(words: Callable[[int], int]):
+def test_ten_times_as_many_words_take_about_ten_times_as_long(words: Callable[[int], int]):
     def work(size: int) -> None:
         chance = Random(size)
         left, right = ([chance.randrange(words(size)) for _ in range(size)] for _ in range(2))
@@ -76,7 +76,7 @@ def test_ten_times_as_many_words_take_about_ten_times_as_long_whatever_they_are(
 
 
 @given(left=LISTS, right=LISTS)
-def test_what_stays_is_the_longest_that_both_have_in_order(left: list[int], right: list[int]):
+def test_the_common_part_is_the_longest_common_subsequence(left: list[int], right: list[int]):
     matches = few_edits(left, right, len(left) + len(right), 100_000)
     assert matches is not None
     assert all(left[x] == right[y] for x, y in matches)
@@ -85,12 +85,12 @@ def test_what_stays_is_the_longest_that_both_have_in_order(left: list[int], righ
 
 
 @given(left=LISTS, right=LISTS, most=st.integers(0, 80))
-def test_it_is_given_up_exactly_where_the_way_is_longer(left: list[int], right: list[int], most: int):
+def test_it_gives_up_exactly_where_the_path_exceeds_the_limit(left: list[int], right: list[int], most: int):
     edits = len(left) + len(right) - 2 * common(left, right)
     assert (few_edits(left, right, most, 100_000) is None) == (edits > most)
 
 
 @given(left=LISTS, right=LISTS, steps=st.integers(0, 200))
-def test_who_may_take_few_steps_finds_the_same_or_nothing(left: list[int], right: list[int], steps: int):
+def test_with_few_steps_it_finds_the_same_or_nothing(left: list[int], right: list[int], steps: int):
     most = len(left) + len(right)
     assert few_edits(left, right, most, steps) in (None, few_edits(left, right, most, 100_000))

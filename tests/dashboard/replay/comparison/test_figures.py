@@ -19,24 +19,24 @@ def priced(dollars: str, *, estimated: bool = False) -> Measured:
     return measured(Price(Decimal(dollars), estimated, "somebody’s list price"))
 
 
-def test_a_lower_price_is_better_and_the_difference_is_told():
+def test_a_lower_price_is_better_and_the_difference_is_shown():
     assert row("price", priced("0.0035"), priced("0.001")) == Figure(
         "price", "$0.00350", "$0.00100", "−$0.00250", "better"
     )
     assert row("price", priced("1"), priced("2.5")).tendency == "worse"
 
 
-def test_a_price_that_is_not_known_is_compared_with_nothing():
+def test_an_unknown_price_is_not_compared():
     assert row("price", measured(), priced("0.5")) == Figure("price", "not known", "$0.500", "–", "")
     assert row("price", measured(), measured()).delta == "–"
 
 
-def test_what_reads_the_same_is_called_the_same():
+def test_values_displayed_equally_are_called_the_same():
     assert row("took", measured(duration_ms=2981), measured(duration_ms=2983)).delta == ""
     assert row("took", measured(duration_ms=2980), measured(duration_ms=3250)).delta == "+0.27\u202fs"
 
 
-def test_estimates_are_told_as_such():
+def test_estimates_are_marked():
     assert row("price", priced("0.5", estimated=True), priced("0.5")).left == "≈ $0.500"
     estimated = measured(tokens_estimated=True, output_tokens=7)
     assert row("output tokens", estimated, measured(output_tokens=7)) == Figure("output tokens", "≈ 7", "7", "", "")

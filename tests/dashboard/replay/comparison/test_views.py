@@ -32,7 +32,7 @@ def section(html: str, name: str) -> str:
     return html[html.index(f'id="{name}-title"') :].split("</section>", maxsplit=1)[0]
 
 
-def test_policy_path_answer_and_numbers_stand_side_by_side(browser: Client, cut: Turn, whole: Turn):
+def test_policy_path_answer_and_numbers_are_shown_side_by_side(browser: Client, cut: Turn, whole: Turn):
     html = page(browser, f"/compare?left={cut.id}&right={whole.id}")
     asked = section(html, "asked")
     assert asked.index(">max_tokens<") < asked.index("fields</b>" if "fields</b>" in asked else "the same")
@@ -44,14 +44,14 @@ def test_policy_path_answer_and_numbers_stand_side_by_side(browser: Client, cut:
     assert "−3" in section(html, "figures")
 
 
-def test_a_turn_beside_itself_has_no_difference(browser: Client, cut: Turn):
+def test_a_turn_compared_with_itself_has_no_difference(browser: Client, cut: Turn):
     html = page(browser, f"/compare?left={cut.id}&right={cut.id}")
     assert "The same answer, word for word." in html
     assert "Both turns took the same transitions" in html
     assert "Both turns had the same request" in html
 
 
-def test_the_others_to_choose_from_are_the_family_and_who_was_asked_the_same(browser: Client, cut: Turn, whole: Turn):
+def test_the_offered_turns_are_the_family_and_those_with_the_same_prompt(browser: Client, cut: Turn, whole: Turn):
     again = drive(turn_start(agent=cut.agent, input_text=cut.input_text))
     unrelated = drive(turn_start(agent=cut.agent, input_text="Something else."))
     html = page(browser, f"/compare?left={cut.id}")
@@ -63,9 +63,7 @@ def test_the_others_to_choose_from_are_the_family_and_who_was_asked_the_same(bro
     assert f"left={cut.id}&amp;right={again.id}" in page(browser, f"/compare?right={cut.id}")
 
 
-def test_each_turn_to_choose_from_is_listed_once_and_a_fork_counts_attempts_of_its_own(
-    browser: Client, cut: Turn, whole: Turn
-):
+def test_each_offered_turn_is_listed_once_and_a_fork_counts_its_own_attempts(browser: Client, cut: Turn, whole: Turn):
     fork = drive(turn_rerun(turn=cut, overrides={"max_tokens": 400}, from_record=2))
     html = page(browser, f"/compare?left={whole.id}")
     for other in (cut, fork):
@@ -74,7 +72,7 @@ def test_each_turn_to_choose_from_is_listed_once_and_a_fork_counts_attempts_of_i
     assert html.count("</b>\u00a0attempt of its own") == 1
 
 
-def test_a_turn_is_named_by_its_id_or_any_address_of_it(browser: Client, cut: Turn, whole: Turn):
+def test_a_turn_is_given_by_its_id_or_any_of_its_urls(browser: Client, cut: Turn, whole: Turn):
     for text in (
         str(whole.id),
         whole.id.hex,
@@ -88,7 +86,7 @@ def test_a_turn_is_named_by_its_id_or_any_address_of_it(browser: Client, cut: Tu
 
 @together
 @pytest.mark.parametrize("text", [SCRIPT, "0", "x" * 10_000, "\x00", "-" * 36])
-def test_what_names_no_turn_is_said_beside_the_field(browser: Client, cut: Turn, text: str):
+def test_an_input_that_is_not_a_turn_is_reported_beside_the_field(browser: Client, cut: Turn, text: str):
     response = browser.get("/compare", {"left": str(cut.id), "right": text})
     assert response.status_code == 404
     html = response.content.decode()
@@ -96,19 +94,19 @@ def test_what_names_no_turn_is_said_beside_the_field(browser: Client, cut: Turn,
     assert SCRIPT not in html
 
 
-def test_a_turn_that_is_gone_is_said_so(browser: Client, cut: Turn):
+def test_a_deleted_turn_is_reported(browser: Client, cut: Turn):
     response = browser.get("/compare", {"left": str(cut.id), "right": str(uuid4())})
     assert response.status_code == 404
     assert "There is no turn" in response.content.decode()
 
 
-def test_without_any_turn_the_page_asks_for_two(browser: Client, db: None):
+def test_without_turns_the_page_asks_for_two(browser: Client, db: None):
     html = page(browser, "/compare")
     assert 'name="left"' in html
     assert 'name="right"' in html
 
 
-def test_markup_and_odd_letters_in_prompts_and_answers_are_text(browser: Client, agent_of: AgentOf):
+def test_markup_and_unusual_characters_are_rendered_as_text(browser: Client, agent_of: AgentOf):
     agent = agent_of("sim-script")
     one, other = (drive(turn_start(agent=agent, input_text=f"{SCRIPT} שלום 👩‍👩‍👧 {n} " * 20)) for n in range(2))
     html = page(browser, f"/compare?left={one.id}&right={other.id}")
@@ -125,7 +123,7 @@ def test_the_longest_answers_are_compared_word_by_word(browser: Client, cut: Tur
     assert answers.count("<ins") == 1 + text.count("word69 ")  # the legend has one
 
 
-def test_a_fork_is_compared_with_its_parent_from_where_it_went_on(browser: Client, cut: Turn):
+def test_a_fork_is_compared_with_its_parent_from_its_fork_point(browser: Client, cut: Turn):
     fork = drive(turn_rerun(turn=cut, overrides={"limits": {"max_continuations": 9}}, from_record=2))
     path = section(page(browser, f"/compare?left={cut.id}&right={fork.id}"), "path")
     assert "before the fork; B starts after it" in path
@@ -133,7 +131,7 @@ def test_a_fork_is_compared_with_its_parent_from_where_it_went_on(browser: Clien
     assert "before the fork; A starts after it" in path
 
 
-def test_the_time_for_which_one_was_held_is_not_what_it_took(
+def test_held_time_is_not_part_of_the_duration(
     browser: Client, cut: Turn, whole: Turn, monkeypatch: pytest.MonkeyPatch
 ):
     Turn.objects.filter(id=cut.id).update(duration_ms=65_000)

@@ -19,12 +19,12 @@ def side(diff: WordDiff, kind: str) -> str:
 
 
 @given(st.text(max_size=200))
-def test_the_pieces_of_any_text_are_the_text(text: str):
+def test_the_tokens_of_any_text_join_to_the_text(text: str):
     assert "".join(words_of(text)) == text
 
 
 @given(TEXTS, TEXTS)
-def test_both_texts_can_be_read_from_the_difference(left: str, right: str):
+def test_both_texts_can_be_reconstructed_from_the_difference(left: str, right: str):
     diff = word_diff(left, right)
     assert side(diff, "left") == left
     assert side(diff, "right") == right
@@ -33,14 +33,14 @@ def test_both_texts_can_be_read_from_the_difference(left: str, right: str):
 
 @together
 @pytest.mark.parametrize("one", [FAMILY, WAVE, FLAG, ACUTE, KEYCAP, "न्हा", "각", " \u0301", "👩\u200d🚀"])
-def test_what_people_see_as_one_character_is_never_parted(one: str):
+def test_a_grapheme_is_never_split(one: str):
     for before, after in [("", ""), ("a ", " b"), ("a", "b"), (one, one), (f"{one} ", ".")]:
         text = f"{before}{one}{after}"
         cuts = set(accumulate(len(word) for word in words_of(text)))
         assert not cuts & set(range(len(before) + 1, len(before) + len(one)))
 
 
-def test_words_are_marked_and_the_rest_is_left_alone():
+def test_changed_words_are_marked_and_the_rest_is_not():
     diff = word_diff("The quick brown fox.", "The slow brown fox!")
     assert [(piece.kind, piece.text) for piece in diff.pieces] == [
         ("same", "The "),
@@ -53,7 +53,7 @@ def test_words_are_marked_and_the_rest_is_left_alone():
     assert (diff.left, diff.right, diff.apart) == (6, 5, False)
 
 
-def test_long_stretches_that_are_the_same_are_folded_between_their_ends():
+def test_long_equal_passages_are_collapsed():
     same = " ".join(f"word{n}" for n in range(500))
     first, _, _ = word_diff(f"{same} left", f"{same} right").pieces
     assert len(first.hidden) > len(first.text) + len(first.after)
@@ -61,12 +61,12 @@ def test_long_stretches_that_are_the_same_are_folded_between_their_ends():
     assert first.after.endswith("word499 ")
 
 
-def test_scripts_without_blanks_are_compared_by_character():
+def test_scripts_without_spaces_are_compared_by_character():
     diff = word_diff("私は東京に住んでいます", "私は京都に住んでいます")
     assert [piece.text for piece in diff.pieces if piece.kind != "same"] == ["東", "都"]
 
 
-def test_texts_that_share_nearly_nothing_are_apart():
+def test_texts_with_almost_nothing_in_common_are_shown_separately():
     assert word_diff("one two three four", "a b c d").apart
     assert not word_diff("", "").apart
     assert word_diff("", "something").apart

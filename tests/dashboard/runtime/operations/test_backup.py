@@ -113,17 +113,17 @@ def backup(tmp_path: Path) -> Path:
     return path
 
 
-def test_a_whole_file_has_the_checksums_of_its_manifest(backup: Path):
+def test_a_complete_file_matches_the_checksums_of_its_manifest(backup: Path):
     Archive(backup).verify()
 
 
-def test_a_changed_byte_is_noticed_before_anything_is_restored(backup: Path):
+def test_a_changed_byte_is_detected_before_anything_is_restored(backup: Path):
     backup.write_bytes(backup.read_bytes().replace(b"nothing", b"notHing"))
     with pytest.raises(StartError, match=r"database\.sql\.zst differs from its checksum"):
         restore(backup)
 
 
-def test_a_manifest_that_unpacks_to_far_more_is_not_read(backup: Path):
+def test_an_oversized_manifest_is_not_decompressed(backup: Path):
     bomb = backup.with_name("bomb")
     with ZipFile(bomb, "w", ZIP_DEFLATED) as file:
         file.writestr("manifest.json", b" " * 50_000_000)
@@ -134,26 +134,26 @@ def test_a_manifest_that_unpacks_to_far_more_is_not_read(backup: Path):
     tracemalloc.stop()
 
 
-def test_a_file_that_was_cut_off_is_not_taken_for_a_backup(backup: Path):
+def test_a_truncated_file_is_not_accepted_as_a_backup(backup: Path):
     backup.write_bytes(backup.read_bytes()[:-30])
     with pytest.raises(StartError, match="is not a Whystop backup, or is incomplete"):
         Archive(backup)
 
 
-def test_a_backup_replaces_no_file(backup: Path):
+def test_a_backup_overwrites_no_file(backup: Path):
     before = backup.read_bytes()
     with pytest.raises(StartError, match="exists already"), Writer(backup):
         pass
     assert backup.read_bytes() == before
 
 
-def test_a_backup_that_failed_leaves_no_file(tmp_path: Path):
+def test_a_failed_backup_leaves_no_file(tmp_path: Path):
     with pytest.raises(ValueError, match="stopped"), Writer(tmp_path / "x"):
         raise ValueError("stopped")
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_backup_of_a_newer_version_is_refused_by_the_name_of_what_is_missing(backup: Path, tmp_path: Path):
+def test_a_backup_of_a_newer_version_is_refused_with_the_missing_migration(backup: Path, tmp_path: Path):
     newer = tmp_path / "newer"
     with ZipFile(backup) as read, ZipFile(newer, "w") as written:
         for name in read.namelist():
@@ -163,14 +163,14 @@ def test_a_backup_of_a_newer_version_is_refused_by_the_name_of_what_is_missing(b
 
 
 @pytest.mark.django_db
-def test_a_database_that_holds_tables_is_replaced_only_where_that_was_asked_for():
+def test_a_database_with_tables_is_replaced_only_on_request():
     parameters = connection.get_connection_params()
     del parameters["cursor_factory"]
     with pytest.raises(StartError, match=r"holds \d+ tables already.*--replace"):
         check_target(parameters, "public", replace=False)
 
 
-def test_a_database_that_others_use_is_not_replaced(django_db_setup: None, django_db_blocker: DjangoDbBlocker):
+def test_a_database_in_use_is_not_replaced(django_db_setup: None, django_db_blocker: DjangoDbBlocker):
     with django_db_blocker.unblock():
         parameters = connection.get_connection_params()
         del parameters["cursor_factory"]

@@ -55,7 +55,7 @@ def connection(base_url: str, **more: str) -> Connection:
     return made
 
 
-def test_each_check_is_one_line_and_as_json_one_object():
+def test_each_check_is_one_line_and_in_json_one_object():
     out = StringIO()
     call_command("doctor", "--json", stdout=out)
     told = json.loads(out.getvalue())
@@ -80,20 +80,20 @@ def test_a_connection_that_answers_is_ok(simulator_url: str):
     assert found(provider_checks.providers, "connection asked").state is State.OK
 
 
-def test_a_connection_where_nobody_listens_is_named(closed_port: int):
+def test_a_connection_without_a_listener_is_named(closed_port: int):
     connection(f"http://127.0.0.1:{closed_port}/v1")
     finding = found(provider_checks.providers, "connection asked")
     assert (finding.state, "does not answer" in finding.words) == (State.WARNING, True)
 
 
-def test_a_connection_that_egress_refuses_is_an_error(simulator_url: str, monkeypatch: pytest.MonkeyPatch):
+def test_a_connection_refused_by_the_egress_rules_is_an_error(simulator_url: str, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(settings, "EGRESS", Rules.read("public"))
     connection(simulator_url)
     finding = found(provider_checks.providers, "connection asked")
     assert (finding.state, "WHYSTOP_EGRESS" in finding.fix) == (State.ERROR, True)
 
 
-def test_a_key_that_is_not_set_is_named_by_its_variable_and_one_that_is_set_is_never_shown(
+def test_a_missing_key_is_named_by_its_variable_and_a_set_key_is_never_shown(
     simulator_url: str, monkeypatch: pytest.MonkeyPatch
 ):
     connection(simulator_url, api_key_env="OF_THIS_TEST_API_KEY")
@@ -105,7 +105,7 @@ def test_a_key_that_is_not_set_is_named_by_its_variable_and_one_that_is_set_is_n
     assert "very-secret" not in repr(finding)
 
 
-def test_a_migration_that_is_not_applied_and_one_of_a_newer_version_are_named():
+def test_unapplied_and_unknown_migrations_are_named():
     applied = MigrationRecorder(database)
     assert found(database_checks.migrations, "migrations").state is State.OK
     applied.record_unapplied("keeping", "0004_plain_words")
@@ -115,7 +115,7 @@ def test_a_migration_that_is_not_applied_and_one_of_a_newer_version_are_named():
     assert (finding.state, "keeping.9003_later" in finding.words) == (State.ERROR, True)
 
 
-def test_a_migration_that_is_missing_below_applied_ones_is_an_error():
+def test_a_missing_migration_below_applied_ones_is_an_error():
     MigrationRecorder(database).record_unapplied("keeping", "0001_initial")
     finding = found(database_checks.migrations, "migrations")
     assert (finding.state, "keeping.0001_initial" in finding.words) == (State.ERROR, True)
@@ -123,7 +123,7 @@ def test_a_migration_that_is_missing_below_applied_ones_is_an_error():
 
 @pytest.mark.parametrize("ahead", [1, -1])
 @pytest.mark.parametrize(("seconds", "state"), [(0, State.OK), (10, State.WARNING), (60, State.ERROR)])
-def test_a_clock_that_differs_from_the_databases_is_named(
+def test_a_clock_that_differs_from_that_of_the_database_is_reported(
     monkeypatch: pytest.MonkeyPatch, seconds: int, state: State, ahead: int
 ):
     told = datetime.now(UTC) + ahead * timedelta(seconds=seconds)
@@ -132,13 +132,13 @@ def test_a_clock_that_differs_from_the_databases_is_named(
 
 
 @pytest.mark.parametrize(("free", "state"), [(50, State.OK), (3, State.WARNING), (0.5, State.ERROR)])
-def test_a_disk_that_is_nearly_full_is_named(monkeypatch: pytest.MonkeyPatch, free: float, state: State):
+def test_an_almost_full_disk_is_reported(monkeypatch: pytest.MonkeyPatch, free: float, state: State):
     usage = SimpleNamespace(free=free * (1 << 30), total=100 * (1 << 30))
     monkeypatch.setattr("dashboard.runtime.operations.machine_checks.shutil.disk_usage", lambda folder: usage)
     assert found(machine_checks.disk, "disk").state is state
 
 
-def test_jobs_that_wait_without_a_worker_are_an_error(empty_queue: None):
+def test_jobs_waiting_without_a_worker_are_an_error(empty_queue: None):
     assert found(database_checks.queue, "queue").state is State.WARNING
     with database.cursor() as cursor:
         cursor.execute(
@@ -168,9 +168,7 @@ def test_a_redis_that_does_not_answer_is_an_error(closed_port: int, monkeypatch:
         ("public,loopback,10.0.0.0/8,localhost:8080,*.invalid,!denied.invalid", ""),
     ],
 )
-def test_a_host_of_the_egress_rules_that_is_not_known_is_named(
-    monkeypatch: pytest.MonkeyPatch, rules: str, unknown: str
-):
+def test_an_unknown_host_in_the_egress_rules_is_named(monkeypatch: pytest.MonkeyPatch, rules: str, unknown: str):
     read = Rules.read(rules)
     monkeypatch.setattr(settings, "EGRESS", read)
     monkeypatch.setattr(settings, "ENVIRONMENT", replace(settings.ENVIRONMENT, egress=read))
@@ -185,7 +183,7 @@ def test_a_backup_that_is_too_old_is_a_warning(data_dir: Path, days: int, state:
     assert found(machine_checks.backups, "backups").state is state
 
 
-def test_a_check_that_fails_is_a_finding_and_ends_no_other():
+def test_a_failing_check_is_a_finding_and_does_not_stop_the_others():
     def broken() -> Iterator[Finding]:
         raise ValueError("no such thing")
         yield
@@ -195,7 +193,7 @@ def test_a_check_that_fails_is_a_finding_and_ends_no_other():
     assert told[0].state is State.ERROR
 
 
-def test_a_database_that_is_away_is_waited_for_once():
+def test_an_unavailable_database_is_waited_for_once():
     asked = list[str]()
 
     def first() -> Iterator[Finding]:

@@ -62,7 +62,7 @@ def load(archive: Archive, target: dict[str, Any]) -> None:
         "\\copy (SELECT 1) TO {made}",
     ],
 )
-def test_no_program_runs_and_no_file_is_written(command: str, target: dict[str, Any], tmp_path: Path):
+def test_a_hostile_dump_runs_no_program_and_writes_no_file(command: str, target: dict[str, Any], tmp_path: Path):
     made = tmp_path / "made"
     archive = backup_of(tmp_path / "b", b"SELECT 1;\n" * 2_000 + command.format(made=made).encode() + b"\n" * 500)
     with pytest.raises(StartError, match="was not restored, and nothing has changed"):
@@ -71,7 +71,7 @@ def test_no_program_runs_and_no_file_is_written(command: str, target: dict[str, 
 
 
 @pytest.mark.parametrize("before", [b"", b"-- x\n" * 5_000])
-def test_a_dump_as_pg_dump_writes_it_is_restored(before: bytes, target: dict[str, Any], tmp_path: Path):
+def test_a_dump_written_by_pg_dump_is_restored(before: bytes, target: dict[str, Any], tmp_path: Path):
     load(backup_of(tmp_path / "b", WHOLE % before, rows={"one": 2}), target)
     with psycopg.connect(**target) as asked:
         assert asked.execute("SELECT n FROM one").fetchall() == [("\\unrestrict abc",), (None,)]
@@ -93,7 +93,7 @@ def test_a_dump_as_pg_dump_writes_it_is_restored(before: bytes, target: dict[str
         {"more": 1},
     ],
 )
-def test_a_manifest_of_other_types_is_no_backups(wrong: dict[str, Any], tmp_path: Path):
+def test_a_manifest_with_other_types_is_not_a_backup(wrong: dict[str, Any], tmp_path: Path):
     path = tmp_path / "b"
     manifest = {**KNOWN, "sha256": {DATABASE: "x"}, "format": "whystop-backup.1", **wrong}
     with ZipFile(path, "w") as file:
@@ -102,7 +102,7 @@ def test_a_manifest_of_other_types_is_no_backups(wrong: dict[str, Any], tmp_path
         Archive(path)
 
 
-def test_members_of_other_names_are_refused_and_written_nowhere(tmp_path: Path):
+def test_unexpected_members_are_refused_and_not_written(tmp_path: Path):
     archive = backup_of(tmp_path / "b", b"")
     with ZipFile(tmp_path / "b", "a") as file:
         file.writestr("../../outside", "x")
@@ -111,7 +111,7 @@ def test_members_of_other_names_are_refused_and_written_nowhere(tmp_path: Path):
     assert not set(archive.files()) - {KEY_FILE}
 
 
-def test_a_key_that_unpacks_to_far_more_is_not_read(tmp_path: Path):
+def test_an_oversized_key_is_not_decompressed(tmp_path: Path):
     with ZipFile(tmp_path / "b", "w", ZIP_DEFLATED) as file:
         file.writestr(KEY_FILE, b" " * 50_000_000)
         file.writestr(MANIFEST, json.dumps({**KNOWN, "sha256": {KEY_FILE: "x"}, "format": "whystop-backup.1"}))

@@ -19,7 +19,7 @@ STATUSES = {"completed": 3, "partial": 4, "failed": 1, "aborted": 1, "held": 1}
 
 
 @pytest.mark.nightly
-def test_all_turns_of_the_first_release_verify_and_the_held_one_goes_on(
+def test_all_turns_of_the_first_release_verify_and_the_held_one_continues(
     up: Callable[..., Up], environment: dict[str, str], data_dir: Path
 ):
     code, said = manage(environment, "restore", str(BACKUP))

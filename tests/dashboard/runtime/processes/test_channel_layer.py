@@ -54,7 +54,7 @@ async def until(look) -> None:
             await asyncio.sleep(0)
 
 
-async def test_what_one_says_is_heard_by_the_pages_of_the_others_and_its_own(processes: Processes):
+async def test_a_message_reaches_the_pages_of_its_own_and_the_other_processes(processes: Processes):
     (here, link), (there, _) = await processes.one_more(), await processes.one_more()
     pages = {layer: await layer.new_channel() for layer in (here, there)}
     for each, page in pages.items():
@@ -66,7 +66,7 @@ async def test_what_one_says_is_heard_by_the_pages_of_the_others_and_its_own(pro
             assert await each.receive(page) == {"type": "turn.changed", "seq": 3}
 
 
-async def test_what_no_other_page_waits_for_is_not_sent(processes: Processes):
+async def test_a_message_without_listeners_elsewhere_is_not_sent(processes: Processes):
     (here, link), (there, other) = await processes.one_more(), await processes.one_more()
     mine, theirs = await here.new_channel(), await there.new_channel()
     await here.group_add("turn.1", mine)
@@ -76,7 +76,7 @@ async def test_what_no_other_page_waits_for_is_not_sent(processes: Processes):
     await until(lambda: not link.wanted)
 
 
-async def test_who_comes_later_knows_what_is_waited_for_and_who_goes_waits_for_nothing(processes: Processes):
+async def test_a_late_process_learns_the_subscriptions_and_a_leaving_one_drops_its_own(processes: Processes):
     there, other = await processes.one_more()
     await there.group_add("turn.1", await there.new_channel())
     await until(lambda: processes.hub._listeners)

@@ -40,7 +40,7 @@ def counter_after(*answers: Refusal | None, key):
     return counter
 
 
-def test_a_refusal_is_remembered_for_the_key_and_the_limits_that_it_was_about():
+def test_a_refusal_is_remembered_for_its_key_and_limits():
     key = uuid4()
     counter = counter_after(REFUSED, key=key)
     assert counter.refusal(key, LIMITS) is REFUSED
@@ -48,7 +48,7 @@ def test_a_refusal_is_remembered_for_the_key_and_the_limits_that_it_was_about():
     assert counter.refusal(key, replace(LIMITS, requests_per_minute=2)) is None
 
 
-def test_a_refusal_is_forgotten_with_the_next_call_that_is_let_through():
+def test_a_refusal_is_forgotten_with_the_next_accepted_call():
     key = uuid4()
     assert counter_after(REFUSED, None, key=key).refusal(key, LIMITS) is None
 

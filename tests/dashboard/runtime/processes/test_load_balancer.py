@@ -88,7 +88,7 @@ async def port(takers: tuple[Taker, Taker], monkeypatch: pytest.MonkeyPatch) -> 
     opened.close()
 
 
-async def test_each_connection_goes_to_the_process_that_has_the_fewest(port: Port, takers: tuple[Taker, Taker]):
+async def test_each_connection_goes_to_the_process_with_the_fewest(port: Port, takers: tuple[Taker, Taker]):
     first, second = takers
     await port.connect(4)
     assert (first.member.load, second.member.load) == (2, 2)
@@ -99,7 +99,7 @@ async def test_each_connection_goes_to_the_process_that_has_the_fewest(port: Por
     assert (first.member.load, second.member.load) == (2, 2)
 
 
-async def test_each_is_told_how_many_its_address_has_elsewhere(port: Port, takers: tuple[Taker, Taker]):
+async def test_each_process_is_told_the_connections_of_an_address_elsewhere(port: Port, takers: tuple[Taker, Taker]):
     first, second = takers
     await port.connect(3)
     assert [first.take(), second.take(), first.take()] == [0, 1, 1]
@@ -108,7 +108,7 @@ async def test_each_is_told_how_many_its_address_has_elsewhere(port: Port, taker
     assert second.take() == 2
 
 
-async def test_an_address_that_has_all_it_may_have_is_handed_on_to_where_it_has_most(
+async def test_an_address_at_its_limit_is_passed_to_the_process_with_most_of_its_connections(
     port: Port, takers: tuple[Taker, Taker]
 ):
     first, second = takers
@@ -122,7 +122,7 @@ async def test_an_address_that_has_all_it_may_have_is_handed_on_to_where_it_has_
     assert first.take() == 1  # its own three and this one are full: it makes room, or refuses
 
 
-async def test_a_process_that_is_not_there_gets_none_and_none_is_lost(port: Port, takers: tuple[Taker, Taker]):
+async def test_a_missing_process_gets_no_connections_and_none_is_lost(port: Port, takers: tuple[Taker, Taker]):
     first, second = takers
     first.member.ready.clear()
     await port.connect(2)
@@ -139,7 +139,7 @@ async def test_a_process_that_is_not_there_gets_none_and_none_is_lost(port: Port
     assert first.take() == 2
 
 
-async def test_a_supervisor_without_a_free_descriptor_waits_and_then_takes_who_came_meanwhile(
+async def test_a_supervisor_without_a_free_descriptor_waits_and_then_accepts_the_queued_ones(
     port: Port, takers: tuple[Taker, Taker], monkeypatch: pytest.MonkeyPatch
 ):
     monkeypatch.setattr(load_balancer, "_NO_FILE_SECONDS", 0.05)

@@ -27,13 +27,13 @@ STREAMS = 12
 ENDED = ("partial", "completed", "interrupted")
 
 
-def test_one_line_tells_where_it_is_and_both_processes_are_well(server: Server, pair: Pair):
+def test_one_line_gives_the_url_and_both_processes_are_healthy(server: Server, pair: Pair):
     assert re.fullmatch(r"Whystop is at http://127\.0\.0\.1:\d+/ - sign in, once: \S+", server.line)
     assert [caller.ask("GET", "/healthz")[1]["status"] for caller in pair] == ["ok", "ok"]
     assert len(server.processes("worker")) == 1
 
 
-def test_connections_go_to_the_process_that_has_the_fewest(server: Server):
+def test_connections_go_to_the_process_with_the_fewest(server: Server):
     callers = [Caller(server.port) for _ in range(16)]
     for caller in callers:
         assert caller.ask("GET", "/healthz")[0] == 200
@@ -42,7 +42,7 @@ def test_connections_go_to_the_process_that_has_the_fewest(server: Server):
         caller.close()
 
 
-def test_a_limit_of_calls_a_minute_is_exact_across_processes(pair: Pair, key_of: KeyOf):
+def test_a_limit_of_calls_per_minute_is_exact_across_processes(pair: Pair, key_of: KeyOf):
     secret = key_of(requests_per_minute=5)["secret"]
     assert [caller.call(secret)[0] for caller in pair] == [200, 200]
     with ThreadPoolExecutor(2) as threads:
@@ -50,7 +50,7 @@ def test_a_limit_of_calls_a_minute_is_exact_across_processes(pair: Pair, key_of:
         assert Counter(status for statuses in told for status in statuses) == {200: 3, 429: 9}
 
 
-def test_a_budget_that_is_spent_at_one_process_is_spent_at_the_other_at_once(pair: Pair, key_of: KeyOf):
+def test_a_budget_exhausted_at_one_process_is_exhausted_at_the_other_at_once(pair: Pair, key_of: KeyOf):
     secret = key_of(tokens_in_total=3)["secret"]
     first, second = pair
     assert first.call(secret)[0] == 200
@@ -58,14 +58,14 @@ def test_a_budget_that_is_spent_at_one_process_is_spent_at_the_other_at_once(pai
     assert (status, answer["error"]["code"]) == (429, "insufficient_quota")
 
 
-def test_a_revoked_key_is_out_at_both_processes(pair: Pair, key_of: KeyOf):
+def test_a_revoked_key_is_refused_by_both_processes(pair: Pair, key_of: KeyOf):
     key = key_of()
     assert [caller.call(key["secret"])[0] for caller in pair] == [200, 200]
     assert pair[0].ask("POST", f"/api/v1/keys/{key['id']}/revoke")[0] == 200
     wait_for(lambda: [caller.ask("GET", "/v1/models", token=key["secret"])[0] for caller in pair] == [401, 401])
 
 
-def test_a_turn_that_is_begun_at_one_process_is_seen_by_the_pages_of_both(server: Server):
+def test_a_turn_started_at_one_process_is_seen_by_the_pages_of_both(server: Server):
     address = f"127.0.0.1:{server.port}"
     told = asyncio.run(told_of_a_turn(address))
     assert len(told) == 2
@@ -92,7 +92,7 @@ async def shown_at_last(page: aiohttp.ClientWebSocketResponse, turn: str) -> str
     return shown
 
 
-def test_a_turn_is_cancelled_at_whatever_process_one_asks(pair: Pair):
+def test_a_turn_can_be_cancelled_at_either_process(pair: Pair):
     here, there = pair
     _, turn = here.ask("POST", "/api/v1/turns", {"agent": "sim-endless", "input": "Go on."})
     wait_for(lambda: here.ask("GET", f"/api/v1/turns/{turn['id']}")[1]["status"] == "running")
@@ -129,7 +129,7 @@ def calls_counted(caller: Caller) -> float:
 
 
 @pytest.mark.nightly
-def test_one_that_is_killed_takes_its_own_calls_along_and_nobody_elses(server: Server, pair: Pair, key_of: KeyOf):
+def test_a_killed_process_ends_only_its_own_calls(server: Server, pair: Pair, key_of: KeyOf):
     secret = key_of()["secret"]
     assert [caller.call(secret)[0] for caller in pair] == [200, 200]
     counted = calls_counted(pair[0])
@@ -170,7 +170,7 @@ def turn_of(server: Server, turn: str) -> dict[str, Any]:
 
 
 @pytest.mark.nightly
-def test_a_supervisor_that_is_killed_leaves_nobody_behind_and_the_next_one_starts(running: Callable[[], Server]):
+def test_a_killed_supervisor_leaves_no_process_behind_and_the_next_one_starts(running: Callable[[], Server]):
     killed = running()
     wait_for(lambda: len(killed.processes("web") + killed.processes("worker")) == 3)
     left = children_of(killed.up.process.pid)  # the server of the database is one of them

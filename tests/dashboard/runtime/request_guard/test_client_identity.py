@@ -52,14 +52,14 @@ FORWARDED = {"x-forwarded-for": FAR, "x-forwarded-proto": "https"}
 
 
 @pytest.mark.parametrize(("kind", "scheme"), [("http", "https"), ("websocket", "wss")])
-async def test_a_trusted_proxys_word_replaces_address_and_scheme(kind: str, scheme: str):
+async def test_headers_of_a_trusted_proxy_replace_address_and_scheme(kind: str, scheme: str):
     scope, _ = await arrive(type=kind, proxies="127.0.0.1", headers=FORWARDED)
     assert scope is not None
     assert (scope["client"], scope["scheme"]) == ((FAR, 0), scheme)
 
 
 @pytest.mark.parametrize("proxies", ["", "10.0.0.1"])
-async def test_anybody_elses_word_replaces_nothing(proxies: str):
+async def test_headers_of_anyone_else_replace_nothing(proxies: str):
     scope, _ = await arrive(proxies=proxies, headers=FORWARDED)
     assert scope is not None
     assert (scope["client"], scope["scheme"]) == (("127.0.0.1", 4711), "http")
@@ -75,7 +75,7 @@ async def test_a_page_over_http_is_redirected_with_its_query():
 
 
 @pytest.mark.parametrize(("method", "path"), [("POST", "/sign-in/"), ("GET", "/api/v1/turns"), ("POST", "/v1/x")])
-async def test_what_may_hold_a_secret_is_refused_over_http(method: str, path: str):
+async def test_a_request_that_may_contain_a_secret_is_refused_over_http(method: str, path: str):
     headers = {**FORWARDED, "x-forwarded-proto": "http"}
     scope, sent = await arrive(proxies="127.0.0.1", https=True, method=method, path=path, headers=headers)
     assert scope is None
@@ -113,7 +113,7 @@ def told() -> Iterator[list[MutableMapping[str, Any]]]:
     ("peer", "headers", "times"),
     [("127.0.0.1", FORWARDED, 1), ("10.1.1.1", FORWARDED, 1), ("8.8.8.8", FORWARDED, 0), ("127.0.0.1", {}, 0)],
 )
-async def test_a_proxy_nearby_that_is_not_trusted_is_told_of_once(
+async def test_an_untrusted_local_proxy_is_reported_once(
     told: list[MutableMapping[str, Any]], peer: str, headers: dict[str, str], times: int
 ):
     async def nothing(*_: Any) -> None:
@@ -160,11 +160,11 @@ def test_a_browser_on_this_machine_is_local(host: str, address: str):
         {"HTTP_CF_CONNECTING_IP": "127.0.0.1"},
     ],
 )
-def test_with_any_sign_of_a_proxy_it_is_not(sign: dict[str, str]):
+def test_with_any_sign_of_a_proxy_a_browser_is_not_local(sign: dict[str, str]):
     assert not is_local(asked(**sign))
 
 
-def test_nginx_without_settings_sends_no_sign_but_an_old_version():
+def test_nginx_without_settings_shows_only_an_old_http_version():
     request = asked()
     request.scope = {"http_version": "1.0"}  # type: ignore[attr-defined]
     assert not is_local(request)

@@ -55,14 +55,14 @@ async def entering(one: ConcurrencyLimits) -> bool:
 @pytest.mark.parametrize(
     "path", ["/healthz", "/static/x.css", "/v1/chat/completions", "/v1/traces", "/v1/models", "/v1beta/models"]
 )
-async def test_what_has_bounds_of_its_own_takes_no_place(path: str):
+async def test_requests_with_their_own_limits_take_no_slot(path: str):
     one = rooms()
     await one.enter(scope_of())
     assert await one.enter(scope_of(path=path)) is None
 
 
 @pytest.mark.parametrize("credentials", [{"token": "x"}, {"cookie": "x"}])
-async def test_credentials_that_have_worked_are_in_a_room_that_strangers_cannot_fill(credentials: dict[str, str]):
+async def test_authenticated_callers_use_slots_that_strangers_cannot_fill(credentials: dict[str, str]):
     one = rooms()
     await let_in(one, "user 1", **credentials)
     await one.enter(scope_of())
@@ -71,7 +71,7 @@ async def test_credentials_that_have_worked_are_in_a_room_that_strangers_cannot_
     assert await one.enter(scope_of(**credentials)) is not None
 
 
-async def test_credentials_that_work_no_more_are_a_strangers_again():
+async def test_credentials_that_stop_working_count_as_unauthenticated_again():
     one = rooms()
     await let_in(one, "user 1", cookie="x")
     place = await one.enter(scope_of(cookie="x"))
@@ -82,7 +82,7 @@ async def test_credentials_that_work_no_more_are_a_strangers_again():
         await one.enter(scope_of(THERE, cookie="x"))
 
 
-async def test_who_is_let_in_leaves_the_strangers_place_at_once_if_there_is_another():
+async def test_an_authenticated_caller_frees_the_unauthenticated_slot_if_another_is_free():
     one = rooms()
     long = scope_of(token="unused")
     await one.enter(long)
@@ -96,7 +96,7 @@ async def test_who_is_let_in_leaves_the_strangers_place_at_once_if_there_is_anot
     assert not one._known.enter_now("user 2")  # the first one's
 
 
-async def test_who_is_let_in_keeps_the_strangers_place_where_the_other_line_is_full():
+async def test_an_authenticated_caller_keeps_the_unauthenticated_slot_while_the_other_queue_is_full():
     one = rooms()
     await let_in(one, "user 1", token="x")
     await one.enter(scope_of(token="x"))
@@ -125,7 +125,7 @@ def importing(path: str, **credentials: str) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("path", ["/import", "/api/v1/turns/import", "/api/v1/logs/import"])
-async def test_imports_wait_for_each_other_and_take_no_place_of_pages(path: str):
+async def test_imports_wait_for_each_other_and_take_no_page_slots(path: str):
     one = ConcurrencyLimits(known=NARROW, imports=NARROW)
     for user in ("user 1", "user 2"):
         await let_in(one, user, token=user)
@@ -138,7 +138,7 @@ async def test_imports_wait_for_each_other_and_take_no_place_of_pages(path: str)
     assert await one.enter(importing(path, token="user 2")) is not None
 
 
-async def test_imports_of_several_users_take_turns():
+async def test_imports_of_several_users_alternate():
     one = ConcurrencyLimits(imports=replace(NARROW, seconds=60.0))
     for user in ("user 1", "user 2"):
         await let_in(one, user, token=user)
@@ -159,7 +159,7 @@ async def test_imports_of_several_users_take_turns():
     assert begun == ["user 1", "user 2", "user 1"]
 
 
-async def test_an_import_that_finds_no_place_is_told_when_to_come_again():
+async def test_an_import_without_a_slot_gets_a_retry_time():
     one = ConcurrencyLimits(imports=replace(NARROW, waiting=0))
     await let_in(one, "user 1", token="x")
     await one.enter(importing("/api/v1/logs/import", token="x"))
@@ -179,7 +179,7 @@ def asking(**users: str) -> Callable[[Headers], Awaitable[str | None]]:
     return ask
 
 
-async def test_imports_of_users_who_are_new_here_all_wait_among_imports():
+async def test_imports_of_new_users_all_wait_in_the_import_queue():
     users = {f"token{number}": f"user {number}" for number in range(12)}
     one = ConcurrencyLimits(strangers=NARROW, known=NARROW, imports=replace(IMPORTS, seconds=60.0), ask=asking(**users))
     places, done = asyncio.Queue[Any](), list[str]()
@@ -195,19 +195,19 @@ async def test_imports_of_users_who_are_new_here_all_wait_among_imports():
     assert done == list(users)
 
 
-async def test_an_import_of_a_user_who_is_new_here_takes_no_place_of_strangers():
+async def test_an_import_of_a_new_user_takes_no_unauthenticated_slot():
     one = ConcurrencyLimits(strangers=NARROW, ask=asking(x="user 1"))
     assert await one.enter(importing("/import", token="x")) is not None
     assert await entering(one)
 
 
-async def test_an_import_with_credentials_that_nobody_knows_is_a_strangers():
+async def test_an_import_with_unknown_credentials_counts_as_unauthenticated():
     one = ConcurrencyLimits(strangers=NARROW, ask=asking())
     assert await one.enter(importing("/import", token="x")) is not None
     assert not await entering(one)
 
 
-async def test_an_address_without_credentials_has_so_many_requests_a_second_and_this_machine_more():
+async def test_an_address_without_credentials_has_a_rate_limit_and_this_machine_a_higher_one():
     one = rooms(strangers=replace(NARROW, places=10_000, of_one=10_000))
     entered = [await entering(one) for _ in range(2 * int(AT_FIRST))]
     assert all(entered[: int(AT_FIRST)])
@@ -217,7 +217,7 @@ async def test_an_address_without_credentials_has_so_many_requests_a_second_and_
         await one.enter(scope_of("127.0.0.1", host="localhost"))
 
 
-async def test_a_share_link_that_has_worked_is_a_caller_of_its_own_among_the_strangers():
+async def test_a_valid_share_link_is_a_separate_caller_among_the_unauthenticated():
     one = rooms(strangers=replace(NARROW, places=10_000, of_one=10_000))
     await let_in(one, "link 1", path="/share/right")
     while await entering(one):
@@ -228,7 +228,7 @@ async def test_a_share_link_that_has_worked_is_a_caller_of_its_own_among_the_str
             await one.enter(scope_of(path=path))
 
 
-def test_a_pace_earns_requests_as_time_goes_and_no_more_than_at_first():
+def test_a_rate_limit_refills_over_time_up_to_its_initial_size():
     pace = RequestRate(2.0, 3.0)
     assert [pace.may("a", now=0.0) for _ in range(4)] == [True, True, True, False]
     assert [pace.may("a", now=0.5) for _ in range(2)] == [True, False]
@@ -251,7 +251,7 @@ class Asked:
         self.told.append(message.get("status"))
 
 
-async def test_neither_half_a_body_nor_a_slow_reader_holds_a_place(monkeypatch: pytest.MonkeyPatch):
+async def test_neither_an_incomplete_body_nor_a_slow_reader_holds_a_slot(monkeypatch: pytest.MonkeyPatch):
     working, answered = asyncio.Event(), asyncio.Event()
 
     async def application(scope, receive, send):
@@ -280,7 +280,7 @@ async def test_neither_half_a_body_nor_a_slow_reader_holds_a_place(monkeypatch: 
     await asyncio.gather(*(one.task for one in slow), return_exceptions=True)
 
 
-async def test_nothing_begins_on_a_request_without_a_body_that_finds_no_place(monkeypatch: pytest.MonkeyPatch):
+async def test_a_bodyless_request_without_a_slot_is_not_started(monkeypatch: pytest.MonkeyPatch):
     begun: list[str] = []
     told: list[Any] = []
 
@@ -297,7 +297,7 @@ async def test_nothing_begins_on_a_request_without_a_body_that_finds_no_place(mo
     assert (begun, told[0]) == ([], 503)
 
 
-async def test_who_hangs_up_before_an_answer_gives_the_place_back(monkeypatch: pytest.MonkeyPatch):
+async def test_a_disconnect_before_an_answer_returns_the_slot(monkeypatch: pytest.MonkeyPatch):
     async def application(_scope, receive, _send):
         await receive()
         await asyncio.sleep(60)
@@ -315,7 +315,7 @@ async def test_who_hangs_up_before_an_answer_gives_the_place_back(monkeypatch: p
     await asyncio.gather(following.task, return_exceptions=True)
 
 
-async def test_who_hangs_up_keeps_the_place_until_the_work_is_done(monkeypatch: pytest.MonkeyPatch):
+async def test_a_disconnected_request_keeps_its_slot_until_the_work_is_done(monkeypatch: pytest.MonkeyPatch):
     heard: list[object] = []
 
     async def application(_scope, receive, send):
@@ -339,7 +339,7 @@ async def test_who_hangs_up_keeps_the_place_until_the_work_is_done(monkeypatch: 
     assert heard == [False, "http.disconnect"]
 
 
-async def test_who_hangs_up_while_waiting_for_a_place_gives_it_back(monkeypatch: pytest.MonkeyPatch):
+async def test_a_disconnect_while_waiting_for_a_slot_returns_it(monkeypatch: pytest.MonkeyPatch):
     heard: list[str] = []
 
     async def application(_scope, receive, _send):
@@ -357,7 +357,7 @@ async def test_who_hangs_up_while_waiting_for_a_place_gives_it_back(monkeypatch:
 
 
 @pytest.mark.parametrize("body", [None, b"chunked"])
-async def test_nothing_begins_on_a_request_whose_client_goes_while_it_waits_in_line(
+async def test_a_request_whose_client_disconnects_in_the_queue_is_not_started(
     monkeypatch: pytest.MonkeyPatch, body: bytes | None
 ):
     worked: list[str] = []
@@ -386,7 +386,7 @@ async def test_nothing_begins_on_a_request_whose_client_goes_while_it_waits_in_l
     assert worked == []
 
 
-async def test_who_waited_in_line_is_worked_on_with_all_that_was_sent(monkeypatch: pytest.MonkeyPatch):
+async def test_a_queued_request_is_processed_with_everything_received(monkeypatch: pytest.MonkeyPatch):
     heard: list[Any] = []
 
     async def application(_scope, receive, send):
@@ -408,7 +408,7 @@ FILES = ["/export", "/audit/file", "/api/v1/turns/1/export", "/turns/1/attempts/
 
 
 @pytest.mark.parametrize("path", FILES)
-async def test_a_file_holds_a_place_among_files_until_it_is_sent_and_pages_have_theirs(path: str):
+async def test_a_file_holds_a_file_slot_until_it_is_sent_and_pages_have_their_own(path: str):
     one = ConcurrencyLimits(strangers=NARROW, known=NARROW, downloads=replace(NARROW, places=2))
     for user in "ab":
         await let_in(one, user, cookie=user)
@@ -429,7 +429,7 @@ REPLAYED = ["/api/v1/turns/1/replay", "/turns/1/replay", "/turns/1/replay/sweep/
 
 
 @pytest.mark.parametrize("path", REPLAYED)
-async def test_a_replay_holds_a_place_among_replays_and_pages_have_theirs(path: str):
+async def test_a_replay_holds_a_replay_slot_and_pages_have_their_own(path: str):
     one = ConcurrencyLimits(strangers=NARROW, known=NARROW, replays=replace(NARROW, places=2))
     for user in "ab":
         await let_in(one, user, cookie=user)
@@ -443,7 +443,7 @@ async def test_a_replay_holds_a_place_among_replays_and_pages_have_theirs(path: 
     assert await one.enter(scope_of(path=path, cookie="a")) is not None
 
 
-async def test_who_does_not_read_a_file_gives_up_its_place_and_who_reads_gets_it_whole(monkeypatch: pytest.MonkeyPatch):
+async def test_a_client_that_does_not_read_a_file_loses_its_slot(monkeypatch: pytest.MonkeyPatch):
     async def application(scope, receive, send):
         await receive()
         await send({"type": "http.response.start", "status": 200, "headers": []})
@@ -471,7 +471,7 @@ async def test_who_does_not_read_a_file_gives_up_its_place_and_who_reads_gets_it
     assert len(taken) == 21
 
 
-async def test_handshakes_of_websockets_wait_for_each_other_and_for_nobody_else():
+async def test_websocket_handshakes_wait_only_for_each_other():
     one = ConcurrencyLimits(strangers=NARROW, known=NARROW, handshakes=NARROW)
     handshake = {**scope_of(token="x"), "type": "websocket"}
     place = await one.enter(handshake)
@@ -484,7 +484,7 @@ async def test_handshakes_of_websockets_wait_for_each_other_and_for_nobody_else(
     assert await one.enter(scope_of(token="x")) is not None
 
 
-async def test_the_next_handshake_of_one_waits_for_as_long_again_and_nobody_elses_does():
+async def test_the_next_handshake_of_one_client_waits_longer_without_delaying_others():
     one = ConcurrencyLimits(handshakes=replace(NARROW, seconds=20))
     handshake = {**scope_of(token="x"), "type": "websocket"}
     place = await one.enter(handshake)
@@ -505,7 +505,7 @@ async def test_the_next_handshake_of_one_waits_for_as_long_again_and_nobody_else
 
 
 @pytest.mark.parametrize(("waiting", "status"), [(0, 503), (8, 429)])
-async def test_a_handshake_that_finds_no_place_is_answered_so(
+async def test_a_handshake_without_a_slot_is_refused_with_that_reason(
     monkeypatch: pytest.MonkeyPatch, waiting: int, status: int
 ):
     size = replace(NARROW, waiting=waiting, waiting_of_one=0 if waiting else 1)

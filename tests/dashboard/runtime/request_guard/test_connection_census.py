@@ -39,7 +39,7 @@ class One:
 
 
 @pytest.mark.parametrize("half", HALF)
-def test_half_sent_requests_make_room_for_whole_ones(patient: Server, half: bytes):
+def test_incomplete_requests_make_room_for_complete_ones(patient: Server, half: bytes):
     with contextlib.ExitStack() as clients:
         held = [clients.enter_context(patient.dial(half)) for _ in range(3 * ROOM)]
         assert patient.told(WHOLE).startswith(b"HTTP/1.1 200 OK")
@@ -48,14 +48,14 @@ def test_half_sent_requests_make_room_for_whole_ones(patient: Server, half: byte
         assert not said or said[9:12] in (b"503", b"200") or said == b"RESET"
 
 
-def test_idle_connections_do_too(patient: Server):
+def test_idle_connections_make_room(patient: Server):
     with contextlib.ExitStack() as clients:
         for _ in range(2 * ROOM):
             client = clients.enter_context(patient.dial(WHOLE.replace(b"connection: close\r\n", b"")))
             assert client.recv(1000).startswith(b"HTTP/1.1 200 OK")
 
 
-def test_where_all_are_being_served_the_next_is_told_to_come_back(patient: Server):
+def test_where_all_connections_are_busy_the_next_gets_a_retry_time(patient: Server):
     with contextlib.ExitStack() as clients:
         held = [clients.enter_context(patient.dial(SLOW)) for _ in range(ROOM)]
         time.sleep(0.3)
@@ -66,7 +66,7 @@ def test_where_all_are_being_served_the_next_is_told_to_come_back(patient: Serve
         assert all(rest(client).startswith(b"HTTP/1.1 200 OK") for client in held)
 
 
-async def test_what_an_address_has_at_other_processes_counts_too():
+async def test_connections_of_an_address_at_other_processes_count_too():
     census = ConnectionCensus(ResourceLimits(connections=10, per_address=3))
     first, second, third = (One("192.0.2.1") for _ in range(3))
     first.elsewhere = second.elsewhere = third.elsewhere = 1
@@ -76,7 +76,7 @@ async def test_what_an_address_has_at_other_processes_counts_too():
     assert first.gone
 
 
-async def test_one_address_has_so_many_and_makes_room_for_itself():
+async def test_an_address_is_limited_and_makes_room_for_itself():
     census = ConnectionCensus(ResourceLimits(connections=10, per_address=2))
     near, far = [One() for _ in range(3)], [One("192.0.2.1") for _ in range(3)]
     assert all(map(census.admit, near))
@@ -92,7 +92,7 @@ async def test_one_address_has_so_many_and_makes_room_for_itself():
     assert census.admit(One("192.0.2.1"))
 
 
-async def test_the_longest_wait_ends_first():
+async def test_the_longest_waiting_connection_ends_first():
     census = ConnectionCensus(ResourceLimits(connections=2))
     first, second = One(), One()
     for one in (first, second):
@@ -104,7 +104,7 @@ async def test_the_longest_wait_ends_first():
     assert (first.gone, second.gone) == (False, True)
 
 
-async def test_an_address_without_bounds_has_none():
+async def test_an_address_without_limits_is_not_limited():
     census = ConnectionCensus(ResourceLimits(connections=300, per_address=0))
     assert all(census.admit(One("192.0.2.1")) for _ in range(300))
 
@@ -127,7 +127,7 @@ async def test_an_address_without_bounds_has_none():
         ("/run/x.sock", None),
     ],
 )
-def test_the_addresses_of_one_customer_are_one_and_those_of_this_machine_are_not_counted(
+def test_the_addresses_of_one_customer_count_as_one_and_those_of_this_machine_do_not_count(
     host: str | None, counted: str | None
 ):
     assert counted_address(host, Proxies()) == counted
@@ -139,7 +139,7 @@ def test_the_connections_of_a_trusted_proxy_are_not_counted_by_its_address(host:
     assert counted_address("10.0.1.7", Proxies.read("10.0.0.0/24, 2001:db8::5")) == "10.0.1.7"
 
 
-async def test_many_are_looked_at_a_few_in_each_turn_of_the_loop():
+async def test_many_connections_are_checked_a_few_per_loop_iteration():
     census, waiting = ConnectionCensus(ResourceLimits(sweep_seconds=0.01)), [One() for _ in range(10 * LOOKED_AT)]
     for one in waiting:
         census.join(one)
@@ -154,7 +154,7 @@ async def test_many_are_looked_at_a_few_in_each_turn_of_the_loop():
         census.leave(one)
 
 
-async def test_who_has_something_to_read_is_weighed_each_second_though_it_does_not_stall():
+async def test_a_connection_with_unread_data_is_measured_every_second_even_if_it_does_not_stall():
     """Nobody hears of it when a client takes the last of what was written."""
 
     class Reading(One):

@@ -17,7 +17,7 @@ WHOLE = [
 
 
 @pytest.mark.parametrize("size", [1, 2, 7, 1_000, 100_000])
-def test_frames_are_cut_where_they_end_however_they_come(size: int):
+def test_frames_are_split_correctly_in_any_chunking(size: int):
     sent, frames, found = b"".join(WHOLE), Frames(), []
     for at in range(0, len(sent), size):
         frames.add(sent[at : at + size])
@@ -26,20 +26,20 @@ def test_frames_are_cut_where_they_end_however_they_come(size: int):
     assert (found, len(frames)) == (WHOLE, 0)
 
 
-def test_of_a_frame_that_claims_too_much_its_parser_is_given_what_is_here():
+def test_the_parser_of_a_frame_that_claims_too_much_gets_what_has_arrived():
     frames = Frames()
     frames.add(b"\x81\xff" + (2**62).to_bytes(8))
     assert (frames.next(100_000), len(frames)) == (b"\x81\xff" + (2**62).to_bytes(8), 0)
 
 
-def test_sockets_rest_longer_the_more_of_them_rest():
+def test_sockets_pause_longer_the_more_of_them_pause():
     budget = FrameBudget(share=0.1, most=100)
     assert [budget.begin_rest(0.5) for _ in range(3)] == [5.0, 10.0, 15.0]
     budget.end_rest()
     assert budget.begin_rest(0.5) == 15.0
 
 
-def test_sockets_rest_the_sooner_the_more_of_them_rest():
+def test_sockets_pause_sooner_the_more_of_them_pause():
     budget = FrameBudget(share=0.1, most=100)
     alone = budget.burst
     budget.begin_rest(alone)
@@ -53,7 +53,7 @@ class Socket:
         self.dropped = True
 
 
-def test_whoever_holds_most_is_closed_where_all_together_hold_too_much():
+def test_the_socket_holding_most_is_closed_where_the_total_is_exceeded():
     budget, sockets = FrameBudget(share=0.1, most=100), [Socket() for _ in range(4)]
     for socket, size in zip(sockets, (30, 50, 20, 1), strict=True):
         budget.hold(socket, size)
@@ -76,9 +76,7 @@ STEPS = {
 
 
 @pytest.mark.parametrize(("near", "steps"), STEPS.values(), ids=STEPS)
-def test_of_those_that_hold_too_much_together_the_one_that_has_not_read_for_longest_is_ended(
-    near: float, steps: Sequence[tuple[str, int]]
-):
+def test_where_the_total_is_exceeded_the_longest_unread_socket_is_closed(near: float, steps: Sequence[tuple[str, int]]):
     ended = list[str]()
     budget = ByteBudget[str](100, ended.append, near=near)
     for holder, size in steps:

@@ -100,7 +100,7 @@ def token() -> str:
 
 @pytest.mark.parametrize("chunked", [False, True])
 @pytest.mark.parametrize("path", [path for path in EVERYWHERE if not path.startswith(("/v1/", "/v1beta/"))])
-async def test_a_stranger_sends_little_wherever_it_goes(path: str, chunked: bool):
+async def test_an_unauthenticated_client_may_send_little_to_any_url(path: str, chunked: bool):
     few = await asked(path, b"x" * SMALL, chunked=chunked)
     many = await asked(path, b"x" * 1_000_000, chunked=chunked)
     assert (few.status, few.kept) == (200, SMALL)
@@ -110,14 +110,14 @@ async def test_a_stranger_sends_little_wherever_it_goes(path: str, chunked: bool
 
 
 @pytest.mark.parametrize("header", [{"authorization": "Bearer wrong"}, {"cookie": "whystop_session=forged"}, {}])
-async def test_credentials_that_are_worth_nothing_allow_nothing(header: dict[str, str]):
+async def test_invalid_credentials_allow_nothing(header: dict[str, str]):
     for path, form in (("/api/v1/turns/import", b"application/problem+json"), ("/import", b"text/html; charset=utf-8")):
         one = await asked(path, b"x" * 1_000_000, chunked=False, **header)
         assert (one.status, one.taken, one.headers[b"content-type"]) == (401, 0, form)
 
 
 @pytest.mark.parametrize("chunked", [False, True])
-async def test_who_is_known_sends_as_much_as_the_address_takes(token: str, chunked: bool):
+async def test_an_authenticated_client_may_send_as_much_as_the_url_accepts(token: str, chunked: bool):
     bearer = {"authorization": f"Bearer {token}"}
     whole = await asked("/api/v1/turns", b"x" * MAX_BODY, chunked=chunked, **bearer)
     more = await asked("/api/v1/turns", b"x" * (MAX_BODY + 1), chunked=chunked, **bearer)
@@ -132,18 +132,18 @@ async def test_who_is_known_sends_as_much_as_the_address_takes(token: str, chunk
 @together
 @pytest.mark.parametrize("method", ["GET", "HEAD", "DELETE", "OPTIONS", "TRACE", "PROPFIND"])
 @pytest.mark.parametrize("path", EVERYWHERE)
-def test_a_request_that_has_no_body_has_a_small_one(path: str, method: str):
+def test_a_request_without_a_body_has_a_small_limit(path: str, method: str):
     assert body_limit_of(method, path).most == SMALL
 
 
-async def test_a_length_beyond_every_number_is_too_large():
+async def test_an_absurd_length_is_too_large():
     one = Asked([])
     scope = {"type": "http", "method": "POST", "path": "/", "headers": [(b"content-length", b"9" * 5000)]}
     await Guard(one.application)(scope, one.receive, one.send)
     assert one.status == 413
 
 
-async def test_htmx_gets_the_note_that_stands_beside_a_form():
+async def test_htmx_gets_the_message_shown_beside_a_form():
     one = await asked("/share/x", b"x" * 1_000_000, chunked=False, **{"hx-request": "true"})
     assert one.sent[1]["body"].startswith(b'<p class="note error"')
 
@@ -165,7 +165,7 @@ def site() -> Iterator[Callable[..., http.client.HTTPResponse]]:
             one.close()
 
 
-def test_each_address_refuses_in_its_own_form_over_the_wire(site: Callable[..., http.client.HTTPResponse]):
+def test_each_url_refuses_in_its_own_format_over_the_wire(site: Callable[..., http.client.HTTPResponse]):
     for path in EVERYWHERE:
         answer = site("POST", path, b"x" * 2_000_000)
         told = answer.read()
@@ -187,7 +187,7 @@ WORDS = {
 
 
 @pytest.mark.parametrize("status", [401, 408, 413, 429, 431, 503])
-def test_what_is_refused_at_the_gateway_is_told_in_the_callers_dialect(status: int):
+def test_a_refusal_at_the_gateway_is_in_the_callers_dialect(status: int):
     for path, place in WORDS.items():
         answer = refusal(path, status, "No.", more=((b"retry-after", b"1"),))
         told = json.loads(answer.body)
@@ -198,7 +198,7 @@ def test_what_is_refused_at_the_gateway_is_told_in_the_callers_dialect(status: i
         assert dict(answer.headers)[b"content-length"] == b"%d" % len(answer.body)
 
 
-def test_every_answer_but_a_static_file_is_private_and_kept_nowhere(
+def test_every_response_except_static_files_is_private_and_not_stored(
     site: Callable[..., http.client.HTTPResponse], browser: Client
 ):
     session = browser.cookies["whystop_session"].value
@@ -213,7 +213,7 @@ def test_every_answer_but_a_static_file_is_private_and_kept_nowhere(
                 assert "private" in answer.headers["Cache-Control"], path
 
 
-async def test_a_burst_of_hang_ups_takes_no_thread_from_others(monkeypatch: pytest.MonkeyPatch):
+async def test_a_burst_of_disconnects_takes_no_thread_from_others(monkeypatch: pytest.MonkeyPatch):
     begun, may_return = threading.Semaphore(0), threading.Event()
 
     def end() -> None:
@@ -241,7 +241,7 @@ async def test_a_burst_of_hang_ups_takes_no_thread_from_others(monkeypatch: pyte
         await asyncio.gather(*hung_up)
 
 
-async def test_who_hangs_up_when_nothing_works_for_it_takes_no_thread(monkeypatch: pytest.MonkeyPatch):
+async def test_a_disconnect_without_work_in_progress_takes_no_thread(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr("dashboard.runtime.request_guard.guard._ENDING", None)
     heard = []
 

@@ -70,7 +70,7 @@ class Site:
         return (await self.ask(token, path, **more)).get("status", 200)
 
 
-async def test_so_many_wrong_tokens_are_judged_and_no_more():
+async def test_the_number_of_wrong_tokens_checked_is_limited():
     site = Site()
     assert [await site.status(f"wrong {n}") for n in range(5)] == [401] * 3 + [429] * 2
     assert len(site.asked) == 3
@@ -86,7 +86,7 @@ async def test_programs_on_this_machine_are_not_counted():
 
 
 @pytest.mark.parametrize("sign", [{"forwards": "x-forwarded-for"}, {"forwards": "via"}, {"named": "whystop.example"}])
-async def test_who_comes_through_a_proxy_on_this_machine_is_counted(sign: dict[str, str]):
+async def test_a_client_of_a_proxy_on_this_machine_is_counted(sign: dict[str, str]):
     """A tunnel or a proxy that no setting names: its clients are strangers, and count as one address."""
     site = Site()
     through = {"address": "127.0.0.1", "named": "localhost:8321"} | sign
@@ -94,13 +94,13 @@ async def test_who_comes_through_a_proxy_on_this_machine_is_counted(sign: dict[s
     assert await site.status("wrong", address="127.0.0.1", named="localhost:8321") == 401
 
 
-async def test_of_many_at_the_same_moment_no_more_either():
+async def test_the_limit_also_holds_for_simultaneous_attempts():
     site = Site()
     said = await asyncio.gather(*(site.status(f"wrong {n}") for n in range(40)))
     assert sorted(said) == [401] * 3 + [429] * 37
 
 
-async def test_a_token_that_has_worked_goes_on_working_and_gives_no_guesses():
+async def test_a_valid_token_keeps_working_and_allows_no_further_attempts():
     site = Site()
     for n in range(5):
         assert await site.status("good") == 200
@@ -113,14 +113,14 @@ async def test_a_token_that_has_worked_goes_on_working_and_gives_no_guesses():
 
 
 @pytest.mark.parametrize("path", UNASKED)
-async def test_an_answer_without_a_look_at_the_token_says_nothing_of_it(path: str):
+async def test_a_response_without_a_token_check_says_nothing_about_it(path: str):
     site = Site()
     for n in range(5):
         await site.status(f"wrong {n}", path)
     assert [await site.status(f"wrong {n}") for n in range(4)] == [401] * 3 + [429]
 
 
-async def test_websockets_count_with_the_rest():
+async def test_websockets_count_towards_the_same_limit():
     site = Site()
     for n in range(3):
         assert await site.status(f"wrong {n}", "/ws/turns/1/", kind="websocket") == 401
@@ -130,7 +130,7 @@ async def test_websockets_count_with_the_rest():
     assert (await other.ask("good", "/ws/turns/1/", kind="websocket"))["type"] == "websocket.accept"
 
 
-def test_windows_end_and_memory_is_bounded():
+def test_windows_expire_and_memory_is_bounded():
     guesses = GuessLimits(most=1, kept=2)
     assert guesses.add("a", "x", now=0) == 0
     assert guesses.add("a", "y", now=20) == 40

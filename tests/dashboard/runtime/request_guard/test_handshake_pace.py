@@ -50,21 +50,21 @@ class Queue:
         return [number for number, one in enumerate(self.ones) if one.away]
 
 
-async def test_a_handshake_that_comes_alone_is_answered_at_once():
+async def test_a_single_handshake_is_answered_at_once():
     assert Queue("a", share=0.1).answered == ["a"]
 
 
-async def test_clients_take_turns_however_many_handshakes_one_has():
+async def test_clients_alternate_however_many_handshakes_one_has():
     assert await Queue("aaaabbc", share=0.5).until(7) == "aabcaba"
 
 
-async def test_handshakes_take_their_share_of_the_loop_and_no_more():
+async def test_handshakes_take_only_their_share_of_the_loop():
     begun = time.perf_counter()
     await Queue("aaaaaa", share=0.05).until(6)
     assert time.perf_counter() - begun >= 5 * TASK_SECONDS / 0.05
 
 
-async def test_one_that_fails_holds_up_no_other():
+async def test_a_failing_handshake_delays_no_other():
     queue = Queue("", share=0.5)
     with pytest.raises(LookupError):
         queue.pace.join("a", Failing("a", []))
@@ -72,18 +72,18 @@ async def test_one_that_fails_holds_up_no_other():
     assert await queue.until(1) == "b"
 
 
-async def test_one_client_has_no_more_waiting_than_one_may():
+async def test_waiting_handshakes_per_client_are_limited():
     queue = Queue("aaaab", share=0.000_01, most_of_one=2)  # the first is answered
     assert (queue.refused, len(queue.pace)) == ([3], 3)
 
 
-async def test_where_all_places_are_taken_whoever_has_most_gives_its_latest_to_who_has_fewer():
+async def test_in_a_full_queue_the_largest_holder_gives_its_latest_slot_to_one_with_fewer():
     queue = Queue("aaaabbccd", share=0.000_01, most=4)
     assert (queue.refused, await queue.until(1)) == ([2, 3, 5, 7], "a")
     assert {who: len(theirs) for who, theirs in queue.pace._waiting.items()} == {"a": 1, "b": 1, "c": 1, "d": 1}
 
 
-async def test_who_has_gone_is_forgotten_and_costs_nobody_time():
+async def test_a_disconnected_client_is_forgotten_at_no_cost_to_others():
     queue = Queue("a" + "b" * 50 + "c", share=0.01)
     for one in queue.ones[1:51]:
         queue.pace.leave("b", one)

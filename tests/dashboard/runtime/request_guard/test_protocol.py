@@ -36,13 +36,13 @@ def test_a_request_is_answered_and_the_connection_kept(quick: Server):
         assert client.recv(1000).endswith(b"hello\r\n0\r\n\r\n")
 
 
-def test_requests_in_one_go_are_answered_in_order(quick: Server):
+def test_pipelined_requests_are_answered_in_order(quick: Server):
     said = quick.told(*[GET * 3 + POST + b"content-length: 5\r\n\r\nhello" + LAST])
     assert said.count(b"HTTP/1.1 200 OK") == 5
     assert b"RESET" not in said
 
 
-def test_requests_without_end_in_one_go_end_the_connection(patient: Server):
+def test_endless_pipelined_requests_end_the_connection(patient: Server):
     with patient.dial(b"GET /slow HTTP/1.1\r\nhost: x\r\n\r\n") as client:
         sent = 0
         began = time.monotonic()
@@ -53,7 +53,7 @@ def test_requests_without_end_in_one_go_end_the_connection(patient: Server):
     assert said.count(b"HTTP/1.1 200") <= 2 * PIPELINED
 
 
-def test_of_a_connection_that_asks_too_much_at_once_nothing_is_begun_or_logged(
+def test_nothing_is_started_or_logged_for_a_connection_that_pipelines_too_much(
     patient: Server, caplog: pytest.LogCaptureFixture
 ):
     said = patient.told(b"GET /first HTTP/1.1\r\nhost: x\r\n\r\n" + GET * 60)
@@ -71,14 +71,14 @@ def streaming(client: socket.socket) -> None:
         said += client.recv(1000)
 
 
-def test_too_much_at_once_is_not_refused_into_an_answer_that_has_begun(patient: Server):
+def test_an_answer_already_started_is_not_interrupted_by_the_refusal(patient: Server):
     with patient.dial(b"GET /stream HTTP/1.1\r\nhost: x\r\n\r\n") as client:
         streaming(client)
         client.sendall(GET * 60)
         assert b"429" not in rest(client)
 
 
-def test_a_stream_is_told_that_its_client_has_gone_also_where_that_had_asked_for_more(patient: Server):
+def test_a_stream_is_told_of_a_disconnect_despite_pipelined_requests(patient: Server):
     left.clear()
     with patient.dial(b"GET /stream HTTP/1.1\r\nhost: x\r\n\r\n" + GET) as client:
         streaming(client)
@@ -96,13 +96,13 @@ def test_a_stream_is_told_that_its_client_has_gone_also_where_that_had_asked_for
         GET + b"GET / HTTP/1.1\r\nx-a",
     ],
 )
-def test_a_head_that_does_not_come_is_waited_for_a_while(quick: Server, half: bytes):
+def test_an_incomplete_head_is_waited_for_briefly(quick: Server, half: bytes):
     said = quick.told(half)
     assert b"RESET" not in said
     assert (b"408 Request Timeout" in said) == bool(half)
 
 
-def test_a_head_that_comes_byte_by_byte_is_not_waited_for_longer(quick: Server):
+def test_a_head_sent_byte_by_byte_gets_no_longer_wait(quick: Server):
     with quick.dial(b"GET / HTTP/1.1\r\nx-a: ") as client:
         client.settimeout(0.1)
         began, said = time.monotonic(), b""
@@ -116,7 +116,7 @@ def test_a_head_that_comes_byte_by_byte_is_not_waited_for_longer(quick: Server):
 
 
 @pytest.mark.parametrize("crumb", [b"\r\n", b"G"])
-def test_an_idle_connection_that_sends_stray_bytes_is_closed_on_time(quick: Server, crumb: bytes):
+def test_an_idle_connection_with_stray_bytes_is_closed_on_time(quick: Server, crumb: bytes):
     with quick.dial(GET) as client:
         client.recv(1000)
         began = time.monotonic()
@@ -142,7 +142,7 @@ def test_an_idle_connection_that_sends_stray_bytes_is_closed_on_time(quick: Serv
         (CHUNKED + b"0\r\n", b"a: b\r\n"),
     ],
 )
-def test_a_body_that_comes_in_crumbs_is_given_up(quick: Server, begun: bytes, crumb: bytes):
+def test_a_body_that_trickles_in_is_given_up(quick: Server, begun: bytes, crumb: bytes):
     with quick.dial(POST + begun) as client:
         client.settimeout(0.1)
         began, said = time.monotonic(), b""
@@ -156,7 +156,7 @@ def test_a_body_that_comes_in_crumbs_is_given_up(quick: Server, begun: bytes, cr
     assert b"too slowly" in said
 
 
-def test_a_body_that_keeps_its_pace_may_take_its_time(quick: Server):
+def test_a_body_above_the_minimum_rate_may_take_its_time(quick: Server):
     pieces = 12
     with quick.dial(POST + b"connection: close\r\ncontent-length: %d\r\n\r\n" % (10_000 * pieces)) as client:
         for _ in range(pieces):
@@ -167,12 +167,12 @@ def test_a_body_that_keeps_its_pace_may_take_its_time(quick: Server):
 
 
 @pytest.mark.parametrize("size", [HEAD_BYTES - 1, HEAD_BYTES])
-def test_a_head_as_long_as_it_may_be_is_read(quick: Server, size: int):
+def test_a_head_of_the_maximum_size_is_read(quick: Server, size: int):
     assert quick.told(head_of(size)).startswith(b"HTTP/1.1 200 OK")
 
 
 @pytest.mark.parametrize("size", [HEAD_BYTES + 1, 2 * HEAD_BYTES, 1_000_000])
-def test_a_longer_one_is_refused_while_it_comes(patient: Server, size: int):
+def test_a_longer_head_is_refused_while_it_arrives(patient: Server, size: int):
     said = patient.told(head_of(size))
     assert said.startswith(b"HTTP/1.1 431 ")
     assert b"16,384 bytes" in said
@@ -191,19 +191,19 @@ def test_a_longer_one_is_refused_while_it_comes(patient: Server, size: int):
     ],
     ids=["a value", "many", "an address", "line ends", "a second request", "trailers"],
 )
-def test_a_flood_of_header_fields_is_refused_at_its_beginning(patient: Server, begins: bytes, goes_on: bytes):
+def test_a_flood_of_header_fields_is_refused_early(patient: Server, begins: bytes, goes_on: bytes):
     flood = b"".join(goes_on % n for n in range(300_000)) if b"%" in goes_on else goes_on * (5_000_000 // len(goes_on))
     said = patient.told(begins + flood)
     assert b"HTTP/1.1 431 " in said
     assert b"RESET" not in said
 
 
-def test_a_chunk_whose_extension_never_ends_is_refused_at_its_beginning(patient: Server):
+def test_an_endless_chunk_extension_is_refused_early(patient: Server):
     said = patient.told(POST + CHUNKED + b"5;" + b"x" * 5_000_000)
     assert said.startswith(b"HTTP/1.1 400 ")
 
 
-def test_a_body_whose_chunks_are_mostly_extensions_is_refused_at_its_beginning(patient: Server):
+def test_a_body_of_mostly_chunk_extensions_is_refused_early(patient: Server):
     said = patient.told(POST + CHUNKED + (b"1;" + b"x" * 8_000 + b"\r\nx\r\n") * 1_000 + b"0\r\n\r\n")
     assert said.startswith(b"HTTP/1.1 400 ")
 
@@ -214,13 +214,13 @@ def test_a_body_in_small_chunks_with_extensions_is_read(patient: Server):
 
 
 @pytest.mark.parametrize(("more", "status"), [(0, b"200"), (1, b"431")])
-def test_a_head_has_no_more_fields_than_it_may(quick: Server, more: int, status: bytes):
+def test_the_number_of_header_fields_is_limited(quick: Server, more: int, status: bytes):
     said = quick.told(b"GET / HTTP/1.1\r\nconnection: close\r\n" + b"a: b\r\n" * (HEAD_FIELDS - 1 + more) + b"\r\n")
     assert said[9:12] == status
 
 
 @pytest.mark.parametrize("begun", [b"GET / HTTP/1.1\r\nx-a: ", POST + b"content-length: 12000000000\r\n\r\n"])
-def test_who_sends_on_after_the_answer_is_not_read_as_fast_as_the_network_carries_it(begun: bytes):
+def test_data_sent_after_the_answer_is_not_read_at_full_speed(begun: bytes):
     path = begun.replace(b" / ", b" /deaf ")
     with served(replace(QUICK, dropped_bytes=1_000_000)) as server, server.dial(path) as client:
         sent, block = 0, b"x" * 1_000_000
@@ -236,7 +236,7 @@ def kept_fields() -> int:
     return sum(len(one.headers) for one in held if hasattr(one, "headers"))
 
 
-def test_a_refused_or_ended_connection_keeps_nothing_of_a_head(patient: Server):
+def test_a_refused_or_ended_connection_keeps_no_part_of_a_head(patient: Server):
     gc.disable()
     try:
         before = kept_fields()
@@ -250,14 +250,14 @@ def test_a_refused_or_ended_connection_keeps_nothing_of_a_head(patient: Server):
 
 
 @pytest.mark.parametrize(("path", "form"), [("/api/v1/turns", "detail"), ("/v1/chat/completions", "error")])
-def test_a_program_is_refused_in_the_form_it_knows(patient: Server, path: str, form: str):
+def test_a_program_is_refused_in_its_own_format(patient: Server, path: str, form: str):
     said = patient.told(b"GET %s?a=b HTTP/1.1\r\nx-a: %s\r\n\r\n" % (path.encode(), b"a" * HEAD_BYTES))
     head, _, body = said.partition(b"\r\n\r\n")
     assert b"json" in head
     assert "Send fewer" in str(json.loads(body)[form])
 
 
-def test_fields_behind_a_body_are_none_of_the_request(quick: Server):
+def test_trailer_fields_are_not_part_of_the_request(quick: Server):
     trailer = b"5\r\nhello\r\n0\r\nauthorization: Bearer x\r\n\r\n"
     said = quick.told(b"POST /echo HTTP/1.1\r\n" + CHUNKED[:-2] + b"connection: close\r\nx-seen: yes\r\n\r\n" + trailer)
     assert said.endswith(b"hello")
@@ -265,7 +265,7 @@ def test_fields_behind_a_body_are_none_of_the_request(quick: Server):
     assert b"authorization" not in said
 
 
-def test_an_answer_that_does_not_wait_for_the_body_is_received_all_the_same(patient: Server):
+def test_an_answer_sent_before_the_body_is_still_received(patient: Server):
     begun = b"POST /deaf HTTP/1.1\r\nhost: x\r\ncontent-length: 12000000000\r\n\r\n"
     said = patient.told(begun, b"x" * 3_000_000)
     assert said.startswith(b"HTTP/1.1 200 OK")
@@ -275,13 +275,13 @@ def test_an_answer_that_does_not_wait_for_the_body_is_received_all_the_same(pati
 @pytest.mark.parametrize(
     "half", [b"content-length: 9000\r\n\r\n" + b"x" * 8000, CHUNKED + b"2328\r\n" + b"x" * 8000], ids=["", "chunked"]
 )
-def test_half_a_small_body_begins_nothing(quick: Server, half: bytes):
+def test_an_incomplete_small_body_starts_nothing(quick: Server, half: bytes):
     begun.clear()
     assert quick.told(b"POST /half HTTP/1.1\r\nhost: x\r\n" + half).startswith(b"HTTP/1.1 408 ")
     assert begun == []
 
 
-def test_a_small_body_begins_once_it_is_whole_or_was_asked_for(patient: Server):
+def test_a_small_body_starts_once_complete_or_requested(patient: Server):
     asks = b"POST / HTTP/1.1\r\nhost: x\r\nexpect: 100-continue\r\ncontent-length: 4\r\n\r\n"
     for head, first in ((asks, b"HTTP/1.1 100 "), (asks.replace(b"expect", b"x-other"), b"HTTP/1.1 200 ")):
         with patient.dial(head) as client:
@@ -293,18 +293,18 @@ def test_a_small_body_begins_once_it_is_whole_or_was_asked_for(patient: Server):
 
 
 @pytest.mark.parametrize("length", [b"content-length: 40000\r\n\r\n", CHUNKED + b"a000\r\n" + b"x" * 40_000])
-def test_an_answer_before_the_body_is_whole_says_that_the_connection_ends(patient: Server, length: bytes):
+def test_an_answer_before_the_complete_body_announces_the_end_of_the_connection(patient: Server, length: bytes):
     head, _, _ = patient.told(b"POST /deaf HTTP/1.1\r\nhost: x\r\n" + length).partition(b"\r\n\r\n")
     assert b"\r\nconnection: close" in head
 
 
 @pytest.mark.parametrize("path", [b"/deaf", b"/"])
-def test_an_answer_to_a_whole_body_keeps_the_connection(patient: Server, path: bytes):
+def test_an_answer_to_a_complete_body_keeps_the_connection(patient: Server, path: bytes):
     with patient.dial(b"POST %b HTTP/1.1\r\nhost: x\r\ncontent-length: 5\r\n\r\nhello" % path) as client:
         assert b"connection" not in client.recv(1000)
 
 
-def test_a_client_that_goes_on_sending_is_not_listened_to_for_ever(patient: Server):
+def test_a_client_that_keeps_sending_is_not_read_forever(patient: Server):
     sent = 0
     with patient.dial(b"POST /deaf HTTP/1.1\r\nhost: x\r\ncontent-length: 12000000000\r\n\r\n") as client:
         began = time.monotonic()
@@ -328,13 +328,13 @@ def test_a_client_that_reads_nothing_is_dropped(quick: Server, more: bytes):
         assert len(rest(client)) < len(LARGE)
 
 
-def test_one_that_reads_slowly_gets_all_of_it(patient: Server):
+def test_a_slow_reader_gets_the_whole_answer(patient: Server):
     with patient.dial(b"GET /large HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n", receives=65536) as client:
         time.sleep(1)
         assert len(rest(client)) > len(LARGE)
 
 
-def test_garbage_during_an_answer_ends_the_connection_and_is_not_answered_into_it(quick: Server):
+def test_garbage_during_an_answer_ends_the_connection_without_a_reply_inside_it(quick: Server):
     with quick.dial(b"GET /slow HTTP/1.1\r\nhost: x\r\n\r\n", b"\x00garbage") as client:
         assert rest(client).count(b"HTTP/1.1") <= 1
 
@@ -342,13 +342,13 @@ def test_garbage_during_an_answer_ends_the_connection_and_is_not_answered_into_i
 @together
 @pytest.mark.parametrize("target", [b"*", b"http://", b"\xff", b"//[", b"/%", b"/%ff", b"/%00", b"?", b"a:b"])
 @pytest.mark.parametrize("method", [b"GET", b"OPTIONS", b"CONNECT", b"PROPFIND"])
-def test_an_odd_request_line_is_answered_or_refused(quick: Server, method: bytes, target: bytes):
+def test_an_unusual_request_line_is_answered_or_refused(quick: Server, method: bytes, target: bytes):
     said = quick.told(b"%s %s HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n" % (method, target))
     assert said[9:12] in (b"200", b"400")
 
 
 @pytest.mark.parametrize("upgrade", [b"h2c", b"foo", b"websocket, foo"])
-def test_an_upgrade_to_what_is_not_spoken_here_holds_nothing(quick: Server, upgrade: bytes):
+def test_an_upgrade_to_an_unsupported_protocol_holds_nothing(quick: Server, upgrade: bytes):
     said = quick.told(
         b"POST / HTTP/1.1\r\nhost: x\r\nconnection: upgrade, close\r\nupgrade: %s\r\ncontent-length: 5\r\n\r\nhello"
         % upgrade
@@ -367,7 +367,7 @@ def test_an_upgrade_to_what_is_not_spoken_here_holds_nothing(quick: Server, upgr
     ],
     ids=["no method", "no HTTP", "websocket of a stranger", "long head"],
 )
-def test_what_is_refused_before_any_application_is_kept_by_nobody(quick: Server, sent: bytes):
+def test_a_refusal_before_any_application_leaves_nothing_behind(quick: Server, sent: bytes):
     said = quick.told(sent)
     assert said.startswith(b"HTTP/1.1 4"), said[:100]
     assert b"\r\ncache-control: private, no-store\r\n" in said

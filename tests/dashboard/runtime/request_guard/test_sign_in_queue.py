@@ -46,7 +46,7 @@ async def waited(line: SignInQueue, who: SignIn = HONEST) -> float:
 
 
 @pytest.mark.parametrize("account", ["name{}", "operator", "ada"], ids=["new names", "another's name", "their name"])
-async def test_an_honest_sign_in_does_not_wait_behind_40_new_addresses(account: str):
+async def test_a_normal_sign_in_does_not_wait_behind_40_new_addresses(account: str):
     line = SignInQueue()
     guesses = [asyncio.create_task(guessing(line, number, account)) for number in range(40)]
     await asyncio.sleep(CHECKED * 30)
@@ -57,7 +57,7 @@ async def test_an_honest_sign_in_does_not_wait_behind_40_new_addresses(account: 
     assert max(found) < 6, "40 wait before them, of whom two are checked at once"
 
 
-async def test_an_address_that_guesses_leaves_a_place_to_others():
+async def test_a_guessing_address_leaves_a_slot_for_others():
     line = SignInQueue(QueueSize(places=2, of_one=2, waiting=8, waiting_of_one=8, seconds=0.05))
     for _ in range(WRONG_OF_ADDRESS):
         (await line.enter(SignIn("192.0.2.1", ""))).answered(401)
@@ -67,7 +67,7 @@ async def test_an_address_that_guesses_leaves_a_place_to_others():
     await line.enter(HONEST)
 
 
-async def test_addresses_that_guess_at_one_account_leave_a_place_to_others():
+async def test_addresses_guessing_at_one_account_leave_a_slot_for_others():
     line = SignInQueue(QueueSize(places=2, of_one=1, waiting=8, waiting_of_one=8, seconds=0.05))
     for number in range(WRONG_OF_ACCOUNT):
         (await line.enter(SignIn(f"192.0.2.{number}", "operator"))).answered(401)
@@ -78,7 +78,7 @@ async def test_addresses_that_guess_at_one_account_leave_a_place_to_others():
 
 
 @pytest.mark.parametrize("status", [200, 301, 302, 400, 403], ids=lambda status: f"answered {status}")
-async def test_an_answer_between_has_no_guesses_forgotten(status: int):
+async def test_a_success_in_between_does_not_reset_the_failures(status: int):
     """Not even their own successful sign-in: an empty form, or a right password now and then, would hide any number."""
     line = SignInQueue(QueueSize(places=2, of_one=2, waiting=8, waiting_of_one=8, seconds=0.05))
     for _ in range(WRONG_OF_ADDRESS):
@@ -89,7 +89,7 @@ async def test_an_answer_between_has_no_guesses_forgotten(status: int):
         await line.enter(SignIn("192.0.2.1", "b"))
 
 
-async def test_wrong_tokens_say_nothing_of_others_who_sign_in_by_token():
+async def test_wrong_tokens_do_not_affect_others_who_sign_in_by_token():
     line = SignInQueue(QueueSize(places=2, of_one=1, waiting=8, waiting_of_one=8, seconds=0.05))
     for number in range(WRONG_OF_ACCOUNT):
         (await line.enter(SignIn(f"192.0.2.{number}", ""))).answered(401)
@@ -97,7 +97,7 @@ async def test_wrong_tokens_say_nothing_of_others_who_sign_in_by_token():
     await line.enter(SignIn("192.0.2.101", ""))
 
 
-async def test_a_browser_in_which_the_account_has_signed_in_before_comes_first():
+async def test_a_browser_used_for_this_account_before_comes_first():
     line = SignInQueue(QueueSize(places=1, of_one=1, waiting=8, waiting_of_one=8, seconds=5.0))
     inside = await line.enter(SignIn("192.0.2.1", "x"))
     known = asyncio.create_task(line.enter(SignIn("192.0.2.2", "ada", known=True)))
@@ -112,7 +112,7 @@ async def test_a_browser_in_which_the_account_has_signed_in_before_comes_first()
     await asyncio.gather(*others, return_exceptions=True)
 
 
-async def test_the_browser_shows_it_by_a_cookie_that_is_of_this_account_alone():
+async def test_the_browser_proves_it_by_a_cookie_for_this_account_only():
     response = HttpResponse()
     device_remember(response, "Ada")
     seen = list[SignIn]()
@@ -127,7 +127,7 @@ async def test_the_browser_shows_it_by_a_cookie_that_is_of_this_account_alone():
     assert [who.known for who in seen] == [True, False]
 
 
-async def test_where_too_many_wait_the_one_who_waited_longest_is_sent_away():
+async def test_in_a_full_queue_the_longest_waiting_request_is_refused():
     line = SignInQueue(QueueSize(places=1, of_one=1, waiting=1, waiting_of_one=1, seconds=5.0))
     inside = await line.enter(HONEST)
     first = asyncio.create_task(line.enter(SignIn("192.0.2.1", "")))
@@ -139,7 +139,7 @@ async def test_where_too_many_wait_the_one_who_waited_longest_is_sent_away():
     (await second).leave()
 
 
-async def test_a_request_that_is_given_up_while_it_waits_keeps_no_place():
+async def test_a_request_abandoned_in_the_queue_keeps_no_slot():
     line = SignInQueue(QueueSize(places=1, of_one=1, waiting=4, waiting_of_one=4, seconds=5.0))
     inside = await line.enter(HONEST)
     gone = asyncio.create_task(line.enter(SignIn("192.0.2.1", "")))
@@ -161,7 +161,7 @@ async def test_a_request_that_is_given_up_while_it_waits_keeps_no_place():
         (b"&".join([b"a=b"] * 30) + b"&username=c", ""),
     ],
 )
-def test_the_account_is_read_as_django_reads_it(form: bytes, account: str):
+def test_the_account_is_parsed_like_django_parses_it(form: bytes, account: str):
     assert account_in(form) == account
 
 
@@ -170,7 +170,7 @@ def scope_of(address: str, method: str = "POST") -> dict[str, Any]:
     return {"type": "http", "method": method, "path": "/sign-in/", "headers": headers, "client": (address, 1)}
 
 
-async def test_who_opens_the_page_does_not_wait_for_passwords():
+async def test_opening_the_page_does_not_wait_for_password_checks():
     one = ConcurrencyLimits()
     waiting = [asyncio.create_task(one.enter(scope_of(f"192.0.2.{number}"))) for number in range(40)]
     await asyncio.sleep(0)
@@ -182,7 +182,7 @@ async def test_who_opens_the_page_does_not_wait_for_passwords():
     await asyncio.gather(*waiting, return_exceptions=True)
 
 
-async def test_the_guard_tells_the_queue_whose_password_it_is_and_whether_it_was_right(
+async def test_the_guard_reports_account_and_result_of_a_password_to_the_queue(
     monkeypatch: pytest.MonkeyPatch,
 ):
     seen = list[Any]()

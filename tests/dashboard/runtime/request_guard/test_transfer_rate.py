@@ -13,14 +13,14 @@ HELLO = b"GET / HTTP/1.1\r\nhost: x\r\n\r\n"
 LAST_CHUNK = b"0\r\n\r\n"
 
 
-def test_what_is_unread_at_the_first_look_makes_nobody_deaf():
+def test_data_unread_at_the_first_check_does_not_mark_a_client_as_stalled():
     reader = Reader(BOUNDS)
     assert not reader.is_deaf(1_000.0, 500)
     assert not reader.is_deaf(1_030.0, 500)
     assert reader.is_deaf(1_030.1, 500)
 
 
-def test_a_client_that_has_taken_everything_is_watched_anew():
+def test_a_client_that_has_read_everything_is_measured_anew():
     reader = Reader(BOUNDS)
     reader.begin(1_000.0, 500)
     assert not reader.is_deaf(1_020.0, 0)
@@ -29,7 +29,7 @@ def test_a_client_that_has_taken_everything_is_watched_anew():
     assert not reader.is_deaf(1_080.0, 500)
 
 
-def test_a_client_that_takes_enough_may_go_on():
+def test_a_client_that_reads_fast_enough_may_continue():
     reader = Reader(BOUNDS)
     reader.begin(1_000.0, 500)
     assert not reader.is_deaf(1_029.0, 400)
@@ -37,7 +37,7 @@ def test_a_client_that_takes_enough_may_go_on():
     assert reader.is_deaf(1_059.1, 301)
 
 
-def test_an_answer_that_is_about_to_be_sent_when_the_server_looks_is_sent():
+def test_an_answer_about_to_be_sent_at_the_check_is_sent():
     """The server looks in each turn of its loop: so it looks between the writing and the sending of every answer."""
     with served(replace(QUICK, sweep_seconds=0.0, head_seconds=60.0)) as server:
         with server.dial() as client:

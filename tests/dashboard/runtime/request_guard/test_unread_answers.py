@@ -33,7 +33,7 @@ def full() -> Iterator[Server]:
         yield server
 
 
-def test_answers_that_nobody_reads_are_kept_within_the_bound_and_a_reader_gets_all(full: Server):
+def test_unread_answers_are_kept_within_the_limit_and_a_reader_gets_everything(full: Server):
     begun.clear()
     with contextlib.ExitStack() as clients:
         for number in range(1, 7):
@@ -43,7 +43,7 @@ def test_answers_that_nobody_reads_are_kept_within_the_bound_and_a_reader_gets_a
         assert len(full.told(ASKED)) > len(LARGE)
 
 
-def test_sockets_that_read_nothing_are_told_so_and_closed_and_others_get_all(full: Server):
+def test_sockets_that_do_not_read_are_told_so_and_closed_and_others_get_everything(full: Server):
     """Their messages go in pieces: none of what is not sent stays in memory."""
     frame = b"\x81\x84\x00\x00\x00\x00much"
     with contextlib.ExitStack() as opened_ones:
@@ -74,7 +74,7 @@ def told_to(client: socket.socket) -> tuple[int, str, int]:
     return 0, "", size
 
 
-def test_a_stream_gives_up_what_it_keeps_and_says_so_to_a_client_that_reads_later(full: Server):
+def test_a_stream_drops_its_buffer_and_says_so_to_a_client_that_reads_later(full: Server):
     begun.clear()
     with contextlib.ExitStack() as opened_ones:
         clients = []
@@ -89,7 +89,7 @@ def test_a_stream_gives_up_what_it_keeps_and_says_so_to_a_client_that_reads_late
     assert all(len(said) > len(LARGE) for said in told if said not in slow)
 
 
-def test_what_streams_share_counts_once(full: Server):
+def test_data_shared_by_streams_counts_once(full: Server):
     begun.clear()
     with contextlib.ExitStack() as opened_ones:
         clients = [opened_ones.enter_context(full.dial(SHARED)) for _ in range(6)]
@@ -99,7 +99,7 @@ def test_what_streams_share_counts_once(full: Server):
     assert all(len(said) > len(LARGE) for said in told)
 
 
-def test_of_an_answer_all_counts_that_its_application_has_and_not_only_what_is_written(full: Server):
+def test_an_answer_counts_with_everything_its_application_holds(full: Server):
     """Django hands on an answer in small pieces, and has all of it until the last one is taken."""
     begun.clear()
     with contextlib.ExitStack() as clients:
@@ -110,7 +110,7 @@ def test_of_an_answer_all_counts_that_its_application_has_and_not_only_what_is_w
         assert len(full.told(PIECES)) > len(LARGE)
 
 
-def test_what_a_connection_has_read_counts_no_more_for_its_next_answer(full: Server):
+def test_data_already_read_does_not_count_for_the_next_answer(full: Server):
     open_end = b"GET /stream HTTP/1.1\r\nhost: x\r\n\r\n"
     with full.dial(PIECES.replace(b"connection: close\r\n", b"") + open_end, receives=4096) as client:
         until(lambda: full.census.unread._total > len(LARGE) / 2, PATIENCE)
@@ -120,7 +120,7 @@ def test_what_a_connection_has_read_counts_no_more_for_its_next_answer(full: Ser
         until(lambda: full.census.unread._total == 0, PATIENCE)
 
 
-def test_a_socket_whose_message_was_read_counts_no_more(full: Server):
+def test_a_socket_whose_message_was_read_no_longer_counts(full: Server):
     with opened(full) as client:
         client.sendall(b"\x81\x84\x00\x00\x00\x00much")
         until(lambda: full.census.unread._total > len(LARGE) / 2, PATIENCE)
@@ -128,9 +128,7 @@ def test_a_socket_whose_message_was_read_counts_no_more(full: Server):
         until(lambda: full.census.unread._total == 0, PATIENCE)
 
 
-def test_a_socket_that_closes_in_the_middle_of_a_long_message_is_no_fault(
-    full: Server, caplog: pytest.LogCaptureFixture
-):
+def test_a_socket_closed_during_a_long_message_is_not_an_error(full: Server, caplog: pytest.LogCaptureFixture):
     with opened(full) as client:
         client.sendall(b"\x81\x84\x00\x00\x00\x00much")
         until(lambda: full.census.unread._total > len(LARGE) / 2, PATIENCE)
@@ -140,7 +138,7 @@ def test_a_socket_that_closes_in_the_middle_of_a_long_message_is_no_fault(
     assert [line.getMessage() for line in caplog.records if line.levelno >= logging.ERROR] == []
 
 
-def test_a_socket_that_closes_already_is_told_nothing_more_where_all_have_too_much(full: Server):
+def test_a_closing_socket_is_sent_nothing_more_when_the_total_is_exceeded(full: Server):
     """Its application said so, and the client has still to answer."""
     with opened(full) as client:
         client.sendall(b"\x81\x83\x00\x00\x00\x00bye")
@@ -159,7 +157,7 @@ def _abandoned(member: Any, ended: "Future[bool]") -> None:
         ended.set_exception(error)
 
 
-def test_what_the_system_has_taken_of_an_answer_counts_too_while_its_application_has_it():
+def test_data_buffered_by_the_system_counts_while_its_application_holds_it():
     """Answers of which the system's buffers take the greater part."""
     asked, begun[:] = PIECES.replace(b"/pieces", b"/pieces?6000000"), []
     with served(replace(BOUNDS, unread_bytes=14_000_000)) as server, contextlib.ExitStack() as clients:
@@ -187,7 +185,7 @@ def answered(*messages: dict[str, Any]) -> tuple[list[dict[str, Any]], list[int]
     return sent, sizes
 
 
-def test_an_answer_of_known_length_counts_from_its_beginning_to_its_end():
+def test_an_answer_of_known_length_counts_from_start_to_end():
     head = {"type": "http.response.start", "status": 200, "headers": [(b"Content-Length", b"100000")]}
     parts = [{"type": "http.response.body", "body": LARGE[:50_000], "more_body": more} for more in (True, False)]
     sent, sizes = answered(head, *parts)
@@ -195,7 +193,7 @@ def test_an_answer_of_known_length_counts_from_its_beginning_to_its_end():
     assert sizes == [*[100_000] * 4, 0]
 
 
-def test_a_long_part_of_an_answer_is_written_in_pieces_and_counts_until_the_last():
+def test_a_long_part_of_an_answer_is_written_in_chunks_and_counts_until_the_last():
     head = {"type": "http.response.start", "status": 200, "headers": []}
     sent, sizes = answered(head, {"type": "http.response.body", "body": LARGE[:150_000]})
     assert [(len(message["body"]), message["more_body"]) for message in sent[1:]] == [
@@ -206,13 +204,13 @@ def test_a_long_part_of_an_answer_is_written_in_pieces_and_counts_until_the_last
     assert sizes == [0, *[150_000] * 4, 0]
 
 
-def test_what_is_written_at_once_counts_as_written_alone():
+def test_data_written_at_once_counts_only_as_written():
     head = {"type": "http.response.start", "status": 200, "headers": [(b"content-length", b"65536")]}
     sent, sizes = answered(head, {"type": "http.response.body", "body": LARGE[:65_536]})
     assert (len(sent), sizes) == (2, [0, 0])
 
 
-def test_who_reads_slowly_gets_all_while_the_systems_buffer_alone_tells_of_it():
+def test_a_slow_reader_gets_everything_even_if_only_the_system_buffer_shows_it():
     """The system takes more of an answer only when a third of its buffer is free."""
     bounds = replace(BOUNDS, stalled_seconds=3, stalled_bytes=8_192)
     asked = PIECES.replace(b"/pieces", b"/pieces?6000000")

@@ -28,7 +28,7 @@ BUSY = replace(QUICK, head_seconds=60, stalled_seconds=60, handshake_share=0.000
 MANY = b"".join(b"a%d: b\r\n" % n for n in range(200))
 
 
-def test_a_socket_counts_once_as_long_as_it_is_open(quick: Server):
+def test_a_socket_counts_once_while_it_is_open(quick: Server):
     with connect(f"ws://127.0.0.1:{quick.port}/", additional_headers=BEARER) as client:
         time.sleep(1)  # longer than any request may take
         assert len(quick.census) == 1
@@ -42,20 +42,20 @@ def test_a_socket_counts_once_as_long_as_it_is_open(quick: Server):
     [(b"/\xff", b""), (b"/", MANY), (b"/", b"x-a: \xff\r\n"), (b"/", b"x-a: %s\r\n" % (b"a" * 12_000))],
     ids=["address", "many", "not ascii", "long"],
 )
-def test_a_handshake_is_answered_however_odd_it_is(quick: Server, address: bytes, fields: bytes):
+def test_every_unusual_handshake_is_answered(quick: Server, address: bytes, fields: bytes):
     with quick.dial(HANDSHAKE % (address, fields)) as client:
         client.settimeout(20)
         assert client.recv(4096)[9:12] in (b"101", b"400")
 
 
 @pytest.mark.parametrize("field", ["sec-websocket-key", "sec-websocket-version"])
-def test_a_handshake_without_what_it_needs_is_answered(quick: Server, field: str):
+def test_an_incomplete_handshake_is_answered(quick: Server, field: str):
     lines = (HANDSHAKE % (b"/", b"")).split(b"\r\n")
     said = quick.told(b"\r\n".join(line for line in lines if not line.startswith(field.encode())))
     assert said[9:12] in (b"400", b"426")
 
 
-def test_a_watcher_that_reads_nothing_is_dropped(quick: Server):
+def test_a_watcher_that_does_not_read_is_dropped(quick: Server):
     frame = b"\x81\x84\x00\x00\x00\x00much"
     with quick.dial(ASKED, receives=4096) as client:
         assert client.recv(129)
@@ -63,7 +63,7 @@ def test_a_watcher_that_reads_nothing_is_dropped(quick: Server):
         until(lambda: len(quick.census) == 0, 20)
 
 
-def test_a_call_is_answered_before_the_handshakes_that_came_first():
+def test_a_call_is_answered_before_earlier_handshakes():
     """All come in one turn of the loop: that is what held up the gateway's callers."""
     with served(BUSY) as server, opened(server), server.dial(ASKED) as second:
         assert b"none" in server.told(PLAIN)
@@ -72,7 +72,7 @@ def test_a_call_is_answered_before_the_handshakes_that_came_first():
             second.recv(1)
 
 
-def test_who_hangs_up_before_the_handshake_is_answered_is_forgotten():
+def test_a_client_that_disconnects_before_the_handshake_is_answered_is_forgotten():
     with served(BUSY) as server, opened(server):
         held = [server.dial(ASKED) for _ in range(5)]
         until(lambda: len(server.census.handshakes) == 5, 20)
@@ -82,13 +82,13 @@ def test_who_hangs_up_before_the_handshake_is_answered_is_forgotten():
         assert len(server.census) == 1
 
 
-def test_a_handshake_whose_turn_does_not_come_is_refused_in_time():
+def test_a_handshake_that_waits_too_long_is_refused():
     with served(replace(BUSY, head_seconds=0.1)) as server, opened(server):
         said = server.told(ASKED)
         assert (said[9:12], b"retry-after: 1" in said, len(server.census.handshakes)) == (b"503", True, 0)
 
 
-def test_those_that_wait_for_their_turn_make_room_and_before_idle_connections():
+def test_waiting_handshakes_make_room_before_idle_connections_do():
     idle = PLAIN.replace(b"connection: close\r\n", b"")
     with served(BUSY) as server, opened(server), server.dial(idle) as calm, contextlib.ExitStack() as clients:
         assert b"none" in calm.recv(4096)
@@ -100,7 +100,7 @@ def test_those_that_wait_for_their_turn_make_room_and_before_idle_connections():
         assert b"none" in calm.recv(4096)
 
 
-def test_clients_behind_a_trusted_proxy_have_a_turn_each():
+def test_clients_behind_a_trusted_proxy_are_queued_separately():
     with (
         served(replace(BUSY, proxies=Proxies.read("127.0.0.1"))) as server,
         opened(server),
@@ -114,7 +114,7 @@ def test_clients_behind_a_trusted_proxy_have_a_turn_each():
 
 
 @pytest.mark.parametrize("shown", [b"", b"cookie: theme=dark\r\n", b"authorization: Basic eDp5\r\n"])
-def test_who_shows_no_credentials_is_refused_without_waiting(shown: bytes):
+def test_a_client_without_credentials_is_refused_without_waiting(shown: bytes):
     with served(BUSY) as server, opened(server):
         said = server.told(ASKED.replace(b"authorization: Bearer x\r\n", shown))
         assert (said[9:12], b"www-authenticate: Bearer" in said) == (b"401", True)
@@ -141,7 +141,7 @@ def opened(server: Server) -> socket.socket:
 
 
 @pytest.mark.parametrize("frame", [PING, TEXT, PIECES], ids=["ping", "text", "pieces"])
-def test_a_socket_that_floods_rests(frame: bytes):
+def test_a_flooding_socket_is_paused(frame: bytes):
     with served(replace(QUICK, stalled_seconds=60, frame_share=0.000_01)) as server, opened(server) as client:
         client.sendall(frame * (30_000 // len(frame)))
         until(lambda: server.census.frames._resting == 1)
@@ -158,13 +158,13 @@ def test_a_socket_that_floods_rests(frame: bytes):
 NARROW: ResourceLimits = replace(QUICK, stalled_seconds=60, frame_share=1.0, frame_bytes=100_000)
 
 
-def test_a_message_in_pieces_without_end_is_closed_with_a_word():
+def test_an_endless_fragmented_message_is_closed_with_a_reason():
     with served(NARROW) as server, opened(server) as client:
         client.sendall(framed(0x01) + PIECE * 5_000)
         assert TRY_LATER.to_bytes(2) in rest(client)
 
 
-def test_half_a_frame_is_closed_where_all_sockets_hold_too_much_and_others_go_on():
+def test_an_incomplete_frame_is_closed_when_the_total_is_exceeded_and_others_continue():
     claimed = b"\x81\xff" + (3_000_000).to_bytes(8) + bytes(4)
     with served(NARROW) as server, opened(server) as small, opened(server) as large, opened(server) as calm:
         small.sendall(claimed + b"a" * 40_000)
@@ -177,7 +177,7 @@ def test_half_a_frame_is_closed_where_all_sockets_hold_too_much_and_others_go_on
             small.recv(1)
 
 
-def test_a_socket_rests_while_its_large_frame_is_not_whole():
+def test_a_socket_is_paused_while_its_large_frame_is_incomplete():
     patient = replace(QUICK, stalled_seconds=60, frame_share=0.000_01)
     with served(patient) as server, opened(server) as client:
         client.settimeout(0.2)
@@ -187,7 +187,7 @@ def test_a_socket_rests_while_its_large_frame_is_not_whole():
         assert server.census.frames._total < 2_000_000
 
 
-def test_messages_are_answered_in_order_however_many_come_at_once(quick: Server):
+def test_messages_are_answered_in_order_however_many_arrive_at_once(quick: Server):
     with connect(f"ws://127.0.0.1:{quick.port}/", additional_headers=BEARER) as client:
         said = [str(n) for n in range(40)]
         for text in said:

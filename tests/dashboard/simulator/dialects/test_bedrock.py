@@ -6,7 +6,7 @@ import zlib
 from dashboard.simulator.dialects.bedrock import event_message
 
 
-def test_a_message_is_prelude_headers_payload_each_with_its_checksum() -> None:
+def test_a_message_has_prelude_headers_and_payload_each_with_a_checksum() -> None:
     message = event_message("messageStop", b'{"stopReason":"end_turn"}')
     length, header_length, prelude_crc = struct.unpack_from(">III", message)
     assert length == len(message)

@@ -6,7 +6,7 @@ from dashboard.simulator import texts
 from tests.dashboard.simulator.client import CALCULATOR, Client, user
 
 
-def test_a_stream_is_role_then_words_then_reason_then_usage_then_done(server: Client) -> None:
+def test_a_stream_has_role_words_reason_usage_and_done_in_this_order(server: Client) -> None:
     answer = server.ask("sim-essay", stream=True, max_tokens=5, stream_options={"include_usage": True})
     first, *words, last, usage = answer.chunks
     assert first["choices"][0]["delta"] == {"role": "assistant", "content": "", "refusal": None}
@@ -24,7 +24,7 @@ def test_usage_is_streamed_only_when_asked_for(server: Client) -> None:
     assert all("usage" not in chunk and chunk["choices"] for chunk in answer.chunks)
 
 
-def test_a_call_is_opened_with_its_id_and_name_and_then_comes_in_pieces(server: Client) -> None:
+def test_a_call_starts_with_its_id_and_name_and_arrives_in_chunks(server: Client) -> None:
     answer = server.ask("sim-cut-tool", stream=True, tools=[CALCULATOR])
     opened, *pieces = [chunk["choices"][0]["delta"]["tool_calls"][0] for chunk in answer.chunks[1:-1]]
     assert opened.keys() == {"index", "id", "type", "function"}
@@ -33,7 +33,7 @@ def test_a_call_is_opened_with_its_id_and_name_and_then_comes_in_pieces(server: 
     assert len(pieces) == 79
 
 
-def test_where_tools_come_as_functions_a_call_goes_back_as_one(server: Client) -> None:
+def test_legacy_functions_are_answered_with_a_legacy_call(server: Client) -> None:
     offered = {"functions": [CALCULATOR["function"]]}
     streamed = [chunk["choices"][0] for chunk in server.ask("sim-tools", stream=True, **offered).chunks]
     pieces = [choice["delta"]["function_call"] for choice in streamed if "function_call" in choice["delta"]]
@@ -46,7 +46,7 @@ def test_where_tools_come_as_functions_a_call_goes_back_as_one(server: Client) -
     assert not server.ask("sim-tools", **offered, function_call="none").calls
 
 
-def test_ids_depend_on_the_request_alone(server: Client) -> None:
+def test_ids_depend_only_on_the_request(server: Client) -> None:
     first, same, other = (json.loads(server.ask("sim-odd", temperature=t).body)["id"] for t in (0, 0, 1))
     assert first == same != other
     calls = json.loads(server.ask("sim-tools", tools=[CALCULATOR]).body)["choices"][0]["message"]["tool_calls"]
@@ -63,7 +63,7 @@ def test_prompt_tokens_are_counted_over_all_messages(server: Client) -> None:
     assert (one.usage["prompt_tokens"], two.usage["prompt_tokens"]) == (1, 3)
 
 
-def test_half_a_surrogate_pair_in_a_result_is_quoted_as_a_question_mark(server: Client) -> None:
+def test_a_surrogate_half_in_a_result_is_quoted_as_a_question_mark(server: Client) -> None:
     talk = [user("Go"), {"role": "tool", "content": "\ud83d"}]
     assert server.ask("sim-cut-tool", talk).text == "The sum comes to ?."
 

@@ -39,7 +39,7 @@ def test_the_report_counts_by_code_and_source_and_shows_examples_with_evidence(b
     assert all(word in sources for word in ("simulator", lie.model))
 
 
-def test_a_turn_that_begins_while_the_report_counts_breaks_nothing(
+def test_a_turn_that_starts_while_the_report_counts_breaks_nothing(
     browser: Client, lie: Turn, monkeypatch: pytest.MonkeyPatch
 ):
     """The report had read all cohorts first, and the count then named one that it did not know."""
@@ -54,7 +54,7 @@ def test_a_turn_that_begins_while_the_report_counts_breaks_nothing(
     assert (source.model, source.turns) == (lie.model, 1)
 
 
-def test_the_turn_shows_what_was_found_and_leaves_the_word(browser: Client, lie: Turn):
+def test_the_turn_shows_its_signs_and_the_unchanged_stop_reason(browser: Client, lie: Turn):
     html = page(browser, f"/turns/{lie.id}")
     signs = html[html.index('id="signs"') :].split("</div>")[0]
     assert "max_output_tokens" in signs
@@ -62,7 +62,7 @@ def test_the_turn_shows_what_was_found_and_leaves_the_word(browser: Client, lie:
     assert lie.raw_stop_reason in ("max_output_tokens", "stop", "tool_calls")
 
 
-def test_the_timeline_finds_and_counts_such_turns(browser: Client, lie: Turn, play: Play):
+def test_the_timeline_filters_and_counts_such_turns(browser: Client, lie: Turn, play: Play):
     honest = play("sim-odd")
     found = page(browser, "/?lint=relabelled")
     assert f"row-{lie.id}" in found
@@ -71,7 +71,7 @@ def test_the_timeline_finds_and_counts_such_turns(browser: Client, lie: Turn, pl
     assert "Signs of truncation" in page(browser, "/timeline/facets")
 
 
-def test_the_api_filters_by_sign_and_tells_the_evidence(api: Program, lie: Turn):  # noqa: F811
+def test_the_api_filters_by_sign_and_returns_the_evidence(api: Program, lie: Turn):  # noqa: F811
     assert [turn["id"] for turn in api.get("/turns?lint=relabelled").json()["items"]] == [str(lie.id)]
     assert api.get("/turns?lint=unclosed_fence").json()["items"] == []
     (sign, *_) = [sign for sign in api.get(f"/turns/{lie.id}/lint").json() if sign["code"] == "relabelled"]
@@ -94,18 +94,18 @@ def test_a_seam_that_may_hide_a_repeat_is_told_in_both_readings(browser: Client,
     assert [html.count(f'<p class="of-attempt">Attempt {attempt}</p>') for attempt in (2, 3, 4)] == [1, 1, 1]
 
 
-def test_a_report_without_any_sign_says_so(browser: Client):
+def test_a_report_without_signs_says_so(browser: Client):
     assert "No signs of truncation" in page(browser, "/lint")
     assert "No signs of truncation" in page(browser, "/lint?days=x")
 
 
-def test_every_code_has_a_look_and_is_shown_for_turns_without_a_history(browser: Client):
+def test_every_code_has_a_style_and_is_shown_for_turns_without_a_history(browser: Client):
     make_turn(project=project_default(), lint=[*CODES], status="completed")
     html = page(browser, "/lint")
     assert all(f'id="lint-{code}"' in html for code in CODES)
 
 
-def test_the_day_with_most_has_the_highest_bar():
+def test_the_day_with_the_most_signs_has_the_highest_bar():
 
     low, high = bars_of(((date(2026, 1, 1), 1), (date(2026, 1, 2), 0), (date(2026, 1, 3), 9)))
     assert (high.y, high.height) == (0, HEIGHT)

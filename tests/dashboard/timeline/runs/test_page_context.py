@@ -23,7 +23,7 @@ def test_a_path_without_branches():
     ]
 
 
-def test_what_was_given_up_stands_before_what_went_on():
+def test_an_abandoned_branch_is_listed_before_the_continued_one():
     assert told(path_of(turns(a="", b="a", c="b", d="a", e="d"))) == [
         ("a", 1, 0, None, 1),
         ("b", 2, 1, None, 0),
@@ -33,14 +33,14 @@ def test_what_was_given_up_stands_before_what_went_on():
     ]
 
 
-def test_the_path_leads_to_the_newest_turn_also_where_an_older_branch_goes_on():
+def test_the_path_leads_to_the_newest_turn_even_on_an_older_branch():
     assert [name for name, *_ in told(path_of(turns(a="", b="a", c="a", d="b")))] == ["a", "c", "b", "d"]
 
 
-def test_beginnings_that_were_tried_again_and_a_turn_whose_predecessor_is_gone():
+def test_retried_starts_and_a_turn_without_its_predecessor_are_shown():
     assert told(path_of(turns(b="a", c=""), first=3)) == [("b", 3, 1, None, 0), ("c", 4, 0, None, 0)]
 
 
-def test_a_run_may_be_as_long_as_it_likes():
+def test_a_run_may_have_any_length():
     line = [Turn(id=UUID(int=n), follows=UUID(int=n - 1) if n > 1 else None) for n in range(1, 3_001)]
     assert [step.number for step in path_of(line)] == list(range(1, 3_001))

@@ -31,7 +31,7 @@ def now(*turns):
     return [each.run for each in turns]
 
 
-def test_a_call_stored_before_the_one_it_goes_on_from_is_linked_with_all_that_goes_on_from_it():
+def test_a_call_stored_before_its_predecessor_is_linked_with_all_its_successors():
     first = turn()
     later = turn(answered=2, history=[1])
     last = turn(history=[2, 1], run_id=later.id, follows=later.id)
@@ -42,13 +42,13 @@ def test_a_call_stored_before_the_one_it_goes_on_from_is_linked_with_all_that_go
     assert (later.follows, last.follows) == (first.id, later.id)
 
 
-def test_calls_that_were_all_stored_in_the_wrong_order_end_in_one_run():
+def test_calls_stored_in_reverse_order_end_in_one_run():
     made = [turn(history=[n] if n else (), answered=n + 1) for n in range(6)]
     assert run_links.sweep(timedelta(seconds=15)) == 5
     assert set(now(*made)) == {made[0].id}
 
 
-def test_what_is_linked_or_goes_on_from_nothing_is_left():
+def test_linked_calls_and_calls_without_a_predecessor_are_left_alone():
     turn(answered=1)
     linked, alone = turn(history=[1], follows=BEGINNING, run_id=BEGINNING), turn(history=[7])
     assert run_links.sweep(timedelta(seconds=15)) == 0
@@ -70,7 +70,7 @@ def many_like(model):
 
 
 @pytest.mark.parametrize("follows", [None, BEGINNING], ids=["begun", "gone on from one call"])
-def test_of_many_turns_with_one_key_only_a_few_are_read(follows):
+def test_only_a_few_of_many_turns_with_one_key_are_read(follows):
     many_like(turn(answered=1, follows=follows))
     later = turn(history=[1])
     with connection.cursor() as cursor:
@@ -79,14 +79,14 @@ def test_of_many_turns_with_one_key_only_a_few_are_read(follows):
     assert not [word for word in ("Seq Scan", "hashed", "Bitmap") if word in plan], plan
 
 
-def test_nothing_goes_on_from_a_later_call():
+def test_no_call_continues_a_later_one():
     later = turn(n=2**90, answered=1)
     asked = turn(history=[1])
     assert run_links.sweep(timedelta(seconds=15)) == 0
     assert now(asked, later) == [asked.id, later.id]
 
 
-def test_reruns_from_before_are_beside_their_parents():
+def test_older_reruns_are_placed_beside_their_parents():
     first, second = turn(), turn()
     Turn.objects.filter(id=second.id).update(run_id=first.id, follows=first.id)
     child = turn(parent=second)
@@ -96,7 +96,7 @@ def test_reruns_from_before_are_beside_their_parents():
     assert (child.follows, grandchild.follows) == (first.id, first.id)
 
 
-def test_the_command_says_what_a_wrong_place_is(capsys):
+def test_the_command_explains_a_wrong_position(capsys):
     call_command("find_runs")
     assert capsys.readouterr().out == "Done: 0 calls go on from another.\n"
     with pytest.raises(CommandError, match="must be the id of a turn"):

@@ -57,7 +57,7 @@ def test_a_run_of_the_simulator_is_free(browser):
     assert "price not known" not in free
 
 
-def test_there_is_no_page_of_no_run(browser, run):
+def test_a_missing_run_is_404(browser, run):
     assert browser.get(f"/runs/{NOBODY}").status_code == 404
     assert browser.get(f"/runs/{run[1].id}").status_code == 404  # a turn within a run is none
 
@@ -67,7 +67,7 @@ def test_a_run_whose_first_turn_is_erased_stays(browser, run):
     assert "Answer to Went on" in browser.get(f"/runs/{run[1].run_id}").content.decode()
 
 
-def test_its_part_is_pushed_when_one_of_its_turns_changes(run):
+def test_its_fragment_is_pushed_when_one_of_its_turns_changes(run):
     scene, shows = watch_run({}, run_id=run[0].id)
     scene.look()
     texts, shows = scene.since(shows)
@@ -80,14 +80,14 @@ def test_its_part_is_pushed_when_one_of_its_turns_changes(run):
     assert "Answer to More" in scene.since(shows)[0][0]
 
 
-def test_turns_tell_of_their_run(browser, run):
+def test_turns_show_their_run(browser, run):
     page = browser.get(f"/turns/{run[0].id}").content.decode()
     assert f'href="/runs/{run[0].id}#call-{run[0].id}"' in page
     alone = turn("Alone")
     assert "/runs/" not in browser.get(f"/turns/{alone.id}").content.decode()
 
 
-def test_a_shared_link_says_nothing_of_the_run(run):
+def test_a_shared_link_does_not_show_the_run(run):
     by = User.objects.create_user("sharer")
     for redacted in (False, True):
         _, token = link_create(turn=run[1], lifetime="1h", redacted=redacted, by=by)
@@ -96,7 +96,7 @@ def test_a_shared_link_says_nothing_of_the_run(run):
         assert (answer.status_code, "/runs/" in page, str(run[0].id) in page) == (200, False, False)
 
 
-def test_a_folded_timeline_has_each_run_once(browser, run):
+def test_a_grouped_timeline_has_each_run_once(browser, run):
     alone = turn("Alone")
     page = browser.get("/?fold=runs").content.decode()
     assert [each.id for each in (alone, *run) if f'id="row-{each.id}"' in page] == [alone.id, run[2].id]
@@ -116,7 +116,7 @@ def test_a_run_is_found_by_any_of_its_turns(run):
     assert folded(model_stop_reason=("safety_blocked",)) == []
 
 
-def test_pages_of_runs_join_without_gap_or_repeat():
+def test_pages_of_runs_have_no_gaps_or_repeats():
     begun = [turn(f"{n}") for n in range(7)]
     for each in begun[::2]:
         turn(f"{each.input_text} on", after=each)
@@ -131,7 +131,7 @@ def test_pages_of_runs_join_without_gap_or_repeat():
     assert seen == ["6 on", "4 on", "2 on", "0 on", "5", "3", "1"]
 
 
-def test_one_long_run_does_not_hide_what_is_older():
+def test_one_long_run_does_not_hide_older_turns():
     turn("Old")
     first = turn("First")
     for _ in range(30):
@@ -140,7 +140,7 @@ def test_one_long_run_does_not_hide_what_is_older():
     assert folded(limit=1) == ["On"]
 
 
-def test_the_api_tells_of_runs(browser, run):
+def test_the_api_returns_runs(browser, run):
     shown = browser.get("/api/v1/runs").json()["items"]
     assert [(each["id"], each["turns"], each["input_tokens"]) for each in shown] == [(str(run[0].id), 3, 30)]
     whole = browser.get(f"/api/v1/runs/{run[0].id}").json()
@@ -153,17 +153,17 @@ def test_the_api_tells_of_runs(browser, run):
 
 
 @pytest.mark.parametrize("query", ["run=x", "fold=x"])
-def test_what_is_no_run_is_refused_in_words(query, browser):
+def test_an_invalid_run_is_refused_with_an_explanation(query, browser):
     answer = browser.get(f"/api/v1/turns?{query}")
     assert answer.status_code == 400
     assert "“x”" in str(answer.json())
 
 
-def test_nobody_sees_a_run_without_signing_in(run):
+def test_a_run_requires_sign_in(run):
     assert Client().get(f"/runs/{run[0].id}").status_code == 302
     assert Client().get(f"/api/v1/runs/{run[0].id}").status_code == 401
 
 
-def test_times_narrow_a_folded_list(run):
+def test_times_narrow_a_grouped_list(run):
     assert folded(until=timezone.now() + timedelta(hours=1)) == ["Went on"]
     assert folded(since=timezone.now() + timedelta(hours=1)) == []

@@ -37,7 +37,7 @@ def test_lines_of_a_file_are_read_from_an_offset(shared):
     assert call(READ, path="./notes//plan.txt", offset=999).content.endswith("step 999\nstep 1000")
 
 
-def test_what_is_beyond_the_end_is_said(shared):
+def test_an_offset_beyond_the_end_is_reported(shared):
     assert call(READ, path="notes/plan.txt", offset=2_000).content == (
         "“notes/plan.txt” has 1,000 lines; none from line 2,000 on."
     )
@@ -60,13 +60,13 @@ def test_a_folder_is_listed(shared):
         "empty.txt/x",
     ],
 )
-def test_a_path_that_leads_elsewhere_or_nowhere_is_refused(shared, path: str):
+def test_a_path_outside_the_folder_or_without_a_file_is_refused(shared, path: str):
     failed = call(READ, path=path)
     assert failed.error is ErrorType.TOOL
     assert SECRET not in failed.content
 
 
-def test_no_symbolic_link_is_followed_whether_last_or_on_the_way(shared):
+def test_no_symbolic_link_is_followed_anywhere_in_a_path(shared):
     (shared / "link.txt").symlink_to(shared.parent / "outside.txt")
     (shared / "up").symlink_to(shared.parent)
     for path in ("link.txt", "up/outside.txt", "up"):
@@ -76,7 +76,7 @@ def test_no_symbolic_link_is_followed_whether_last_or_on_the_way(shared):
     assert "symbolic links are not followed" in call(READ, path="link.txt").content
 
 
-def test_a_link_put_in_the_way_of_a_folder_is_not_followed(shared):
+def test_a_link_in_place_of_a_folder_is_not_followed(shared):
     (shared / "notes").rename(shared / "old")
     (shared / "notes").symlink_to(shared.parent)
     assert call(READ, path="notes/outside.txt").error is ErrorType.TOOL
@@ -92,24 +92,24 @@ def test_a_device_is_not_read(shared, settings):
     assert "is not a regular file" in call(READ, path="zero").content
 
 
-def test_a_file_that_is_too_large_is_refused_without_being_read(shared):
+def test_an_oversized_file_is_refused_without_being_read(shared):
     with (shared / "huge.bin").open("wb") as file:
         file.truncate(1 << 40)
     assert "at most 10,000,000 are read" in call(READ, path="huge.bin").content
 
 
 @pytest.mark.parametrize(("raw", "why"), [(b"a\x00b", "zero bytes"), (b"caf\xe9", "not UTF-8 text")])
-def test_what_is_no_text_is_refused(shared, raw: bytes, why: str):
+def test_a_binary_file_is_refused(shared, raw: bytes, why: str):
     (shared / "raw").write_bytes(raw)
     assert why in call(READ, path="raw").content
 
 
-def test_a_long_line_is_cut_as_every_output_is(shared):
+def test_a_long_line_is_shortened_like_every_output(shared):
     (shared / "long.txt").write_text("x" * 1_000_000)
     assert len(call(READ, path="long.txt").content) < 21_000
 
 
-def test_a_file_that_may_not_be_read_is_said_so(shared):
+def test_an_unreadable_file_is_reported(shared):
     (shared / "mine.txt").write_text(SECRET)
     (shared / "mine.txt").chmod(0)
     failed = call(READ, path="mine.txt")
@@ -121,7 +121,7 @@ def test_many_names_are_counted_and_some_are_listed(shared, monkeypatch):
     assert call(READ, path=".").content.endswith("empty.txt\n… and 1 more")
 
 
-def test_without_a_shared_folder_the_tool_is_not_offered_and_says_why(settings):
+def test_without_a_shared_folder_the_tool_is_unavailable_and_says_why(settings):
     settings.FILES_DIR = None
     assert "read_file" not in [tool.name for tool in registry]
     assert "WHYSTOP_FILES_DIR is not set" in call(READ, path="x").content
@@ -129,5 +129,5 @@ def test_without_a_shared_folder_the_tool_is_not_offered_and_says_why(settings):
 
 @hypothesis_settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=examples(150))
 @given(st.text(alphabet="./\\\x00~noutside.tx*up", max_size=30))
-def test_no_path_at_all_leads_to_what_is_outside(shared, path: str):
+def test_no_path_reaches_anything_outside_the_folder(shared, path: str):
     assert SECRET not in call(READ, path=path).content

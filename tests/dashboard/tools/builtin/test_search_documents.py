@@ -22,7 +22,7 @@ def search(*documents: Document, **arguments: Any) -> dict[str, Any]:
     return found
 
 
-def test_the_passages_that_fit_best_come_first_with_their_places():
+def test_the_best_matching_passages_come_first_with_their_positions():
     passages = search(HANDBOOK, LETTER, query="otter")["passages"]
     assert [passage["document"] for passage in passages] == ["letter.txt", "handbook.md"]
     first, last = (int(part) for part in passages[1]["characters"].split("-"))
@@ -34,7 +34,7 @@ def test_a_rare_word_weighs_more_than_a_common_one():
     assert "otter" in search(HANDBOOK, query="rivers otter", most=1)["passages"][0]["text"]
 
 
-def test_no_more_passages_than_asked_for_and_all_are_counted():
+def test_at_most_the_requested_passages_are_returned_and_all_are_counted():
     found = search(HANDBOOK, query="rivers", most=2)
     assert len(found["passages"]) == 2
     assert found["found"] > 2
@@ -51,14 +51,14 @@ def test_without_a_word_or_a_hit_the_documents_are_listed():
     assert search(query="zebra") == {"passages": [], "found": 0, "documents": []}
 
 
-def test_a_query_that_would_hang_a_pattern_matcher_does_nothing_special():
+def test_a_query_that_would_hang_a_regex_engine_is_harmless():
     text = Document("a.txt", "a" * 200_000)
     assert search(text, query="(a+)+$ " * 5_000)["found"] > 0
     assert search(text, query=" ".join(f"w{n}" for n in range(50_000)))["found"] == 0
 
 
 @given(st.text(alphabet="ab \n", max_size=3_000))
-def test_pieces_are_the_whole_text_in_order_and_none_is_too_long(text: str):
+def test_the_passages_are_the_whole_text_in_order_and_of_limited_length(text: str):
     pieces = list(_pieces(text))
     assert "".join(piece for _, piece in pieces) == text
     assert all(0 < len(piece) <= PASSAGE_CHARS for _, piece in pieces)

@@ -8,7 +8,7 @@ import pytest
 from dashboard.tools.mcp.guarded_transport import _trusted
 
 
-def test_certificate_authorities_are_read_once_until_the_environment_names_others(
+def test_certificate_authorities_are_read_once_until_the_environment_changes(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ):
     for name in ("SSL_CERT_FILE", "SSL_CERT_DIR"):

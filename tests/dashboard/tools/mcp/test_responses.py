@@ -37,25 +37,25 @@ def tool(name: str, **more: object) -> Tool:
         (text("[]", structured_content=0), "[]\n0"),
     ],
 )
-def test_texts_are_joined_and_what_is_structured_is_said_once(answer: CallToolResult, content: str):
+def test_texts_are_joined_and_structured_content_is_not_repeated(answer: CallToolResult, content: str):
     assert result_of(answer) == content
 
 
-def test_a_resource_is_its_text_and_a_sound_is_named():
+def test_a_resource_gives_its_text_and_audio_is_named():
     resource = EmbeddedResource(resource=TextResourceContents(uri="file:///a.txt", text="inside"))
     sound = AudioContent(data="AAAA", mime_type="audio/wav")
     content = result_of(CallToolResult(content=[resource, sound]))
     assert content == "[file:///a.txt]\ninside\n[audio, audio/wav, 3 bytes: it is not shown]"
 
 
-def test_an_error_is_a_problem_in_the_servers_words():
+def test_an_error_is_reported_in_the_servers_words():
     with pytest.raises(ToolProblem, match="no such row"):
         result_of(text("no such row", is_error=True))
     with pytest.raises(ToolProblem, match="and nothing else"):
         result_of(text(is_error=True))
 
 
-def test_a_tool_whose_schema_cannot_be_used_is_left_out_with_the_reason():
+def test_a_tool_with_an_unusable_schema_is_omitted_with_the_reason():
     found = offered(
         [
             tool("good", annotations=ToolAnnotations(read_only_hint=True)),
@@ -71,11 +71,11 @@ def test_a_tool_whose_schema_cannot_be_used_is_left_out_with_the_reason():
     assert [fault.partition(":")[0] for fault in found.left_out] == ["bad", "far", "large", "good", ""]
 
 
-def test_a_schema_that_names_no_type_is_one_of_an_object():
+def test_a_schema_without_a_type_is_an_object_schema():
     assert offered([tool("a", input_schema={})]).tools[0]["schema"] == {"type": "object", "properties": {}}
 
 
-def test_only_so_many_tools_are_taken():
+def test_the_number_of_tools_is_limited():
     found = offered([tool(f"t{n}") for n in range(MAX_TOOLS + 2)])
     assert len(found.tools) == MAX_TOOLS
     assert found.left_out == ["2 more: only the first 500 tools are taken."]

@@ -24,17 +24,17 @@ from tests.dashboard.tools.visits import at, command, gone, pid_in
 pytestmark = pytest.mark.django_db
 
 
-def test_a_tool_of_a_server_is_called_and_its_text_comes_back(server):
+def test_a_tool_of_a_server_is_called_and_its_text_returned(server):
     assert call(tool_of_server(server, "greet"), name="Ada").content == "Hello, Ada!"
 
 
-def test_a_structured_result_is_json_and_is_not_said_twice(server):
+def test_a_structured_result_is_json_and_not_repeated(server):
     content = call(tool_of_server(server, "weather"), city="Oslo").content
     assert content.count("Oslo") == 1
     assert content.count("degrees") == 1
 
 
-def test_what_is_no_text_is_named_and_what_cannot_be_stored_is_replaced(server):
+def test_non_text_content_is_named_and_unstorable_characters_replaced(server):
     content = call(tool_of_server(server, "mixed")).content
     assert content.split("\n") == [
         "first",
@@ -45,18 +45,18 @@ def test_what_is_no_text_is_named_and_what_cannot_be_stored_is_replaced(server):
     ]
 
 
-def test_a_tool_that_says_it_failed_gives_an_error_result_with_its_words(server):
+def test_a_tool_that_reports_failure_gives_an_error_result_with_its_message(server):
     failed = call(tool_of_server(server, "fail"))
     assert failed.error is ErrorType.TOOL
     assert "the oven is cold" in failed.content
 
 
-def test_a_tool_that_is_not_there_and_arguments_that_do_not_fit_are_error_results(server):
+def test_a_missing_tool_and_invalid_arguments_are_error_results(server):
     assert call(tool_of_server(server, "nothing")).error is ErrorType.TOOL
     assert "city" in call(tool_of_server(server, "weather")).content
 
 
-def test_a_very_long_result_is_cut(server):
+def test_a_very_long_result_is_shortened(server):
     content = call(tool_of_server(server, "babble"), characters=300_000).content
     assert len(content) < 21_000
     assert content.endswith("… cut: 20,000 of 300,000 characters are shown, 280,000 are not.")
@@ -71,7 +71,7 @@ def test_a_server_that_takes_too_long_is_given_up(server, tmp_path):
     assert time.monotonic() - began < 10
 
 
-def test_every_tool_a_server_offers_is_kept_with_its_hints(server):
+def test_every_tool_of_a_server_is_stored_with_its_annotations(server):
     look = mcp_server_look(server=server)
     assert (look.problem, list(look.left_out)) == ("", [])
     server.refresh_from_db()
@@ -82,7 +82,7 @@ def test_every_tool_a_server_offers_is_kept_with_its_hints(server):
     assert server.refreshed_at is not None
 
 
-def test_a_late_programs_process_is_ended_even_if_it_does_not_listen(stdio_allowed, tmp_path):
+def test_the_process_of_a_late_program_is_ended_even_if_it_ignores_signals(stdio_allowed, tmp_path):
     file = tmp_path / "pid"
     script = f"import os, time; open({str(file)!r}, 'w').write(str(os.getpid())); time.sleep(600)"
     assert call(tool_of_server(command("-c", script), "greet")).error is ErrorType.TIMEOUT
@@ -105,13 +105,13 @@ def test_a_cancelled_call_ends_the_programs_process(stdio_server, tmp_path):
     assert gone(pid_in(file))
 
 
-def test_a_program_that_dies_in_the_middle_of_a_call_is_an_error_result(stdio_server):
+def test_a_program_that_exits_during_a_call_is_an_error_result(stdio_server):
     died = call(tool_of_server(stdio_server, "die"))
     assert died.error is ErrorType.TOOL
     assert "ended before it answered" in died.content
 
 
-def test_a_program_that_is_killed_in_the_middle_of_a_call_is_an_error_result(stdio_server, tmp_path):
+def test_a_program_killed_during_a_call_is_an_error_result(stdio_server, tmp_path):
     file = tmp_path / "pid"
     killer = threading.Thread(target=lambda: os.kill(pid_in(file), signal.SIGKILL))
     killer.start()
@@ -131,7 +131,7 @@ def process() -> Iterator[str]:
         running.kill()
 
 
-def test_a_server_that_is_killed_in_the_middle_of_a_call_is_an_error_result(process, tmp_path):
+def test_a_server_killed_during_a_call_is_an_error_result(process, tmp_path):
     file = tmp_path / "pid"
     killer = threading.Thread(target=lambda: os.kill(pid_in(file), signal.SIGKILL))
     killer.start()
@@ -143,7 +143,7 @@ def test_a_server_that_is_killed_in_the_middle_of_a_call_is_an_error_result(proc
     assert time.monotonic() - began < 25
 
 
-def test_a_program_that_does_not_listen_ends_with_the_process_that_visits_it(tmp_path):
+def test_a_program_that_ignores_signals_ends_with_its_client_process(tmp_path):
     file = tmp_path / "pid"
     stubborn = f"import os, time; open({str(file)!r}, 'w').write(str(os.getpid())); time.sleep(600)"
     script = (

@@ -41,7 +41,7 @@ CUT = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 900
         (b"SSH-2.0-other\r\n", "cannot be reached"),
     ],
 )
-def test_what_is_no_mcp_server_at_an_address_is_an_error_result_in_words(rogue: RogueOf, answer: bytes, words: str):
+def test_a_url_that_is_not_an_mcp_server_is_an_explained_error_result(rogue: RogueOf, answer: bytes, words: str):
     server = at(rogue(answer))
     failed = call(tool_of_server(server, "greet"))
     assert failed.error is ErrorType.TOOL
@@ -49,7 +49,7 @@ def test_what_is_no_mcp_server_at_an_address_is_an_error_result_in_words(rogue: 
     assert words in mcp_server_look(server=server).problem
 
 
-def test_an_answer_that_is_too_long_is_not_read_to_its_end(rogue: RogueOf, monkeypatch: pytest.MonkeyPatch):
+def test_an_answer_that_is_too_long_is_not_read_completely(rogue: RogueOf, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(transports, "MAX_ANSWER_BYTES", 100_000)
     assert "longer than 100,000 bytes" in mcp_server_look(server=at(rogue(ENDLESS))).problem
 
@@ -57,7 +57,7 @@ def test_an_answer_that_is_too_long_is_not_read_to_its_end(rogue: RogueOf, monke
 LISTS = ENDLESS.replace(b"  ", b"[]")
 
 
-def test_an_answer_of_very_many_values_is_refused_before_it_is_parsed(rogue: RogueOf, monkeypatch: pytest.MonkeyPatch):
+def test_an_answer_of_too_many_values_is_refused_before_parsing(rogue: RogueOf, monkeypatch: pytest.MonkeyPatch):
     """One of 5.7 MB with 1.8 million empty lists took 600 MB, and let no other thread run for 3 s."""
     monkeypatch.setattr(transports, "MAX_VALUES", 30_000)
     assert "hold more than 30,000 values" in mcp_server_look(server=at(rogue(LISTS))).problem
@@ -80,7 +80,7 @@ async def bounded(body: bytes, content_type: str = "text/event-stream") -> httpx
     return answer
 
 
-async def test_no_quotation_mark_outside_of_json_hides_values(monkeypatch: pytest.MonkeyPatch):
+async def test_quotation_marks_outside_of_json_hide_no_values(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(transports, "MAX_VALUES", 30_000)
     answer = await bounded(b': "\n\ndata: [' + b"[]," * 40_000 + b"[]]\n\n")
     with pytest.raises(httpx2.StreamError, match="hold more than 30,000 values"):
@@ -88,24 +88,24 @@ async def test_no_quotation_mark_outside_of_json_hides_values(monkeypatch: pytes
 
 
 @pytest.mark.parametrize("text", [b"," * 900_000, b'{\\"a\\":[1,2]}' * 100_000], ids=["commas", "json"])
-async def test_what_stands_in_a_long_text_is_no_value(text: bytes):
+async def test_content_of_a_long_text_is_not_counted_as_values(text: bytes):
     """A tool may return megabytes of JSON as text."""
     body = b'{"text": "' + text + b'"}'
     assert await (await bounded(body, "application/json")).aread() == body
 
 
-async def test_an_answer_is_read_as_utf_8_whatever_it_says_it_is():
+async def test_an_answer_is_read_as_utf_8_whatever_it_declares():
     """In UTF-16 half of a letter may be the byte of a quotation mark."""
     answer = await bounded("data: é".encode(), "text/event-stream; charset=utf-16")
     assert [part async for part in answer.aiter_text()] == ["data: é"]
 
 
-def test_the_answers_of_a_visit_are_bounded_together(rogue: RogueOf, monkeypatch: pytest.MonkeyPatch):
+def test_the_answers_of_one_session_share_a_limit(rogue: RogueOf, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(transports, "MAX_VISIT_BYTES", 100_000)
     assert "longer than 100,000 bytes together" in mcp_server_look(server=at(rogue(ENDLESS))).problem
 
 
-def test_a_key_that_a_server_sends_back_is_hidden(rogue: RogueOf, monkeypatch: pytest.MonkeyPatch):
+def test_a_key_returned_by_a_server_is_hidden(rogue: RogueOf, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setenv("ROGUE_API_KEY", "sesame-sesame")
     echo = HTML.replace(b"text/html", b"text/sesame-sesame")
     problem = mcp_server_look(server=at(rogue(echo), key_env="ROGUE_API_KEY")).problem
@@ -121,7 +121,7 @@ def test_a_key_in_malformed_http_is_not_quoted(rogue: RogueOf, monkeypatch: pyte
     assert "sesame" not in problem
 
 
-async def test_a_key_is_hidden_in_what_a_server_says():
+async def test_a_key_is_hidden_in_messages_of_a_server():
     class Said(httpx2.AsyncByteStream):
         async def __aiter__(self) -> AsyncIterator[bytes]:
             yield b"wrong key sesame-"
@@ -132,14 +132,14 @@ async def test_a_key_is_hidden_in_what_a_server_says():
     assert await answer.aread() == b"wrong key *************, ses"
 
 
-def test_nobody_at_an_address_is_said_at_once():
+def test_an_unreachable_url_is_reported_at_once():
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
     problem = mcp_server_look(server=at(f"http://127.0.0.1:{port}/mcp")).problem
     assert problem.startswith(f"MCP server “rogue” cannot be reached at http://127.0.0.1:{port}/mcp")
 
 
-def test_somebody_who_never_answers_is_given_up():
+def test_a_server_that_never_answers_is_given_up():
     with socket.create_server(("127.0.0.1", 0)) as silent:
         server = at(f"http://127.0.0.1:{silent.getsockname()[1]}/mcp", timeout=0.5)
         assert "did not answer within 0.5 s" in mcp_server_look(server=server).problem
@@ -155,20 +155,20 @@ def test_somebody_who_never_answers_is_given_up():
         ("import sys; sys.stdout.buffer.write(b'\\xff\\xfe\\n' * 9)", "ended before it answered"),
     ],
 )
-def test_a_command_that_is_no_mcp_server_is_an_error_in_words(stdio_allowed, script: str, words: str):
+def test_a_command_that_is_not_an_mcp_server_is_explained(stdio_allowed, script: str, words: str):
     began = time.monotonic()
     timeout = 2.0 if "2 s" in words else 30.0
     assert words in mcp_server_look(server=command("-c", script, timeout=timeout)).problem
     assert time.monotonic() - began < 30
 
 
-def test_what_a_command_said_last_is_told_to_whoever_looks(stdio_allowed):
+def test_the_last_output_of_a_command_is_shown_to_the_operator(stdio_allowed):
     assert (
         mcp_server_look(server=command("-c", "import sys; sys.exit('no licence')", timeout=30.0)).heard == "no licence"
     )
 
 
-def test_a_command_that_is_not_there_is_named(stdio_allowed):
+def test_a_missing_command_is_named(stdio_allowed):
     problem = mcp_server_look(server=command(command="no-such-program")).problem
     assert problem == "MCP server “rogue” cannot be started: there is no command “no-such-program” here."
 
@@ -178,7 +178,7 @@ def test_a_command_is_not_run_where_commands_are_not_allowed(stdio_server, setti
     assert "WHYSTOP_MCP_STDIO is not 1" in call(tool_of_server(stdio_server, "greet")).content
 
 
-def test_a_program_sees_its_key_and_no_other_secret_of_ours(stdio_server, monkeypatch: pytest.MonkeyPatch):
+def test_a_program_receives_its_key_and_no_other_secret(stdio_server, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setenv("NEAR_API_KEY", "tell-it-only")
     monkeypatch.setenv("DATABASE_URL", os.environ.get("DATABASE_URL", "postgres:///"))
     stdio_server.key_env = "NEAR_API_KEY"
@@ -187,7 +187,7 @@ def test_a_program_sees_its_key_and_no_other_secret_of_ours(stdio_server, monkey
     assert "DATABASE_URL" not in seen
 
 
-def test_a_key_that_is_not_set_is_said_and_nothing_is_sent(server):
+def test_a_missing_key_is_reported_and_nothing_is_sent(server):
     server.key_env = "NEAR_API_KEY"
     assert "has no usable key" in call(tool_of_server(server, "greet")).content
 
@@ -213,6 +213,6 @@ def test_a_key_is_sent_in_its_header(monkeypatch: pytest.MonkeyPatch, header: st
     assert f"\r\n{header}: ".lower().encode() + sent.lower() + b"\r\n" in heard[0].lower()
 
 
-def test_a_server_that_is_switched_off_is_not_asked(server):
+def test_a_disabled_server_is_not_called(server):
     server.enabled = False
     assert "is switched off" in call(tool_of_server(server, "greet")).content

@@ -28,7 +28,7 @@ def add(browser: Client, turn: Turn, text: str, transition: int | str = 3):
     return browser.post(f"/turns/{turn.id}/comments", {"text": text, "transition": str(transition)}, follow=True)
 
 
-def test_a_comment_stands_in_its_step_on_the_deck_and_in_the_list(browser: Client, cut: Turn):
+def test_a_comment_is_shown_in_its_step_on_the_deck_and_in_the_list(browser: Client, cut: Turn):
     response = browser.post(f"/turns/{cut.id}/comments", {"text": "Too small.", "transition": "3"})
     assert response["Location"] == f"/turns/{cut.id}?step=3#c{cut.comments.get().id}"
     html = page(browser, f"/turns/{cut.id}?step=3")
@@ -38,14 +38,14 @@ def test_a_comment_stands_in_its_step_on_the_deck_and_in_the_list(browser: Clien
     assert '<div data-remarks-at="3" hidden>' in page(browser, f"/turns/{cut.id}?step=2")
 
 
-def test_no_comment_is_among_the_steps_that_a_link_shows_as_data(browser: Client, cut: Turn):
+def test_the_step_data_of_a_share_link_contains_no_comments(browser: Client, cut: Turn):
     add(browser, cut, "Too small.")
     data = re.findall(r'<template id="steps">(.*?)</template>', page(browser, f"/turns/{cut.id}"), re.DOTALL)
     assert len(data) == 1
     assert "Too small." not in data[0]
 
 
-def test_a_comment_may_be_about_the_turn_as_a_whole(browser: Client, cut: Turn):
+def test_a_comment_may_be_about_the_whole_turn(browser: Client, cut: Turn):
     add(browser, cut, "All in all.", 0)
     html = page(browser, f"/turns/{cut.id}")
     assert "All in all." in html
@@ -63,7 +63,7 @@ def test_what_cannot_be_a_comment_is_refused_in_words(browser: Client, cut: Turn
     assert not Comment.objects.exists()
 
 
-def test_only_who_said_it_may_change_or_take_it_back(browser: Client, cut: Turn):
+def test_only_its_author_can_change_or_delete_a_comment(browser: Client, cut: Turn):
     other = comment_add(turn=cut, transition=1, text="Not yours.", author=User.objects.create(username="ada"))
     for what in ("edit", "delete"):
         assert browser.post(f"/turns/{cut.id}/comments/{other.id}/{what}", {"text": "Mine."}).status_code == 404
@@ -81,7 +81,7 @@ def test_only_who_said_it_may_change_or_take_it_back(browser: Client, cut: Turn)
     assert list(Comment.objects.all()) == [other]
 
 
-def test_a_form_from_elsewhere_is_refused(cut: Turn, browser: Client):
+def test_a_cross_site_form_is_refused(cut: Turn, browser: Client):
     strict = Client(enforce_csrf_checks=True)
     strict.cookies = browser.cookies
     assert strict.post(f"/turns/{cut.id}/comments", {"text": "x", "transition": "1"}).status_code == 403
@@ -112,7 +112,7 @@ REL = 'rel="noopener noreferrer nofollow ugc" target="_blank"'
         ),
     ],
 )
-def test_text_is_escaped_and_only_web_addresses_become_links(text: str, html: str):
+def test_text_is_escaped_and_only_web_urls_become_links(text: str, html: str):
     assert said(text) == html
 
 
@@ -126,7 +126,7 @@ def test_the_admin_lists_comments_and_deletes_them(browser: Client, cut: Turn):
     assert not Comment.objects.exists()
 
 
-def test_comments_go_with_their_turn(cut: Turn, browser: Client):
+def test_comments_are_deleted_with_their_turn(cut: Turn, browser: Client):
     from tests.dashboard.ingest.turn_files.test_services import erase
 
     add(browser, cut, "Gone soon.")

@@ -25,7 +25,7 @@ def test_a_call_costs_its_input_and_its_output():
     assert dollars("openai", "gpt-4o", TokenUsage(1_000_000, 100_000)) == Decimal("3.5")
 
 
-def test_cached_input_costs_what_cached_input_costs():
+def test_cached_input_is_priced_as_cached_input():
     whole = dollars("openai", "gpt-4o", TokenUsage(1_000_000, 0))
     cached = dollars("openai", "gpt-4o", TokenUsage(1_000_000, 0, cached_tokens=1_000_000))
     assert cached < whole
@@ -36,7 +36,7 @@ def test_cached_input_costs_what_cached_input_costs():
     ("provider", "model"),
     [("openai", "gpt-4o"), ("anthropic", "claude-sonnet-4-5"), ("gemini", "gemini-1.5-pro")],  # long calls cost more
 )
-def test_many_calls_cost_together_what_they_cost_each(provider: str, model: str):
+def test_many_calls_cost_the_sum_of_each(provider: str, model: str):
     rate = rate_of(provider=provider, model=model, at=AT)
     assert rate is not None
     usages = [TokenUsage(1_000, 10), TokenUsage(900_000, 5_000, cached_tokens=2_000), TokenUsage(5, 0, cached_tokens=9)]
@@ -57,7 +57,7 @@ def test_many_calls_cost_together_what_they_cost_each(provider: str, model: str)
         ("cohere", "command-r-plus", "", "cohere"),
     ],
 )
-def test_the_seller_is_known_by_the_address_else_by_who_made_the_dialect(provider, model, address, seller):
+def test_the_seller_is_known_by_the_url_or_otherwise_by_the_maker_of_the_dialect(provider, model, address, seller):
     rate = rate_of(provider=provider, model=model, address=address, at=AT)
     assert rate is not None
     assert rate.seller.id == seller
@@ -74,14 +74,14 @@ def test_the_seller_is_known_by_the_address_else_by_who_made_the_dialect(provide
         ("llama", "gpt-4o", ""),
     ],
 )
-def test_what_is_not_known_has_no_price_and_is_never_free(provider, model, address):
+def test_an_unknown_model_has_no_price_and_is_never_free(provider, model, address):
     rate = rate_of(provider=provider, model=model, address=address, at=AT)
     assert rate is None
     assert priced(rate, [TokenUsage(1, 1)]) is None
     assert money(None) == "price not known"
 
 
-def test_every_dialect_is_somebodys_or_runs_at_home():
+def test_every_dialect_has_a_seller_or_runs_locally():
     assert set(PROVIDERS) - set(MAKERS) == {"ollama", "llama"}
 
 
@@ -104,10 +104,10 @@ def test_the_basis_names_model_seller_currency_and_unit():
         ("1234.5", "$1,234.50"),
     ],
 )
-def test_money_is_written_with_the_digits_that_count(amount, words):
+def test_money_is_written_with_significant_digits(amount, words):
     assert dollars_in_words(Decimal(amount)) == words
 
 
-def test_an_estimate_says_so():
+def test_an_estimate_is_marked():
     price = priced(rate_of(provider="openai", model="gpt-4o", at=AT), [TokenUsage(1, 1)], estimated=True)
     assert money(price).startswith("≈ $0.0000125")

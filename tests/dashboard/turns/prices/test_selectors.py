@@ -46,7 +46,7 @@ def test_a_recording_costs_what_its_turn_costs(bought: Turn):
     assert price == price_of(bought)
 
 
-def test_one_call_in_place_of_three_costs_less_and_is_an_estimate(bought: Turn):
+def test_one_call_instead_of_three_costs_less_and_is_an_estimate(bought: Turn):
     imagined = turn_what_if(turn=bought, overrides={"max_tokens": 400}).recording
     assert imagined.final is not None
     price, was = recording_price(imagined, imagined.final, turn_rate(bought), derived=True), price_of(bought)
@@ -56,7 +56,7 @@ def test_one_call_in_place_of_three_costs_less_and_is_an_estimate(bought: Turn):
     assert 0 < price.dollars < was.dollars
 
 
-def test_a_fork_costs_only_what_it_called_itself(bought: Turn):
+def test_a_fork_costs_only_its_own_calls(bought: Turn):
     child = drive(turn_rerun(turn=bought, overrides={}, from_record=3))
     price = price_of(child)
     own = list(Attempt.objects.filter(turn_id=child.id))
@@ -65,7 +65,7 @@ def test_a_fork_costs_only_what_it_called_itself(bought: Turn):
     assert price.dollars == sum((each.dollars for row in own if (each := attempt_price(row))), Decimal(0))
 
 
-def test_tokens_nobody_reported_are_priced_as_an_estimate(bought: Turn):
+def test_unreported_tokens_are_priced_as_an_estimate(bought: Turn):
     bought.output_tokens += 1_000
     bought.tokens_estimated = True
     price = price_of(bought)
@@ -73,19 +73,19 @@ def test_tokens_nobody_reported_are_priced_as_an_estimate(bought: Turn):
     assert price.estimated
 
 
-def test_a_model_without_a_list_price_costs_nobody_knows_what(play: Play, browser: Client):
+def test_a_model_without_a_list_price_has_an_unknown_cost(play: Play, browser: Client):
     turn = play("sim-essay")
     assert price_of(turn) is None
     Turn.objects.filter(pk=turn.pk).update(model="house-model")
     assert "price not known" in page(browser, f"/turns/{turn.id}")
 
 
-def test_the_simulator_costs_nothing_and_says_so(play: Play, browser: Client):
+def test_the_simulator_is_free_and_marked_so(play: Play, browser: Client):
     html = page(browser, f"/turns/{play('sim-essay').id}")
     assert "simulator, free" in html
     assert "price not known" not in html
 
 
-def test_the_turns_page_says_what_it_cost_and_by_whose_prices(bought: Turn, browser: Client):
+def test_the_turn_page_shows_the_cost_and_the_price_list(bought: Turn, browser: Client):
     html = page(browser, f"/turns/{bought.id}")
     assert "OpenAI’s list price, in US dollars per million tokens" in html

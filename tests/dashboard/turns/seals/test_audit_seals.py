@@ -81,7 +81,7 @@ def faults() -> Iterator[str]:
     return (f"{place}: {words}" for place, words in audit_check(NOW).faults)
 
 
-def test_nothing_is_wrong_where_nothing_was_changed(rows: list[Entry]) -> None:
+def test_unchanged_data_has_no_faults(rows: list[Entry]) -> None:
     checked = audit_check(NOW)
     assert (checked.faults, checked.seals, checked.rows, checked.unsealed) == ([], 2, 4, 1)
 
@@ -111,25 +111,25 @@ def test_a_removed_row_is_named(rows: list[Entry], which: int) -> None:
 
 
 @pytest.mark.parametrize("at", [timedelta(hours=20), timedelta(hours=7, minutes=30), timedelta(hours=4, minutes=30)])
-def test_a_row_that_is_put_among_sealed_ones_is_named(rows: list[Entry], at: timedelta) -> None:
+def test_a_row_inserted_among_sealed_ones_is_named(rows: list[Entry], at: timedelta) -> None:
     added = forged(at)
     assert f"audit row {added.id}: It was added" in "".join(faults())
 
 
 @pytest.mark.parametrize("time_of_id", [timedelta(days=400), -timedelta(days=400)])
-def test_a_row_whose_id_is_of_another_time_is_noticed(rows: list[Entry], time_of_id: timedelta) -> None:
+def test_a_row_with_an_id_of_another_time_is_detected(rows: list[Entry], time_of_id: timedelta) -> None:
     added = forged(timedelta(hours=5))
     as_superuser("UPDATE audit_entry SET id = %s WHERE id = %s", moved := first_id_at(NOW - time_of_id), added.id)
     assert f"audit row {moved}: It was added" in "".join(faults())
 
 
-def test_a_row_that_is_put_off_to_another_time_is_noticed(rows: list[Entry]) -> None:
+def test_a_row_moved_to_another_time_is_detected(rows: list[Entry]) -> None:
     as_superuser("UPDATE audit_entry SET at = now() + interval '9 years' WHERE id = %s", rows[4].id)
     assert "audit log: It contains entries dated in the future." in "".join(faults())
 
 
 @pytest.mark.parametrize("gone", [[1], [2], [1, 2]])
-def test_removed_seals_are_noticed_also_once_others_were_made(rows: list[Entry], gone: list[int]) -> None:
+def test_removed_seals_are_detected_even_after_others_were_made(rows: list[Entry], gone: list[int]) -> None:
     as_superuser("DELETE FROM audit_entry WHERE id = %s", rows[3].id)
     AuditSeal.objects.filter(number__in=gone).delete()
     assert "audit seal" in "".join(faults())
@@ -147,12 +147,12 @@ def test_a_changed_seal_is_named(rows: list[Entry], change: str, number: int) ->
     assert any(told.startswith(f"audit seal {number}: ") for told in faults())
 
 
-def test_a_seal_signed_by_another_key_counts_for_nothing(rows: list[Entry], data_dir: Path) -> None:
+def test_a_seal_signed_by_another_key_is_ignored(rows: list[Entry], data_dir: Path) -> None:
     (data_dir / keys.KEY_FILE).unlink()
     assert "Its signature is not this installation's" in "".join(faults())
 
 
-def test_what_a_rotated_key_signed_still_counts(rows: list[Entry]) -> None:
+def test_signatures_of_a_rotated_key_stay_valid(rows: list[Entry]) -> None:
     keys.rotate()
     assert not list(faults())
 
@@ -166,7 +166,7 @@ def test_many_rows_are_sealed_by_several_seals(monkeypatch: pytest.MonkeyPatch) 
     assert (numbers, checked.faults, checked.rows, checked.unsealed) == ([1, 2, 3], [], 6, 0)
 
 
-def test_seals_are_made_by_the_hour_in_which_something_was_done_and_once_a_day() -> None:
+def test_seals_are_made_hourly_where_something_happened_and_once_a_day() -> None:
     sweep()
     assert AuditSeal.objects.count() == 1
     sweep()
@@ -178,7 +178,7 @@ def test_seals_are_made_by_the_hour_in_which_something_was_done_and_once_a_day()
     assert audit_seals.sweep(later + timedelta(hours=25))
 
 
-def test_the_command_names_what_was_changed(rows: list[Entry], capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_command_names_the_changed_data(rows: list[Entry], capsys: pytest.CaptureFixture[str]) -> None:
     call_command("verify", "--seal", "--all")
     told = capsys.readouterr().out
     assert "Audit log: 4 entries sealed by 3 seals, 1 not sealed yet." in told
@@ -190,7 +190,7 @@ def test_the_command_names_what_was_changed(rows: list[Entry], capsys: pytest.Ca
 
 
 @pytest.mark.parametrize("seals", [0, 3])
-def test_a_check_takes_as_many_statements_for_many_seals(
+def test_checking_many_seals_takes_a_constant_number_of_statements(
     django_assert_max_num_queries: Any, rows: list[Entry], seals: int
 ) -> None:
     for hours in range(seals):
@@ -199,12 +199,12 @@ def test_a_check_takes_as_many_statements_for_many_seals(
         audit_check(datetime.now(NOW.tzinfo))
 
 
-def test_rows_between_two_seals_that_do_not_meet_are_noticed(rows: list[Entry]) -> None:
+def test_rows_between_two_seals_with_a_gap_are_detected(rows: list[Entry]) -> None:
     as_superuser("DELETE FROM sealing_auditseal WHERE number = 1")
     assert "audit log: It contains entries that no seal of that period lists." in list(faults())
 
 
-def test_what_honest_writers_add_is_never_named_whatever_their_clocks_say(rows: list[Entry]) -> None:
+def test_rows_of_honest_writers_are_never_named_whatever_their_clocks(rows: list[Entry]) -> None:
     """A writer that is hours behind, one that is hours ahead, and those after a seal of a host that was ahead."""
     behind, ahead = done(timedelta(hours=20)), done(-timedelta(hours=20))
     assert not list(faults())
@@ -218,7 +218,7 @@ def test_what_honest_writers_add_is_never_named_whatever_their_clocks_say(rows: 
     assert (behind.at > NOW - timedelta(hours=5), ahead.at <= timezone.now()) == (True, True)
 
 
-def test_nothing_is_named_after_a_seal_while_the_clock_of_the_database_was_ahead(
+def test_no_row_is_named_after_a_seal_of_a_database_clock_that_was_ahead(
     rows: list[Entry], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with monkeypatch.context() as ahead:
@@ -229,7 +229,7 @@ def test_nothing_is_named_after_a_seal_while_the_clock_of_the_database_was_ahead
     assert not list(faults())
 
 
-def test_no_seal_is_made_while_somebody_writes_a_row(rows: list[Entry]) -> None:
+def test_no_seal_is_made_while_a_row_is_being_written(rows: list[Entry]) -> None:
     """It may be paused there for longer than any margin, and its row is of the time before the seal."""
     writes, goes_on = Event(), Event()
 
@@ -254,7 +254,7 @@ def test_no_seal_is_made_while_somebody_writes_a_row(rows: list[Entry]) -> None:
     assert not list(faults())
 
 
-def test_who_writes_while_a_seal_is_made_writes_after_it(rows: list[Entry], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_row_written_while_a_seal_is_made_comes_after_it(rows: list[Entry], monkeypatch: pytest.MonkeyPatch) -> None:
     sign, written = keys.sign, Event()
 
     def late() -> None:
@@ -278,7 +278,7 @@ def test_who_writes_while_a_seal_is_made_writes_after_it(rows: list[Entry], monk
     assert not list(faults())
 
 
-def test_many_rows_of_one_moment_do_not_keep_others_from_being_sealed(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_many_rows_of_one_instant_do_not_prevent_sealing_others(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(audit_seals, "MOST_ROWS", 2)
     for minutes in (480, 480, 480, 480, 470):
         done(timedelta(minutes=minutes))
@@ -288,7 +288,7 @@ def test_many_rows_of_one_moment_do_not_keep_others_from_being_sealed(monkeypatc
     assert (checked.faults, checked.rows, checked.unsealed) == ([], 5, 0)
 
 
-def test_one_sweep_seals_what_many_seals_take(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_one_sweep_makes_several_seals_where_needed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(audit_seals, "MOST_ROWS", 3)
     for minutes in range(400, 410):
         done(timedelta(minutes=minutes))
@@ -296,7 +296,7 @@ def test_one_sweep_seals_what_many_seals_take(monkeypatch: pytest.MonkeyPatch) -
     assert (AuditSeal.objects.count(), audit_check(NOW).unsealed) == (4, 0)
 
 
-def test_a_sweep_that_has_no_more_time_leaves_the_rest_to_the_next(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_sweep_out_of_time_leaves_the_rest_to_the_next(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(audit_seals, "MOST_ROWS", 3)
     monkeypatch.setattr(audit_seals, "BUDGET_SECONDS", -1)
     for minutes in range(400, 410):

@@ -34,7 +34,7 @@ def test_a_changed_chain_is_named(play: Play, change: str):
     assert CHANGES[change] in faults()[str(turn.id)]
 
 
-def test_a_chain_of_an_earlier_release_has_no_time_and_must_not_say_one_after_its_seal(play: Play, monkeypatch: Any):
+def test_a_chain_of_an_earlier_release_has_no_time_and_cannot_claim_one_after_its_seal(play: Play, monkeypatch: Any):
     turn = play("sim-essay")
     with monkeypatch.context() as earlier:
         earlier.setattr(chain_check, "moment_part", lambda _: None)
@@ -57,14 +57,14 @@ def head_without(turn_id: Any, parts: list[Any]) -> bytes:
     return chain_check.head_of(turn_id, [part for part in parts if part])
 
 
-def test_a_chain_of_no_turn_is_named(play: Play):
+def test_a_chain_without_a_turn_is_named(play: Play):
     turn = play("sim-essay")
     seal()
     stray = Chain.objects.create(turn_id=turn.project_id, parts=b"", head=b"", chained_at=timezone.now() - timedelta(1))
     assert faults() == {str(stray.turn_id): "It has a chain, and is not stored."}
 
 
-def test_a_seal_that_is_made_during_a_check_is_no_fault(play: Play, monkeypatch: Any):
+def test_a_seal_made_during_a_check_is_no_fault(play: Play, monkeypatch: Any):
     monkeypatch.setattr(seal_check, "BATCH", 1)
     first, second = play("sim-essay"), play("sim-script")
     checked = check_all(on_batch=lambda _checked, last: seal() if last == first.id else None)
@@ -72,7 +72,7 @@ def test_a_seal_that_is_made_during_a_check_is_no_fault(play: Play, monkeypatch:
     assert Chain.objects.get(turn_id=second.id).seal == 1
 
 
-def test_a_seal_that_is_made_while_one_turn_is_checked_is_no_fault(play: Play, monkeypatch: Any):
+def test_a_seal_made_while_one_turn_is_checked_is_no_fault(play: Play, monkeypatch: Any):
     turn = play("sim-essay")
     chain_some()
     earliest = seal_check._earliest

@@ -32,7 +32,7 @@ def decided(table: type[models.Model]) -> list[str]:
 
 
 @pytest.mark.parametrize("table", TABLES)
-def test_every_column_is_chained_or_compared_or_free_for_a_reason(table: type[models.Model]):
+def test_every_column_is_chained_compared_or_exempt_with_a_reason(table: type[models.Model]):
     assert sorted(decided(table)) == sorted(field.name for field in table._meta.concrete_fields if field.column)
 
 
@@ -51,7 +51,7 @@ def led(play: Play) -> Turn:
         "DELETE FROM sealing_chain WHERE turn_id = %s",
     ],
 )
-def test_the_verification_of_one_turn_looks_at_its_chain_and_seal(led: Turn, change: str):
+def test_the_verification_of_one_turn_checks_its_chain_and_seal(led: Turn, change: str):
     seal()
     assert turn_verify(turn=led).verified
     as_superuser(change, led.id)
@@ -68,14 +68,14 @@ def test_the_verification_of_one_turn_looks_at_its_chain_and_seal(led: Turn, cha
         "FROM ingest_ingested i",
     ],
 )
-def test_that_a_turn_was_made_of_a_trace_can_be_neither_taken_away_nor_invented(led: Turn, change: str):
+def test_the_trace_origin_of_a_turn_can_be_neither_removed_nor_invented(led: Turn, change: str):
     seal()
     changed = led if change.startswith("DELETE") else led.parent
     as_superuser(change, changed.id)
     assert "trace or log it was made of" in faults()[str(changed.id)]
 
 
-def test_every_column_of_a_call_is_chained_or_free_for_a_reason():
+def test_every_column_of_a_call_is_chained_or_exempt_with_a_reason():
     with connection.cursor() as cursor:
         cursor.execute("SELECT attname FROM pg_attribute WHERE attrelid = 'turns_turn'::regclass AND attnum > 0")
         found = {name for (name,) in cursor.fetchall() if name.startswith(columns.CALL)}
@@ -91,7 +91,7 @@ FORGED = {
 
 
 @pytest.mark.parametrize("name", [*columns.ASKED, *columns.TOLD])
-def test_whoever_changes_what_a_caller_was_told_is_noticed(play: Play, name: str):
+def test_a_change_of_the_response_to_a_caller_is_detected(play: Play, name: str):
     turn = play("sim-essay")
     call_stored(turn, at=turn.created_at, status=200, client_finish_reason="stop")
     seal()
@@ -101,7 +101,7 @@ def test_whoever_changes_what_a_caller_was_told_is_noticed(play: Play, name: str
     assert faults()[str(turn.id)] == f"changed: {part}"
 
 
-def test_a_call_can_be_neither_invented_nor_taken_away(play: Play):
+def test_a_call_can_be_neither_invented_nor_removed(play: Play):
     called, other = play("sim-essay"), play("sim-script")
     call_stored(called, at=called.created_at, status=200)
     seal()
@@ -111,7 +111,7 @@ def test_a_call_can_be_neither_invented_nor_taken_away(play: Play):
     assert "changed: call through the gateway" in faults()[str(other.id)]
 
 
-def test_what_a_caller_is_told_after_the_end_is_no_forgery(play: Play):
+def test_data_returned_to_a_caller_after_the_end_is_not_forgery(play: Play):
     turn = play("sim-essay")
     call_stored(turn, at=turn.created_at)
     seal()
@@ -119,7 +119,7 @@ def test_what_a_caller_is_told_after_the_end_is_no_forgery(play: Play):
     assert faults() == {}
 
 
-def test_a_call_of_a_turn_that_was_chained_before_calls_were_stays_as_it_was_sealed(play: Play, monkeypatch: Any):
+def test_a_call_of_a_turn_chained_by_an_earlier_release_stays_as_sealed(play: Play, monkeypatch: Any):
     turn = play("sim-essay")
     call_stored(turn, at=turn.created_at, status=200)
     with monkeypatch.context() as earlier:
@@ -128,13 +128,13 @@ def test_a_call_of_a_turn_that_was_chained_before_calls_were_stays_as_it_was_sea
     assert faults() == {}
 
 
-def test_a_user_who_is_gone_takes_the_link_away_and_nothing_is_wrong(led: Turn):
+def test_deleting_a_user_removes_the_link_without_a_fault(led: Turn):
     seal()
     User.objects.filter(username="starter").delete()
     assert faults() == {}
 
 
-def test_a_turn_that_was_chained_before_more_was_chained_stays_as_it_was_sealed(led: Turn, monkeypatch: Any):
+def test_a_turn_chained_before_further_columns_were_chained_stays_as_sealed(led: Turn, monkeypatch: Any):
     with monkeypatch.context() as earlier:
         earlier.setattr(chains, "parts_beside", lambda _: ())
         seal()

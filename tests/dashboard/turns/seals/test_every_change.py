@@ -68,7 +68,7 @@ SELECT DISTINCT relation.relname FROM pg_class relation JOIN pg_attribute held O
 """
 
 
-def test_every_table_of_turns_seals_and_the_audit_log_is_evidence_or_is_none_for_a_reason():
+def test_every_table_of_turns_seals_and_the_audit_log_is_evidence_or_exempt_with_a_reason():
     with connection.cursor() as cursor:
         cursor.execute(OF_TURNS)
         found = {name for (name,) in cursor.fetchall()}
@@ -144,7 +144,7 @@ def changes() -> list[tuple[type[Model], str, str, str]]:
 
 
 @pytest.mark.nightly  # takes long; by day `test_columns` requires a reason for each column, and swaps change it
-def test_whoever_changes_a_column_of_a_turn_in_whatever_way_is_named(rich: list[turns.Turn]):
+def test_any_change_of_a_turn_column_is_named(rich: list[turns.Turn]):
     """A check reads all turns, so that it is held to a change of each."""
     unnoticed, tried, all_changes = [], 0, changes()
     for first in range(0, len(all_changes), MANY):
@@ -162,7 +162,7 @@ def test_whoever_changes_a_column_of_a_turn_in_whatever_way_is_named(rich: list[
 
 
 @pytest.mark.nightly  # takes long; by day `test_columns` requires a reason for each column, and swaps change it
-def test_whoever_changes_a_column_that_is_of_no_single_turn_is_named(pair: list[turns.Turn]):
+def test_any_change_of_a_column_shared_by_turns_is_named(pair: list[turns.Turn]):
     unnoticed, tried = [], 0
     for table in (*APART, turns.StrayOutcome):
         for column, kind, nullable in columns_of(table):
@@ -176,7 +176,7 @@ def test_whoever_changes_a_column_that_is_of_no_single_turn_is_named(pair: list[
     assert unnoticed == []
 
 
-def test_whoever_swaps_the_values_of_two_rows_is_named(pair: list[turns.Turn]):
+def test_swapped_values_of_two_rows_are_named(pair: list[turns.Turn]):
     unnoticed, tried = [], 0
     one, other = pair[0].id, pair[1].id
     for table in evidence_tables():
@@ -196,7 +196,7 @@ def test_whoever_swaps_the_values_of_two_rows_is_named(pair: list[turns.Turn]):
     assert {f"{column}: NULL" for column in unnoticed} <= FREE_WAYS.keys()
 
 
-def test_whoever_removes_or_adds_a_row_is_named(pair: list[turns.Turn]):
+def test_a_removed_or_added_row_is_named(pair: list[turns.Turn]):
     unnoticed = []
     for table in evidence_tables():
         if table is turns.LooseNode:

@@ -26,7 +26,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 @pytest.mark.parametrize(
     "change", ["verdict = 'fine'", "resource = 'time'", "notice = 'x'", "error_type = 'rate_limit'"]
 )
-def test_what_the_page_of_a_turn_says_of_its_history_cannot_be_changed_unnoticed(turn: Turn, change: str):
+def test_the_history_statement_on_a_turn_page_cannot_be_changed_undetected(turn: Turn, change: str):
     as_superuser(f"UPDATE turns_turn SET {change} WHERE id = %s", turn.id)
     assert "differs from its history" in faults()[str(turn.id)]
 
@@ -39,7 +39,7 @@ def test_what_the_page_of_a_turn_says_of_its_history_cannot_be_changed_unnoticed
         "UPDATE turns_turn SET policy = '[1]' WHERE id = %s",
     ],
 )
-def test_a_turn_that_was_changed_until_nobody_can_read_it_is_named_and_ends_no_check(play: Play, change: str):
+def test_a_turn_changed_until_unreadable_is_named_and_does_not_end_the_check(play: Play, change: str):
     damaged, whole = play("sim-essay"), play("sim-script")
     as_superuser(change, damaged.id)
     checked = check_all()
@@ -48,7 +48,7 @@ def test_a_turn_that_was_changed_until_nobody_can_read_it_is_named_and_ends_no_c
     assert whole.id != damaged.id
 
 
-def test_nothing_is_wrong_where_nothing_was_changed(turn: Turn):
+def test_unchanged_data_has_no_faults(turn: Turn):
     seal()
     checked = check_all()
     assert (checked.faults, checked.turns, checked.sealed, checked.unchained) == ([], 1, 1, 0)
@@ -61,7 +61,7 @@ def test_a_changed_row_is_named(turn: Turn, part: str):
     assert faults() == {str(turn.id): f"changed: {part}"}
 
 
-def test_a_changed_message_is_named_by_the_record_that_says_it(turn: Turn):
+def test_a_changed_message_is_named_by_the_record_that_contains_it(turn: Turn):
     seal()
     as_superuser("UPDATE turns_node SET packed = 'broken' WHERE id = %s", turn.node_id)
     assert faults() == {str(turn.id): "changed: record 1, messages and shared values"}
@@ -81,14 +81,14 @@ def test_a_removed_record_is_named(turn: Turn):
         "policy = policy || '[7]'",
     ],
 )
-def test_what_a_row_repeats_of_its_policy_is_compared_with_it(turn: Turn, change: str):
+def test_policy_values_copied_into_a_row_are_compared_with_the_policy(turn: Turn, change: str):
     seal()
     assert faults() == {}
     as_superuser(f"UPDATE turns_turn SET {change} WHERE id = %s", turn.id)
     assert "is not its policy" in faults()[str(turn.id)]
 
 
-def test_who_dates_a_turn_after_its_seal_does_not_hide_it_from_its_page(turn: Turn):
+def test_a_turn_dated_after_its_seal_is_still_checked_on_its_page(turn: Turn):
     sealed = seal()
     as_superuser(CHANGES["turn"], turn.id)
     as_superuser("UPDATE turns_turn SET created_at = %s WHERE id = %s", sealed.made_at + timedelta(hours=1), turn.id)
@@ -98,7 +98,7 @@ def test_who_dates_a_turn_after_its_seal_does_not_hide_it_from_its_page(turn: Tu
     assert any("after seal 1, and its chain was made again" in words for words in seal_check.turn_faults(turn))
 
 
-def test_bytes_that_a_policy_had_removed_are_no_theft_and_others_are(play: Play):
+def test_bytes_removed_by_a_policy_are_no_fault_and_other_missing_bytes_are(play: Play):
     kept, due = play("sim-essay"), play("sim-script")
     Turn.objects.filter(pk=due.pk).update(keep_raw_days=0)
     seal()
@@ -108,7 +108,7 @@ def test_bytes_that_a_policy_had_removed_are_no_theft_and_others_are(play: Play)
     assert faults() == {str(kept.id): "removed: provider's bytes of attempt 1, times and texts of attempt 1"}
 
 
-def test_a_turn_that_is_put_among_sealed_ones_is_named(turn: Turn, play: Play):
+def test_a_turn_inserted_among_sealed_ones_is_named(turn: Turn, play: Play):
     late = play("sim-script")
     Chain.objects.all().delete()
     as_superuser("UPDATE turns_turn SET status = 'running' WHERE id = %s", late.id)
@@ -127,13 +127,13 @@ def test_a_removed_chain_is_named(turn: Turn):
     assert faults() == {str(turn.id): "Its chain was removed."}
 
 
-def test_a_chain_from_the_future_puts_no_seal_off(turn: Turn):
+def test_a_chain_from_the_future_does_not_delay_a_seal(turn: Turn):
     services.chain_some()
     as_superuser("UPDATE sealing_chain SET chained_at = now() + interval '9 years' WHERE turn_id = %s", turn.id)
     assert seal().made_at < timezone.now() + timedelta(minutes=2)
 
 
-def test_seals_are_made_by_the_hour_and_chains_at_once(turn: Turn, monkeypatch: pytest.MonkeyPatch):
+def test_seals_are_made_hourly_and_chains_at_once(turn: Turn, monkeypatch: pytest.MonkeyPatch):
     assert services.sweep() == 1
     assert Seal.objects.count() == 1
     assert services.sweep() == 0
@@ -143,7 +143,7 @@ def test_seals_are_made_by_the_hour_and_chains_at_once(turn: Turn, monkeypatch: 
     assert Seal.objects.count() == 2
 
 
-def test_the_command_names_what_was_changed(turn: Turn, capsys: pytest.CaptureFixture[str]):
+def test_the_command_names_the_changed_data(turn: Turn, capsys: pytest.CaptureFixture[str]):
     call_command("verify", "--seal", "--all")
     assert "Verified: nothing was changed." in capsys.readouterr().out
     as_superuser(CHANGES["turn"], turn.id)
@@ -152,7 +152,7 @@ def test_the_command_names_what_was_changed(turn: Turn, capsys: pytest.CaptureFi
     assert f"{turn.id}: changed: turn" in capsys.readouterr().out
 
 
-def test_a_turn_of_an_earlier_version_that_this_one_judges_otherwise_is_no_forgery(play: Play):
+def test_a_turn_of_an_earlier_version_judged_differently_now_is_not_forgery(play: Play):
     then, now = play("sim-essay"), play("sim-script")
     for turn in (then, now):
         as_superuser("UPDATE turns_turn SET output_tokens = 7 WHERE id = %s", turn.id)
@@ -162,7 +162,7 @@ def test_a_turn_of_an_earlier_version_that_this_one_judges_otherwise_is_no_forge
     assert [place for place, _ in checked.faults] == [str(now.id)]
 
 
-def test_a_check_that_was_ended_goes_on_where_it_was(play: Play, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+def test_an_interrupted_check_continues_where_it_was(play: Play, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(seal_check, "BATCH", 1)
     turns = [play("sim-essay"), play("sim-script")]
     as_superuser(CHANGES["record 2"], turns[0].id)
@@ -183,7 +183,7 @@ def test_a_check_that_was_ended_goes_on_where_it_was(play: Play, tmp_path: Path,
     assert [place for place, _ in checked.faults] == [str(turns[0].id)]
 
 
-def test_one_turn_more_takes_few_statements_more(play: Play):
+def test_one_more_turn_takes_few_more_statements(play: Play):
     """Statements are what a check takes its time for: 19 to 30 for each turn were 716 s for 10,000."""
 
     def statements() -> int:
@@ -197,7 +197,7 @@ def test_one_turn_more_takes_few_statements_more(play: Play):
     assert statements() - one <= 11
 
 
-def test_notes_of_another_version_count_for_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+def test_notes_of_another_version_are_ignored(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     notes = ResumeFile(tmp_path / "notes")
     notes.write(Checked(turns=7), UUID(int=7))
     assert notes.read() is not None

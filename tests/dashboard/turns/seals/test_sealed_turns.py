@@ -22,7 +22,7 @@ from .forging import CHANGES, as_superuser, chained_again, faults, seal
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
-def test_who_makes_the_chain_again_cannot_make_the_seal_again(turn: Turn):
+def test_a_rebuilt_chain_cannot_be_sealed_again(turn: Turn):
     sealed = seal()
     as_superuser(CHANGES["turn"], turn.id)
     chained_again(turn)
@@ -34,13 +34,13 @@ def test_who_makes_the_chain_again_cannot_make_the_seal_again(turn: Turn):
     assert "signature is not this installation's" in faults()["seal 1"]
 
 
-def test_a_seal_signed_by_another_key_counts_nothing(turn: Turn, data_dir: Path):
+def test_a_seal_signed_by_another_key_is_ignored(turn: Turn, data_dir: Path):
     seal()
     (data_dir / "signing-key").write_text(keys.new_key())
     assert "signature is not this installation's" in faults()["seal 1"]
 
 
-def test_what_a_rotated_key_signed_still_counts(turn: Turn):
+def test_signatures_of_a_rotated_key_stay_valid(turn: Turn):
     seal()
     before = keys.public_key()
     assert keys.rotate() != before
@@ -58,7 +58,7 @@ def test_a_removed_turn_is_named_and_an_erased_one_is_not(play: Play):
     assert faults() == {str(stolen.id): "It was removed: seal 1 holds it, but no erasure is recorded here."}
 
 
-def test_a_note_that_nobody_signed_excuses_nothing(turn: Turn):
+def test_an_unsigned_note_excuses_nothing(turn: Turn):
     seal()
     as_superuser("DELETE FROM turns_turn WHERE id = %s", turn.id)
     Tombstone.objects.create(
@@ -69,7 +69,7 @@ def test_a_note_that_nobody_signed_excuses_nothing(turn: Turn):
     assert "It was removed" in found[str(turn.id)]
 
 
-def test_a_changed_turn_whose_chain_is_given_to_the_next_seal_is_named(turn: Turn):
+def test_a_changed_turn_whose_chain_was_moved_to_the_next_seal_is_named(turn: Turn):
     seal()
     as_superuser("UPDATE turns_turn SET error_message = 'forged' WHERE id = %s", turn.id)
     Chain.objects.filter(turn_id=turn.id).delete()
@@ -87,7 +87,7 @@ def rewritten(transactional_db: None) -> Turn:
     return Turn.objects.get(id__in=Tombstone.objects.get().turn_ids)
 
 
-def test_a_turn_that_was_written_anew_is_bound_by_the_seals_after_that(rewritten: Turn):
+def test_a_rewritten_turn_is_bound_by_later_seals(rewritten: Turn):
     assert faults() == {}
     as_superuser("UPDATE turns_turn SET error_message = 'forged' WHERE id = %s", rewritten.id)
     Chain.objects.filter(turn_id=rewritten.id).update(seal=None)
@@ -96,7 +96,7 @@ def test_a_turn_that_was_written_anew_is_bound_by_the_seals_after_that(rewritten
     assert not turn_verify(turn=rewritten).verified
 
 
-def test_a_turn_that_was_written_anew_and_is_removed_is_named(rewritten: Turn):
+def test_a_rewritten_turn_that_is_removed_is_named(rewritten: Turn):
     as_superuser("DELETE FROM turns_turn WHERE id = %s", rewritten.id)
     assert "no erasure is recorded here" in faults()[str(rewritten.id)]
 
@@ -111,14 +111,14 @@ def seal_ahead() -> Seal:
     return made
 
 
-def test_a_turn_that_is_erased_right_after_a_seal_of_a_clock_ahead_is_no_theft(turn: Turn):
+def test_a_turn_erased_right_after_a_seal_of_a_clock_ahead_is_no_fault(turn: Turn):
     seal_ahead()
     by = User.objects.create(username="ada")
     assert turns_erase(project=project_default(), chosen=[turn.id], by=by) == 1
     assert faults() == {}
 
 
-def test_a_turn_that_is_written_anew_between_seals_of_two_clocks_is_bound_by_the_later_one():
+def test_a_turn_rewritten_between_seals_of_two_clocks_is_bound_by_the_later_one():
     spans = exports.export("vercel-ai-sdk-agent").spans
     exports.send(*spans[:-1])
     seal_ahead()
@@ -140,7 +140,7 @@ def made_at_the_start_of_its_sweep(number: int, started: datetime) -> None:
     keys.remember_head(number, sealed.digest)
 
 
-def test_a_turn_that_was_written_anew_in_the_sweep_of_an_earlier_releases_seal_is_bound_by_it(rewritten: Turn):
+def test_a_turn_rewritten_during_a_sweep_of_an_earlier_release_is_bound_by_its_seal(rewritten: Turn):
     made_at_the_start_of_its_sweep(2, Tombstone.objects.get().at - timedelta(seconds=2))
     assert faults() == {}
     assert turn_verify(turn=rewritten).verified
@@ -149,7 +149,7 @@ def test_a_turn_that_was_written_anew_in_the_sweep_of_an_earlier_releases_seal_i
     assert "It was changed after seal 2" in faults()[str(rewritten.id)]
 
 
-def test_an_erasure_long_after_a_seal_excuses_nothing_that_it_holds_again(rewritten: Turn):
+def test_an_erasure_long_after_a_seal_excuses_nothing_that_it_contains_again(rewritten: Turn):
     made_at_the_start_of_its_sweep(2, Tombstone.objects.get().at - timedelta(minutes=3))
     assert "Seal 2 holds it again" in faults()[str(rewritten.id)]
 
@@ -171,7 +171,7 @@ VALUES (-1, now(), '', '', '', '', %s)
 
 
 @pytest.mark.parametrize("left", [0, 1])
-def test_seals_that_were_removed_are_named_also_once_others_were_made_in_their_place(play: Play, left: int):
+def test_removed_seals_are_named_even_after_others_took_their_place(play: Play, left: int):
     turns = []
     for model in ("sim-essay", "sim-script"):
         turns.append(play(model))

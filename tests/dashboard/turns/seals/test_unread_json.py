@@ -15,14 +15,14 @@ from .forging import as_superuser, faults, seal
 @pytest.mark.parametrize(
     "text", [b'{"a":1,"a":2}', b'{"a": 1}', b"[1,\n2]", b'{"a":{"b":1,"b":1}}', b"1 ", b'{"a":1}\t']
 )
-def test_a_name_that_stands_twice_and_blanks_are_found(text: bytes):
+def test_duplicate_names_and_whitespace_are_found(text: bytes):
     assert not is_fully_read(text)
 
 
 @pytest.mark.parametrize(
     "value", [{"a": 'x "y: [ ] \n'}, {"\ud800 b": [1.5, -0.0, 1e22, None]}, "ä \\", [], {"a": {"a": 1}}]
 )
-def test_json_with_each_name_once_and_no_blanks_is_fully_read(value: object):
+def test_json_with_unique_names_and_no_whitespace_is_fully_read(value: object):
     assert is_fully_read(exact_text(value))
     assert is_fully_read(json.dumps(value, separators=(",", ":")).encode())
 
@@ -36,7 +36,7 @@ def test_a_long_text_takes_little_memory(letters: str):
 
 
 @pytest.mark.django_db(transaction=True)
-def test_a_request_that_tells_more_than_is_read_of_it_is_named(play: Play):
+def test_a_request_with_content_that_is_not_read_is_named(play: Play):
     turn = play("sim-essay")
     seal()
     assert list(unread_faults([turn.id])) == []

@@ -24,11 +24,11 @@ def query(sql, **options):
     return out.getvalue()
 
 
-def test_an_answer_is_a_table():
+def test_a_result_is_a_table():
     assert query("SELECT 1 AS one, 'two\nlines' AS more").splitlines() == ["one  more", "1    two lines", "(1 row)"]
 
 
-def test_an_answer_is_csv():
+def test_a_result_is_csv():
     assert query("SELECT 1 AS one, 'a,b' AS more, NULL AS nothing", csv=True).splitlines() == [
         "one,more,nothing",
         '1,"a,b",',
@@ -36,18 +36,18 @@ def test_an_answer_is_csv():
 
 
 @pytest.mark.parametrize("text", ["=1+1", "+1", "-1", "@SUM(1)", "\t=1", "\r=1"])
-def test_no_text_is_a_formula_of_a_spreadsheet(text: str):
+def test_no_text_becomes_a_spreadsheet_formula(text: str):
     asked = f"SELECT E'{text}' AS told, -1 AS number, -0.5::float AS half"
     assert next(csv.reader(query(asked, csv=True).splitlines(keepends=True)[1:])) == [f"'{text}", "-1", "-0.5"]
     assert f"'{text}" not in query(asked, csv=True, exact=True)
 
 
-def test_no_text_steers_the_terminal_that_a_table_is_read_in():
+def test_no_text_controls_the_terminal_a_table_is_printed_to():
     (_, row, _) = query("SELECT E'\\u001b[31mred\\u009b\\u202e' AS told").splitlines()
     assert row == r"\x1b[31mred\x9b\u202e"
 
 
-def test_views_need_no_schema_before_their_names():
+def test_views_need_no_schema_prefix():
     assert query("SELECT count(*) FROM turns").splitlines()[1].strip() == "0"
 
 
@@ -66,12 +66,12 @@ def test_views_need_no_schema_before_their_names():
         (" ", "The query is empty"),
     ],
 )
-def test_what_is_not_a_question_is_refused_in_words(sql, why):
+def test_a_statement_that_is_not_a_query_is_refused_with_an_explanation(sql, why):
     with pytest.raises(CommandError, match=why):
         query(sql, seconds=1)
 
 
-def test_the_ten_questions_of_the_docs_are_answered(play):
+def test_the_ten_queries_of_the_docs_work(play):
     turn = play("sim-essay", max_tokens=120)
     play("sim-errors", name="failing")
     play("sim-essay", name="limited", max_tokens=60, overrides={"limits": {"max_continuations": 1}})
@@ -83,7 +83,7 @@ def test_the_ten_questions_of_the_docs_are_answered(play):
             assert cursor.fetchall(), question
 
 
-def test_each_thing_is_one_row(play):
+def test_each_object_is_one_row(play):
     turn = play("sim-essay", max_tokens=120)
     assert turn.continuations > 1
     counts = {}
@@ -100,7 +100,7 @@ def test_each_thing_is_one_row(play):
     }  # fmt: skip
 
 
-def test_tokens_are_those_of_the_turn(play):
+def test_tokens_equal_those_of_the_turn(play):
     turn = play("sim-essay", max_tokens=120)
     with connection.cursor() as cursor:
         cursor.execute("SELECT sum(input_tokens), sum(output_tokens) FROM whystop.attempts")

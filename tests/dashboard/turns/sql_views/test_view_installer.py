@@ -41,25 +41,25 @@ def test_every_table_of_the_product_and_each_of_its_columns_has_a_comment(db):
     assert [(name, column) for name, column, about, means in ours if not (about and means)] == []
 
 
-def test_a_comment_is_what_the_model_says(db):
+def test_a_comment_equals_that_of_the_model(db):
     told = {(name, column): means for name, column, _, means in asked(COMMENTS, ["public", ["r", "p"]])}
     assert told["turns_turn", "max_tokens"] == "Max tokens of the first call; null: none was sent."
     assert told["turns_turn", "run_id"].startswith("The first turn of its run")
     assert told["turns_record", "length"] == "How many records the row holds."
 
 
-def test_they_are_made_anew_only_where_they_have_changed(db, monkeypatch):
+def test_views_are_recreated_only_where_they_have_changed(db, monkeypatch):
     assert not view_installer.install()
     monkeypatch.setattr(view_installer, "_about", lambda: "Another version.")
     assert view_installer.install()
     assert not view_installer.install()
 
 
-def test_tables_are_made_beside_the_others_whatever_the_user_is_called(db):
+def test_tables_are_created_beside_the_others_for_any_user_name(db):
     assert asked("SELECT current_schema()") == [("public",)]
 
 
-def test_no_view_stands_in_the_way_of_a_migration(transactional_db):
+def test_no_view_blocks_a_migration(transactional_db):
     view_installer.before_migrations(plan=())
     assert asked("SELECT to_regclass('whystop.turns') IS NOT NULL") == [(True,)]
     view_installer.before_migrations(plan=["one"])

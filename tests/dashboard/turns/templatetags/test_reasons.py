@@ -14,7 +14,7 @@ STATIC = Path(__file__).parents[4] / "static"
 
 @together
 @pytest.mark.parametrize("word", [*NormalizedStopReason, *StopReason, *TurnStatus])
-def test_every_word_of_ours_has_a_look(word: str):
+def test_every_documented_value_has_a_style(word: str):
     assert word in LOOKS
 
 
@@ -25,17 +25,17 @@ def test_every_shape_is_drawn_and_every_hue_is_a_colour():
     assert {look.hue for look in LOOKS.values()} == coloured
 
 
-def test_within_each_question_no_two_words_look_and_read_alike():
+def test_no_two_values_of_a_group_look_and_read_alike():
     for words in (NormalizedStopReason, StopReason, TurnStatus):
         assert len({look_of(word) for word in words}) == len(words)
 
 
-def test_a_word_of_a_providers_own_stays_as_it_is_and_looks_unknown():
+def test_a_providers_own_value_is_unchanged_and_looks_unknown():
     assert (reason_label("eos_found"), look_of("eos_found").shape) == ("eos_found", "question")
     assert reason_label(None) == "unknown"
 
 
-def test_a_reason_is_drawn_as_word_shape_and_colour():
+def test_a_reason_is_drawn_as_text_shape_and_colour():
     html = reason(NormalizedStopReason.MAX_TOKENS)
     assert 'class="word w-cut"' in html
     assert "shapes.svg#torn" in html
@@ -49,11 +49,11 @@ def test_a_reason_is_never_markup_and_never_empty(given: dict[str, str | None]):
     assert "></span>" not in html
 
 
-def test_no_reason_is_unknown_in_its_text_and_in_its_title():
+def test_a_missing_reason_is_unknown_in_its_text_and_in_its_title():
     assert 'title="unknown"' in reason(None)
     assert ">unknown<" in reason(None)
 
 
-def test_a_text_that_is_markup_makes_no_other_text_markup():
+def test_a_text_that_is_markup_does_not_mark_up_other_texts():
     assert "<b>" in reason("error", text=mark_safe("<b>"))
     assert "<b>" not in reason("error", text="<b>")

@@ -26,7 +26,7 @@ def fault(*messages):
     return found
 
 
-def test_plain_messages_need_no_echo_and_others_keep_themselves():
+def test_plain_messages_need_no_echo_and_others_are_echoed():
     developer = {"role": "developer", "content": "Be brief."}
     named = {**USER, "name": "ada"}
     parts = {"role": "user", "content": [{"type": "text", "text": "one"}, {"type": "text", "text": "two"}]}
@@ -36,7 +36,7 @@ def test_plain_messages_need_no_echo_and_others_keep_themselves():
     assert [message.echo for message in found] == [developer, None, named, parts]
 
 
-def test_arguments_that_no_json_can_hold_are_kept_as_their_text_alone():
+def test_arguments_that_are_not_json_are_kept_only_as_text():
     said = {"role": "assistant", "content": None, "tool_calls": [call(arguments='{"a": 1e999}')]}
     _, assistant, _ = read(USER, said, {"role": "tool", "tool_call_id": "c1", "content": "1"}).messages
     (made,) = assistant.tool_calls
@@ -53,14 +53,14 @@ def test_calls_and_their_results_are_paired():
     assert "must be a response" in fault(USER, results[0]).message
 
 
-def test_functions_results_find_the_call_of_their_name():
+def test_legacy_function_results_find_the_call_by_name():
     said = {"role": "assistant", "content": None, "function_call": {"name": "look", "arguments": "{}"}}
     _, assistant, result = read(USER, said, {"role": "function", "name": "look", "content": "seen"}).messages
     assert result.tool_call_id == assistant.tool_calls[0].id
     assert assistant.echo is None
 
 
-def test_a_function_call_without_its_result_and_a_result_without_its_call_are_told_as_they_came():
+def test_an_unpaired_function_call_or_result_is_sent_unchanged():
     said = {"role": "assistant", "content": None, "function_call": {"name": "look", "arguments": "{}"}}
     result = {"role": "function", "name": "look", "content": "seen"}
     left, _, other, paired, told = read(result, USER, said, said, result).messages
@@ -69,7 +69,7 @@ def test_a_function_call_without_its_result_and_a_result_without_its_call_are_to
     assert told.tool_call_id == paired.tool_calls[0].id
 
 
-def test_the_first_part_that_is_no_text_is_remembered():
+def test_the_first_non_text_part_is_recorded():
     image = {"role": "user", "content": [{"type": "text", "text": "?"}, {"type": "image_url"}, {"type": "input_audio"}]}
     assert read(USER, image).beyond_text == "messages[1].content[1]"
     assert read(USER).beyond_text is None
@@ -94,12 +94,12 @@ def test_the_first_part_that_is_no_text_is_remembered():
         ),
     ],
 )
-def test_what_is_wrong_is_said_with_its_place(message, param):
+def test_a_fault_is_reported_with_its_location(message, param):
     found = fault(message)
     assert (found.status, found.type, found.param) == (400, "invalid_request_error", param)
 
 
-def test_the_timeline_shows_the_last_thing_a_person_said():
+def test_the_timeline_shows_the_last_message_of_a_person():
     result = [{"role": "assistant", "tool_calls": [call()]}, {"role": "tool", "tool_call_id": "c1", "content": "seen"}]
     assert shown_input(read(USER, *result).messages) == "Hello?"
     assert shown_input(read({"role": "system", "content": "Begin."}).messages) == "Begin."
@@ -107,12 +107,12 @@ def test_the_timeline_shows_the_last_thing_a_person_said():
 
 
 @pytest.mark.parametrize("kind", [[], {}, ["text"]])
-def test_a_part_whose_type_cannot_be_one_is_refused(kind):
+def test_a_part_with_an_impossible_type_is_refused(kind):
     found = fault({"role": "user", "content": [{"type": kind, "text": "Hm."}]})
     assert (found.param, found.code) == ("messages[0].content[0].type", "invalid_type")
 
 
 @pytest.mark.parametrize("kind", [None, 1, "image_url"])
-def test_a_part_whose_type_is_no_word_is_no_text(kind):
+def test_a_part_whose_type_is_not_a_string_is_not_text(kind):
     conversation = read_messages([{"role": "user", "content": [{"type": kind, "text": "Hm."}]}])
     assert (conversation.messages[0].text, conversation.beyond_text) == ("", "messages[0].content[0]")

@@ -49,12 +49,12 @@ def fault(**body) -> Fault:
 
 
 @given(st.binary(max_size=60))
-def test_no_bytes_make_it_raise(raw):
+def test_any_bytes_raise_no_unexpected_exception(raw):
     assert isinstance(read_request(raw, lambda _: None), ParsedRequest | Fault)
 
 
 @given(st.dictionaries(NAMES, NEAR, max_size=8))
-def test_nothing_near_a_request_makes_it_raise(body):
+def test_any_similar_request_raises_no_unexpected_exception(body):
     found = read_request(json.dumps({"model": "m", **body}).encode(), lambda _: None)
     if isinstance(found, Fault):
         assert found.status == 400
@@ -62,7 +62,7 @@ def test_nothing_near_a_request_makes_it_raise(body):
         assert "message" in found.told()["error"]
 
 
-def test_what_a_request_leaves_out_is_left_open():
+def test_omitted_fields_stay_unset():
     plain = asked()
     assert (plain.max_tokens, plain.stream, plain.include_usage, plain.tools, plain.several) == (
         None,
@@ -76,14 +76,14 @@ def test_what_a_request_leaves_out_is_left_open():
 
 
 @pytest.mark.parametrize("cap", ["max_tokens", "max_completion_tokens"])
-def test_a_cap_comes_under_either_name(cap):
+def test_a_cap_is_read_under_either_name(cap):
     found = asked(**{cap: 7})
     assert (found.max_tokens, found.cap) == (7, cap)
     for wrong in (0, -1, 1.5, "7", True, MOST_TOKENS + 1):
         assert fault(**{cap: wrong}).param == cap
 
 
-def test_what_is_not_read_here_is_handed_on():
+def test_fields_not_read_here_are_forwarded():
     fields = {
         "temperature": 0.5,
         "stop": ["a"],
@@ -94,7 +94,7 @@ def test_what_is_not_read_here_is_handed_on():
     assert asked(**fields).fields == fields
 
 
-def test_several_answers_and_probabilities_are_told_apart():
+def test_several_choices_and_logprobs_are_detected():
     assert [asked(n=2).several, asked(logprobs=True).several, asked(n=1, logprobs=False).several] == [
         "n",
         "logprobs",
@@ -102,7 +102,7 @@ def test_several_answers_and_probabilities_are_told_apart():
     ]
 
 
-def test_a_schema_is_looked_at():
+def test_a_schema_is_checked():
     wanted = {"type": "json_schema", "json_schema": {"name": "x", "schema": {"type": "object"}}}
     assert asked(response_format=wanted).envelope_schema == {"type": "object"}
     body = json.dumps({"model": "m", "messages": HELLO, "response_format": wanted}).encode()
@@ -112,20 +112,20 @@ def test_a_schema_is_looked_at():
     assert fault(response_format={"type": "json_schema"}).code == "missing_required_parameter"
 
 
-def test_usage_of_a_stream_is_asked_for_by_streams():
+def test_only_streaming_requests_ask_for_usage_in_the_stream():
     assert asked(stream=True, stream_options={"include_usage": True}).include_usage
     assert fault(stream_options={"include_usage": True}).param == "stream_options"
     assert fault(stream=True, stream_options={"include_usage": 1}).param == "stream_options.include_usage"
 
 
 @pytest.mark.parametrize("number", ["1e999", "-1E+400", "1e0999", "9" * 250 + "e90", "1" + "0" * 400 + ".0", "NaN"])
-def test_a_number_that_no_float_holds_is_refused_before_it_is_kept(number: str):
+def test_a_number_beyond_the_float_range_is_refused_before_storing(number: str):
     found = read_request(f'{{"model": "m", "messages": [], "temperature": {number}}}'.encode(), lambda _schema: None)
     assert isinstance(found, Fault)
     assert (found.status, found.message[:32]) == (400, "We could not parse the JSON body")
 
 
 @pytest.mark.parametrize("number", ["1e300", "1e-999", "123456789e100"])
-def test_a_large_number_is_taken(number: str):
+def test_a_large_number_is_accepted(number: str):
     body = json.dumps({"model": "m", "messages": HELLO})[:-1] + f', "temperature": {number}}}'
     assert isinstance(read_request(body.encode(), lambda _schema: None), ParsedRequest)

@@ -20,7 +20,7 @@ def events(data):
     return [json.loads(block.removeprefix(b"data: ")) for block in data.split(b"\n\n") if block]
 
 
-def test_a_body_says_all_that_clients_read():
+def test_a_body_has_all_fields_that_clients_read():
     body = json.loads(body_of(NAMED, FinishedAnswer("stop", "Hello."), USAGE))
     assert body == {
         "id": "chatcmpl-1",
@@ -46,7 +46,7 @@ def test_a_body_says_all_that_clients_read():
     assert "usage" not in json.loads(body_of(NAMED, FinishedAnswer("stop", "Hello."), None))
 
 
-def test_what_was_thought_aloud_stands_beside_the_answer_and_is_withheld_with_it():
+def test_reasoning_is_returned_beside_the_answer_and_withheld_with_it():
     for said, told in ((FinishedAnswer("stop", "Hello."), "Hm é."), (FinishedAnswer("content_filter"), None)):
         body = body_of(NAMED, said, None, "Hm é.")
         assert body == json.dumps(json.loads(body), separators=(",", ":")).encode()
@@ -56,13 +56,13 @@ def test_what_was_thought_aloud_stands_beside_the_answer_and_is_withheld_with_it
 @pytest.mark.parametrize("reason", ["stop", "tool_calls", "function_call"])
 @pytest.mark.parametrize("text", [None, "", 'é "\n\ud800\u2028'])
 @pytest.mark.parametrize("usage", [None, USAGE])
-def test_a_body_is_written_as_json_writes_it(reason, text, usage):
+def test_a_body_is_written_like_json_dumps(reason, text, usage):
     calls = () if reason == "stop" else (CALL, CUSTOM) if reason == "tool_calls" else (CALL,)
     body = body_of(NAMED, FinishedAnswer(reason, text, text, calls), usage)
     assert body == json.dumps(json.loads(body), separators=(",", ":")).encode()
 
 
-def test_calls_of_both_kinds_and_the_legacy_one():
+def test_function_custom_and_legacy_calls_are_written():
     message = json.loads(body_of(NAMED, FinishedAnswer("tool_calls", None, None, (CALL, CUSTOM)), None))["choices"][0][
         "message"
     ]
@@ -89,7 +89,7 @@ def test_any_text_is_one_chunk_that_reads_back(text):
     assert said["model"] == 'a "model"'
 
 
-def test_the_role_comes_first_and_once():
+def test_the_role_is_sent_first_and_once():
     chunks = ChunkStream(NAMED, include_usage=True)
     told = events(
         chunks.reasoning("Hm.", "")
@@ -119,7 +119,7 @@ def test_calls_without_text_come_after_a_role_without_content():
     assert (finish["choices"][0]["delta"], finish["choices"][0]["finish_reason"]) == ({}, "tool_calls")
 
 
-def test_a_refusal_is_told_in_its_own_field():
+def test_a_refusal_is_returned_in_its_own_field():
     _, refusal, finish = events(
         ChunkStream(NAMED, include_usage=False).end(EndedTurn(FinishedAnswer("content_filter", None, "I will not.")))
     )
@@ -127,7 +127,7 @@ def test_a_refusal_is_told_in_its_own_field():
     assert finish["choices"][0]["finish_reason"] == "content_filter"
 
 
-def test_tokens_of_reasoning_are_told_only_where_the_upstream_told_them():
+def test_reasoning_tokens_are_returned_only_where_the_upstream_reported_them():
     """A Whystop in front of this one takes a 0 for the provider's word that there was no reasoning."""
     for usage, told in (
         (TokenUsage(3, 5), None),
@@ -140,7 +140,7 @@ def test_tokens_of_reasoning_are_told_only_where_the_upstream_told_them():
         assert (get_provider("openai").decode_response(body).usage.no_reasoning is True) == (told is not None)
 
 
-def test_usage_is_summed_and_never_made_up():
+def test_usage_is_summed_and_never_invented():
     assert total_of([USAGE, USAGE]) == TokenUsage(6, 10, 4, 2)
     assert total_of([USAGE, None]) is None
     assert total_of([]) is None

@@ -35,7 +35,7 @@ def asked(**body) -> ParsedRequest:
     return found
 
 
-def test_an_address_says_the_model_and_the_method():
+def test_a_url_gives_the_model_and_the_method():
     assert parse_address("/v1beta/models/a/b:c:generateContent") == ParsedAddress("a/b:c", "generateContent")
     assert parse_address("/v1/models/m:countTokens") == ParsedAddress("m", "countTokens")
     for other in ("/v1/models/m", "/v1beta/models/m:embedContent", "/v2/models/m:generateContent", "/v1/models/:x"):
@@ -48,7 +48,7 @@ def test_a_query_of_any_bytes_is_read():
     assert wants_array(path, b"alt=%ff")
 
 
-def test_names_may_be_written_in_both_ways():
+def test_names_may_be_in_camel_case_or_snake_case():
     config = {
         "max_output_tokens": 7,
         "top_p": 0.5,
@@ -61,7 +61,7 @@ def test_names_may_be_written_in_both_ways():
     assert found.beyond == ""
 
 
-def test_a_result_is_of_the_call_of_its_id_or_of_its_name():
+def test_a_result_belongs_to_the_call_with_its_id_or_its_name():
     calls = [{"functionCall": {"name": "look", "id": call_id}} for call_id in ("a", "b")]
     results = [{"functionResponse": {"name": "look", "id": "b", "response": {"x": 1}}}, RESULT["parts"][0]]
     found = asked(contents=[QUESTION, {"role": "model", "parts": calls}, {"parts": results}])
@@ -71,7 +71,7 @@ def test_a_result_is_of_the_call_of_its_id_or_of_its_name():
     ]
 
 
-def test_calls_without_ids_have_each_one_of_its_own():
+def test_calls_without_ids_get_unique_ids():
     found = asked(contents=[QUESTION, CALL, RESULT, CALL, RESULT])
     ids = [call.id for message in found.messages for call in message.tool_calls]
     assert len(set(ids)) == 2
@@ -125,7 +125,7 @@ def test_calls_without_ids_have_each_one_of_its_own():
     ],
     ids=str,
 )
-def test_what_is_wrong_is_said_with_its_place(body, at):
+def test_a_fault_is_reported_with_its_location(body, at):
     found = read(**body)
     assert isinstance(found, Fault)
     assert (found.status, found.param) == (400, at)
@@ -141,7 +141,7 @@ def test_what_is_wrong_is_said_with_its_place(body, at):
         ({"mode": "ANY", "allowed_function_names": ["a"]}, {"type": "function", "function": {"name": "a"}}, None),
     ],
 )
-def test_a_choice_of_tools_is_told_in_the_words_of_chat_completions(config, choice, allowed):
+def test_a_tool_choice_is_translated_to_chat_completions(config, choice, allowed):
     declared = [{"functionDeclarations": [{"name": name} for name in "ab"]}]
     offered = asked(tools=declared, tool_config={"function_calling_config": config}).offered
     assert (offered.choice, offered.allowed) == (choice, allowed)
@@ -151,7 +151,7 @@ def test_a_choice_of_tools_is_told_in_the_words_of_chat_completions(config, choi
     assert (several.offered.word, several.offered.allowed) == ("required", {"a", "b"})
 
 
-def test_googles_schemas_are_json_schemas():
+def test_googles_schemas_become_json_schemas():
     theirs = {
         "type": "OBJECT",
         "properties": {
@@ -187,7 +187,7 @@ def test_googles_schemas_are_json_schemas():
     ],
     ids=lambda odd: next(iter(odd)),
 )
-def test_odd_values_are_read_or_refused_but_never_break(odd):
+def test_unusual_values_are_read_or_refused_without_a_crash(odd):
     found = read(**odd)
     assert isinstance(found, Fault) or not thoughts_wanted(found)
 
@@ -222,7 +222,7 @@ def places(value: Any, at: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
 
 
 @given(place=st.sampled_from(list(places(GOOD))), value=VALUES)
-def test_a_value_of_any_kind_at_any_place_is_read_or_refused(place, value):
+def test_any_value_in_any_field_is_read_or_refused(place, value):
     body = copy.deepcopy(GOOD)
     holder = reduce(lambda held, key: held[key], place[:-1], body)
     holder[place[-1]] = value

@@ -35,7 +35,7 @@ def fault(*messages) -> str:
     return found.message
 
 
-def test_results_and_words_of_one_message_are_messages_of_their_own():
+def test_tool_results_and_text_of_one_message_become_separate_messages():
     found = read(user(text("?")), assistant(USE), user(RESULT, text("and"), text("now?"))).messages
     assert [(message.role, message.text) for message in found] == [
         (Role.USER, "?"),
@@ -48,7 +48,7 @@ def test_results_and_words_of_one_message_are_messages_of_their_own():
     assert found[3].echo == [text("and"), text("now?")]
 
 
-def test_only_what_is_more_than_a_text_keeps_itself():
+def test_only_messages_with_more_than_text_are_echoed():
     assert read({"role": "user", "content": "?"}).messages[0].echo is None
     assert read(user(text("?"))).messages[0].echo is None
     assert read(user(text("?", cache_control={}))).messages[0].echo == [text("?", cache_control={})]
@@ -56,7 +56,7 @@ def test_only_what_is_more_than_a_text_keeps_itself():
     assert read(user(text("?")), assistant(USE), user(failed)).messages[2].echo == failed
 
 
-def test_thoughts_that_nobody_signed_are_left_out_and_signed_ones_kept():
+def test_unsigned_reasoning_is_omitted_and_signed_reasoning_kept():
     signed = {"type": "thinking", "thinking": "", "signature": "s"}
     hidden = {"type": "redacted_thinking", "data": "d"}
     loose = {"type": "thinking", "thinking": "hm", "signature": ""}
@@ -73,11 +73,11 @@ def test_thoughts_that_nobody_signed_are_left_out_and_signed_ones_kept():
         ([user(text("?")), assistant(USE), user({**RESULT, "content": [IMAGE]})], "messages.2.content.0.content.0"),
     ],
 )
-def test_the_first_block_that_no_other_dialect_can_be_told_is_named(messages, at):
+def test_the_first_block_that_no_other_dialect_supports_is_named(messages, at):
     assert read(*messages).beyond_text == at
 
 
-def test_a_system_message_stands_at_its_place():
+def test_a_system_message_keeps_its_position():
     message = {"role": "system", "content": "Now be brief."}
     found = read(user(text("?")), message, user(text("?"))).messages
     assert (found[1].role, found[1].text, found[1].echo) == (Role.SYSTEM, "Now be brief.", message)
@@ -100,5 +100,5 @@ def test_a_system_message_stands_at_its_place():
         ([user({"type": "tool_result"})], "messages.0.content.0.tool_use_id: Field required"),
     ],
 )
-def test_what_is_wrong_is_said_where_it_stands(messages, words):
+def test_a_fault_is_reported_with_its_location(messages, words):
     assert words in fault(*messages)

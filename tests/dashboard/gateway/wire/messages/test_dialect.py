@@ -5,7 +5,7 @@ from dashboard.gateway.wire.gemini.dialect import GEMINI
 from dashboard.gateway.wire.messages.dialect import MESSAGES, add_prompt
 
 
-def test_an_agents_prompt_stands_before_the_callers():
+def test_an_agents_prompt_precedes_the_callers():
     ours = {"type": "text", "text": "ours"}
     for system, after in (
         (None, []),
@@ -18,7 +18,7 @@ def test_an_agents_prompt_stands_before_the_callers():
         assert body["system"] == [ours, *after]
 
 
-def test_what_is_below_a_door_answers_in_its_form():
+def test_urls_below_an_endpoint_answer_in_its_format():
     assert dialect_at("/v1/messages/count_tokens") is dialect_at("/v1/messages") is MESSAGES
     assert dialect_at("/v1/messages_of_others").dialect == dialect_at("/v1/embeddings").dialect == "openai"
     assert {door.dialect: door for door in (*BY_PATH.values(), GEMINI)} == BY_DIALECT

@@ -12,14 +12,14 @@ from tests.together import together
 
 @together
 @pytest.mark.parametrize("status", range(400, 600))
-def test_every_status_has_a_type_that_means_the_same_as_the_status(status):
+def test_every_status_has_an_error_type_of_the_same_meaning(status):
     kind = type_of(status)
     assert kind.endswith("_error") or kind == "request_too_large"
     body = fault_body(Fault(status, "No."), "req_1")
     assert get_provider("anthropic").decode_error(status, {}, body).status == status
 
 
-def test_an_error_says_its_request_and_a_code_of_ours():
+def test_an_error_gives_its_request_id_and_our_code():
     fault = Fault(404, "The model `x` does not exist.", code="model_not_found")
     told = {
         "type": "error",

@@ -46,12 +46,12 @@ def fault(**body) -> str:
 
 
 @given(st.binary(max_size=60))
-def test_no_bytes_make_it_raise(raw):
+def test_any_bytes_raise_no_unexpected_exception(raw):
     assert isinstance(read_request(raw, lambda _: None), ParsedRequest | Fault)
 
 
 @given(st.dictionaries(st.sampled_from(FIELDS), NEAR, max_size=8))
-def test_nothing_near_a_request_makes_it_raise(body):
+def test_any_similar_request_raises_no_unexpected_exception(body):
     found = read_request(json.dumps({**PLAIN, **body}).encode(), lambda _: None)
     assert isinstance(found, ParsedRequest) or (found.status == 400 and found.message)
 
@@ -77,14 +77,14 @@ def test_nothing_near_a_request_makes_it_raise(body):
         ({"tools": {}}, ""),
     ],
 )
-def test_what_is_wrong_is_said_where_it_stands(body, words):
+def test_a_fault_is_reported_with_its_location(body, words):
     if words:
         assert words in fault(**body)
     else:
         assert asked(**body).tools == ()
 
 
-def test_the_system_prompt_is_a_message_and_keeps_what_is_more_than_its_text():
+def test_the_system_prompt_is_a_message_and_keeps_more_than_its_text():
     cached = {"type": "text", "text": "b", "cache_control": {"type": "ephemeral"}}
     first = asked(system="Be brief.").messages[0]
     assert (first.role, first.text, first.echo) == (Role.SYSTEM, "Be brief.", None)
@@ -93,7 +93,7 @@ def test_the_system_prompt_is_a_message_and_keeps_what_is_more_than_its_text():
     assert asked(system="").messages[0].role is Role.USER
 
 
-def test_what_is_not_read_goes_up_to_the_same_dialect_and_sets_nothing():
+def test_fields_not_read_are_forwarded_to_the_same_dialect_and_set_nothing():
     found = asked(top_k=5, thinking={"type": "adaptive"}, prefill=True, stream=True)
     assert found.native == {"top_k": 5, "thinking": {"type": "adaptive"}, FIRST_CALL: {"prefill": True}}
     typed = {"type": "bash_20250124", "name": "bash"}
@@ -101,7 +101,7 @@ def test_what_is_not_read_goes_up_to_the_same_dialect_and_sets_nothing():
     assert asked(tools=[LOOK]).native == {}
 
 
-def test_other_dialects_are_told_under_the_names_of_chat_completions():
+def test_other_dialects_get_fields_under_their_chat_completions_names():
     found = asked(
         temperature=0.5,
         top_p=None,
@@ -126,11 +126,11 @@ def test_other_dialects_are_told_under_the_names_of_chat_completions():
     ("body", "beyond"),
     [({}, ""), ({"thinking": {"type": "adaptive"}, "service_tier": "auto"}, ""), ({"top_k": 5}, "top_k")],
 )
-def test_the_first_field_that_no_other_dialect_can_be_told_is_named(body, beyond):
+def test_the_first_field_that_no_other_dialect_supports_is_named(body, beyond):
     assert asked(**body).beyond == beyond
 
 
-def test_a_count_needs_no_cap():
+def test_a_token_count_needs_no_cap():
     found = read_count(json.dumps({"model": "m", "messages": HELLO}).encode())
     assert isinstance(found, ParsedRequest)
     assert isinstance(read_count(b"[]"), Fault)

@@ -30,7 +30,7 @@ def events(data: bytes) -> list[dict]:
     return told
 
 
-def test_a_body_says_all_that_clients_read():
+def test_a_body_has_all_fields_that_clients_read():
     assert json.loads(body_of(NAMED, EndedTurn(FinishedAnswer("stop", "Hello."), USAGE))) == {
         "id": "msg_1",
         "type": "message",
@@ -43,18 +43,18 @@ def test_a_body_says_all_that_clients_read():
     }
 
 
-def test_usage_that_is_not_known_is_none_at_all():
+def test_unknown_usage_is_omitted():
     usage = json.loads(body_of(NAMED, EndedTurn(FinishedAnswer("stop", "Hello."))))["usage"]
     assert set(usage.values()) == {0}
 
 
-def test_a_blocked_answer_says_nothing_but_why():
+def test_a_blocked_answer_contains_only_its_reason():
     body = json.loads(body_of(NAMED, EndedTurn(FinishedAnswer("content_filter", None, "I will not."), reasoning="Hm.")))
     assert (body["content"], body["stop_reason"]) == ([], "refusal")
     assert body["stop_details"] == {"type": "refusal", "category": None, "explanation": "I will not."}
 
 
-def test_thoughts_of_another_dialect_are_told_unsigned():
+def test_reasoning_of_another_dialect_is_returned_unsigned():
     body = json.loads(body_of(NAMED, EndedTurn(FinishedAnswer("tool_calls", None, None, (CALL,)), reasoning="Hm.")))
     assert body["content"] == [
         {"type": "thinking", "thinking": "Hm.", "signature": ""},
@@ -62,7 +62,7 @@ def test_thoughts_of_another_dialect_are_told_unsigned():
     ]
 
 
-def test_a_single_answer_of_this_dialect_is_told_block_by_block_as_it_came():
+def test_a_single_answer_of_this_dialect_is_returned_block_by_block_unchanged():
     cited = {"type": "text", "text": "Hello.", "citations": [{"type": "char_location"}]}
     assert json.loads(body_of(NAMED, EndedTurn(FinishedAnswer("stop", "Hello."), echoes=[[cited]])))["content"] == [
         cited
@@ -78,7 +78,7 @@ def test_a_single_answer_of_this_dialect_is_told_block_by_block_as_it_came():
     )
 
 
-def test_the_stop_string_is_named_where_it_can_be_only_one():
+def test_the_stop_string_is_named_where_only_one_is_possible():
     ended = EndedTurn(FinishedAnswer("stop", "Hello"), response=ChatResponse(raw_stop_reason="stop_sequence"))
     for stops, matched in ((["."], "."), ([".", "!"], None), ([], None)):
         body = json.loads(body_of(NAMED, ended, stops))
@@ -124,7 +124,7 @@ def test_a_stream_opens_fills_and_closes_each_block():
     assert told[-1]["usage"] == COUNTED
 
 
-def test_thoughts_behind_the_first_word_are_not_told_and_two_signed_ones_are_two_blocks():
+def test_reasoning_after_the_first_text_is_omitted_and_two_signed_ones_are_two_blocks():
     stream = EventStream(NAMED)
     thoughts = events(stream.reasoning("a", "s") + stream.reasoning("b", "t"))
     assert [each["index"] for each in thoughts if each["type"] == "content_block_start"] == [0, 1]
@@ -132,7 +132,7 @@ def test_thoughts_behind_the_first_word_are_not_told_and_two_signed_ones_are_two
     assert stream.reasoning("Hm", "u") == stream.reasoning("", "") == stream.texts([]) == b""
 
 
-def test_a_stream_that_says_nothing_begins_all_the_same():
+def test_an_empty_stream_still_has_its_start_event():
     told = events(EventStream(NAMED).end(EndedTurn(FinishedAnswer("stop", ""))))
     assert [each["type"] for each in told] == ["message_start", "message_delta"]
 

@@ -19,7 +19,7 @@ TOLD = {
 }
 
 
-def test_every_word_of_chat_completions_has_one_here_which_its_clients_read_back():
+def test_every_chat_completions_finish_reason_has_an_equivalent_that_clients_can_read():
     assert WORDS.keys() == TOLD
     meant = {word: get_provider("anthropic").normalize(word) for word in WORDS.values()}
     assert meant == {
@@ -41,5 +41,5 @@ def test_every_word_of_chat_completions_has_one_here_which_its_clients_read_back
         ("stop", None, "end_turn"),
     ],
 )
-def test_what_the_model_said_makes_the_word_exact(finish_reason, response, word):
+def test_the_models_output_makes_the_stop_reason_exact(finish_reason, response, word):
     assert stop_reason(EndedTurn(FinishedAnswer(finish_reason), response=response)) == word

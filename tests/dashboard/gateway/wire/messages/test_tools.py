@@ -18,7 +18,7 @@ def read(*tools, **more) -> OfferedTools:
     return found
 
 
-def test_tools_that_the_client_describes_are_known_to_every_dialect():
+def test_tools_described_by_the_client_are_supported_by_every_dialect():
     found = read(LOOK, {**LOOK, "type": "custom"})
     assert [(spec.name, spec.description, spec.schema) for spec in found.specs] == [
         ("look", "Looks.", {"type": "object"})
@@ -28,14 +28,14 @@ def test_tools_that_the_client_describes_are_known_to_every_dialect():
 
 
 @pytest.mark.parametrize(("tool", "by_provider"), [(BASH, False), (SEARCH, True), (TOOLSET, True), (LOOK, False)])
-def test_tools_of_anthropics_own_are_known_to_its_dialect_alone(tool, by_provider):
+def test_anthropics_own_tools_are_supported_by_its_dialect_only(tool, by_provider):
     found = read(LOOK, tool)
     assert found.other == tool.get("type", "")
     assert run_by_provider({"tools": [LOOK, tool]}) is by_provider
     assert [spec.name for spec in found.specs] == ["look", *([tool["name"]] if "name" in tool else [])]
 
 
-def test_a_choice_is_told_in_the_form_of_chat_completions():
+def test_a_tool_choice_is_translated_to_chat_completions():
     words = {"auto": "auto", "any": "required", "none": "none"}
     assert {kind: read(LOOK, tool_choice={"type": kind}).choice for kind in words} == words
     named = {"type": "function", "function": {"name": "look"}}
@@ -58,7 +58,7 @@ def test_a_choice_is_told_in_the_form_of_chat_completions():
         ({"tools": [LOOK], "tool_choice": {"type": "x"}}, "tool_choice.type: Input should be 'auto'"),
     ],
 )
-def test_what_is_wrong_is_said_where_it_stands(body, words):
+def test_a_fault_is_reported_with_its_location(body, words):
     found = read_tools(body)
     assert isinstance(found, Fault)
     assert words in found.message

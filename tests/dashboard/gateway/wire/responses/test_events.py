@@ -29,7 +29,7 @@ def kinds(told: bytes) -> list[str]:
 
 
 @pytest.mark.parametrize("item", [THOUGHT, PATCH, SHELL], ids=lambda item: item["type"])
-def test_a_whole_item_is_repeated_as_it_came(item):
+def test_a_complete_item_is_repeated_unchanged(item):
     written = EventLog()
     told = written.whole(item)
     events = [json.loads(line[6:]) for line in told.decode().split("\n") if line.startswith("data: ")]
@@ -40,7 +40,7 @@ def test_a_whole_item_is_repeated_as_it_came(item):
     assert kinds(told)[-1] == "output_item.done"
 
 
-def test_thoughts_are_told_summary_by_summary():
+def test_reasoning_is_streamed_summary_by_summary():
     assert kinds(EventLog().whole(THOUGHT))[1:-1] == [
         *["reasoning_summary_part.added", "reasoning_summary_text.delta"],
         *["reasoning_summary_text.done", "reasoning_summary_part.done"],
@@ -50,5 +50,5 @@ def test_thoughts_are_told_summary_by_summary():
     ]
 
 
-def test_the_text_of_a_custom_call_has_events_of_its_own():
+def test_the_text_of_a_custom_call_has_its_own_events():
     assert kinds(EventLog().whole(PATCH))[1:-1] == ["custom_tool_call_input.delta", "custom_tool_call_input.done"]

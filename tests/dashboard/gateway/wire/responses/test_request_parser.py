@@ -60,7 +60,7 @@ def fault(**body) -> Fault:
     return found
 
 
-def test_a_text_is_what_a_user_says_and_instructions_come_before_it():
+def test_a_text_is_a_user_message_and_instructions_come_before_it():
     messages = asked(instructions="Be brief.").messages
     assert [(message.role, message.text) for message in messages] == [(Role.SYSTEM, "Be brief."), (Role.USER, "Hello?")]
 
@@ -73,7 +73,7 @@ def test_items_of_one_answer_are_one_message():
     assert messages[2].text == "seen"
 
 
-def test_other_dialects_are_told_what_they_have_a_word_for():
+def test_other_dialects_get_the_fields_they_support():
     schema = {"type": "object"}
     found = asked(
         temperature=0.5,
@@ -97,7 +97,7 @@ def test_other_dialects_are_told_what_they_have_a_word_for():
     assert found.offered.choice == {"type": "function", "function": {"name": "look"}}
 
 
-def test_a_field_that_is_called_as_a_setting_sets_nothing():
+def test_a_field_named_like_a_setting_sets_nothing():
     assert asked(prefill="x").native == {FIRST_CALL: {"prefill": "x"}}
 
 
@@ -123,13 +123,13 @@ def test_a_field_that_is_called_as_a_setting_sets_nothing():
         ("instructions", {"instructions": []}),
     ],
 )
-def test_what_is_wrong_is_named(param, body):
+def test_a_fault_is_named(param, body):
     found = fault(**body)
     assert (found.status, found.param) == (400, param)
     assert found.message
 
 
 @given(st.dictionaries(st.sampled_from(FIELDS), NEAR))
-def test_whatever_is_sent_is_read_or_refused(body):
+def test_any_input_is_read_or_refused(body):
     found = read(**body)
     assert isinstance(found, ParsedRequest) or (found.status == 400 and found.message)

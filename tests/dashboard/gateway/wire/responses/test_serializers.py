@@ -8,7 +8,7 @@ from dashboard.gateway.wire.responses.serializers import _counts
 
 
 @pytest.mark.parametrize("none", [None, True])
-def test_a_number_of_reasoning_tokens_that_the_upstream_did_not_tell_says_that_it_is_no_count(none: bool | None):
+def test_reasoning_tokens_not_reported_by_the_upstream_are_marked_as_uncounted(none: bool | None):
     """Clients require the number, so it cannot be left out."""
     counts = _counts(TokenUsage(3, 5, no_reasoning=none))
     assert counts is not None

@@ -76,7 +76,7 @@ def one(*spans: Span) -> TraceTurn:
     return turn
 
 
-def test_the_answer_of_a_generator_is_a_call_with_its_stop_reason_and_what_it_used() -> None:
+def test_the_answer_of_a_generator_is_a_call_with_its_stop_reason_and_usage() -> None:
     told = seen(component([reply("length", {"text": "Agents stop for"}, usage=USAGE)]))
     assert isinstance(told, ModelCall)
     assert (told.provider, told.model, told.stream) == ("openai", "sim-essay", False)
@@ -90,20 +90,20 @@ def test_the_answer_of_a_generator_is_a_call_with_its_stop_reason_and_what_it_us
     ]
 
 
-def test_a_stream_is_told_by_the_time_of_its_first_piece_and_may_lack_its_counts() -> None:
+def test_a_stream_is_marked_by_the_time_of_its_first_chunk_and_may_lack_counts() -> None:
     told = seen(component([reply("length", {"text": "A"}, completion_start_time="2026-11-28T09:13:23.524214")]))
     assert isinstance(told, ModelCall)
     assert (told.stream, told.usage) == (True, None)
 
 
-def test_the_cap_of_one_run_is_told_and_the_one_of_the_generator_is_not() -> None:
+def test_the_cap_of_a_run_is_recorded_and_that_of_the_generator_is_not() -> None:
     given = {"messages": ASKED, "generation_kwargs": {"max_tokens": 60}}
     told = seen(component([reply("length", {"text": "A"})], **{"haystack.component.input": given}))
     assert isinstance(told, ModelCall)
     assert told.max_tokens == 60
 
 
-def test_a_generator_of_texts_tells_its_stop_reason_beside_them() -> None:
+def test_a_text_generator_gives_its_stop_reason_beside_the_text() -> None:
     meta = [{"model": "m", "index": 0, "finish_reason": "stop", "usage": {"prompt_tokens": 3, "completion_tokens": 2}}]
     told = seen(
         span(
@@ -119,7 +119,7 @@ def test_a_generator_of_texts_tells_its_stop_reason_beside_them() -> None:
     assert told.usage.output_tokens == 2
 
 
-def test_messages_of_older_releases_are_read_too() -> None:
+def test_messages_of_older_releases_are_read() -> None:
     old = {"_role": "assistant", "_content": [{"text": "A"}], "_name": None, "_meta": {"finish_reason": "length"}}
     told = seen(component([old]))
     assert isinstance(told, ModelCall)
@@ -136,7 +136,7 @@ def test_messages_of_older_releases_are_read_too() -> None:
         {},
     ],
 )
-def test_other_components_are_no_calls(attributes: dict[str, Any]) -> None:
+def test_other_components_are_not_calls(attributes: dict[str, Any]) -> None:
     assert not is_about_a_model(Span("1" * 32, "b", "", "haystack.component.run", 0, 1, attributes=attributes))
 
 
@@ -144,7 +144,7 @@ def test_other_components_are_no_calls(attributes: dict[str, Any]) -> None:
     "told",
     ["{", "[]", '{"replies": "A"}', '{"replies": [7]}', '{"replies": [{"content": 7, "meta": 7}]}'],
 )
-def test_what_cannot_be_read_leaves_the_call_without_an_answer(told: str) -> None:
+def test_unreadable_content_leaves_the_call_without_an_answer(told: str) -> None:
     broken = seen(component([], **{"haystack.component.input": told}))
     assert isinstance(broken, ModelCall)
     also = seen(span("haystack.agent.step.llm", **{"haystack.agent.step.llm.output": told}))
@@ -167,7 +167,7 @@ def test_the_calls_of_an_agent_and_the_results_of_its_tools_are_one_turn() -> No
 
 
 @pytest.mark.parametrize("exit_reason", [{"exit_reason": "max_agent_steps"}, {}])
-def test_the_limit_of_an_agents_steps_is_what_ended_its_turn(exit_reason: dict[str, str]) -> None:
+def test_the_step_limit_of_an_agent_ended_its_turn(exit_reason: dict[str, str]) -> None:
     """Releases before 3.0 do not tell it: then all steps were taken, and the tools ran last."""
     first = reply("tool_calls", CALL, usage=USAGE)
     output = agent(1, 1, messages=[*ASKED, first, result("42")], **exit_reason)
@@ -177,13 +177,13 @@ def test_the_limit_of_an_agents_steps_is_what_ended_its_turn(exit_reason: dict[s
     assert "max_agent_steps: 1" in turn.history.snapshot.end.error_message
 
 
-def test_an_agent_that_took_its_last_step_and_answered_met_no_limit() -> None:
+def test_an_agent_that_answered_at_its_last_step_did_not_hit_the_limit() -> None:
     told = seen(agent(1, 1, messages=[*ASKED, reply("stop", {"text": "Because."})]))
     assert isinstance(told, Loop)
     assert (told.failure, told.output) == (None, "Because.")
 
 
-def test_a_cut_call_that_haystack_dropped_is_said_to_be_lost() -> None:
+def test_a_truncated_call_dropped_by_haystack_is_marked_as_lost() -> None:
     turn = one(component([reply("length", usage=USAGE)]))
     assert "cut_call_lost" in {note.code for note in turn.notes}
     assert turn.history.snapshot.end is not None
@@ -191,7 +191,7 @@ def test_a_cut_call_that_haystack_dropped_is_said_to_be_lost() -> None:
     assert (end.status.value, end.terminal_reason) == ("partial", "max_tokens")
 
 
-def test_the_error_of_a_generator_is_the_providers() -> None:
+def test_an_error_of_a_generator_is_the_providers() -> None:
     said = "The following component failed to run:\nComponent name: 'llm'\nError: Error code: 429 - Rate limit reached."
     raised = SpanEvent("exception", {"exception.type": "haystack.PipelineRuntimeError", "exception.message": said})
     failed = replace(component([]), failed=True, message=f"PipelineRuntimeError: {said}", events=(raised,))
@@ -201,7 +201,7 @@ def test_the_error_of_a_generator_is_the_providers() -> None:
     assert told.error.kind == "rate_limit"
 
 
-def test_without_content_the_places_of_calls_and_tools_are_known() -> None:
+def test_without_content_the_positions_of_calls_and_tools_are_known() -> None:
     names = "haystack.agent.step.llm", "haystack.agent.step.tool"
     told = [seen(span(name, **{"haystack.tool.name": "look"})) for name in names]
     assert isinstance(told[0], ModelCall)
