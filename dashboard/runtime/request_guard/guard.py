@@ -244,8 +244,9 @@ def _refused(scope: Scope, full: FullError) -> Answer:
     """What is told to a request that found no place."""
     status, told, again = (429, _OFTEN, _AGAIN) if full.own else (503, _BUSY, _AGAIN)
     if import_queue.is_import(scope["method"], scope["path"]):
-        told = import_queue.TOO_MANY if full.own else import_queue.BUSY
-        again = ((b"retry-after", b"%d" % import_queue.RETRY_SECONDS),)
+        wait = import_queue.seconds_left(full.ahead)
+        told = import_queue.TOO_MANY if full.own else import_queue.busy_words(wait)
+        again = ((b"retry-after", b"%d" % wait),)
     return refusal(scope["path"], status, told, more=again)
 
 

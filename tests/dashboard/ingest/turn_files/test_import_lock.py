@@ -95,6 +95,19 @@ def test_who_came_first_has_the_first_turn_whatever_process_it_is_of():
     assert told == ["another process", "this process", "another process again", "who just had it"]
 
 
+def test_who_waits_in_vain_is_told_how_long_those_before_take(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(import_lock, "seconds_left", lambda ahead: 100 + ahead)
+    turns = Queue[str]()
+    with session() as other:
+        other.execute("SELECT pg_advisory_lock(%s)", [lock_number()])
+        waits = begun(elsewhere(turns, "another process"), waiters=1)
+        waits.__enter__()
+        with pytest.raises(ImportBusyError) as busy, alone(ClientConnection(), time.monotonic() + 0.05):
+            pass
+    waits.__exit__(None, None, None)
+    assert busy.value.wait == 102
+
+
 def test_a_wait_ends_when_it_is_too_late():
     with session() as other:
         other.execute("SELECT pg_advisory_lock(%s)", [lock_number()])
