@@ -126,7 +126,7 @@ async def test_who_is_known_sends_as_much_as_the_address_takes(token: str, chunk
     assert more.kept <= MAX_BODY
     problem = json.loads(more.sent[1]["body"])
     assert problem["status"] == 413
-    assert "a request to the API may have 2,000,000 bytes" in problem["detail"]
+    assert "a request to the API may have at most 2,000,000 bytes" in problem["detail"]
 
 
 @together
