@@ -24,7 +24,6 @@ from ninja.errors import ValidationError as ShapeError
 
 from dashboard.accounts.failure_responses import AWAY, RETRY_SECONDS
 from dashboard.api.body_parser import TOO_LARGE
-from dashboard.ingest.turn_files import import_queue
 from dashboard.ingest.turn_files.import_queue import ImportBusyError
 from dashboard.live.services import TurnConflict
 from dashboard.live.stream_limits import TooManyStreamsError
@@ -173,7 +172,7 @@ def of_streams(_: HttpRequest, error: TooManyStreamsError) -> HttpResponse:
 
 def of_busy(_: HttpRequest, error: ImportBusyError) -> HttpResponse:
     response = problem(503, str(error))
-    response["Retry-After"] = str(import_queue.RETRY_SECONDS)
+    response["Retry-After"] = str(error.wait)
     return response
 
 

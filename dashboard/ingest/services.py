@@ -48,7 +48,7 @@ COSTLY = (
     "These spans are stored, but their traces have no turns until a further span of them arrives. Send fewer traces in "
     "one request, or make the schemas of tools and answers simpler."
 )
-FULL = f"A trace may have {span_store.MOST_OF_TRACE:,} spans. Further spans are not accepted."
+FULL = f"A trace may have at most {span_store.MOST_OF_TRACE:,} spans. Further spans are not accepted."
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,11 +8,12 @@ from dataclasses import dataclass
 
 
 class FullError(Exception):
-    """Too many wait already, or it took too long. `own`: because of what this caller itself has waiting."""
+    """Too many wait already, or it took too long. `own`: because of what this caller itself has waiting. `ahead`: the
+    requests that must end before there is a place for another one; 0 where nobody counted them."""
 
-    def __init__(self, *, own: bool) -> None:
+    def __init__(self, *, own: bool, ahead: int = 0) -> None:
         super().__init__("There is no place in line.")
-        self.own = own
+        self.own, self.ahead = own, ahead
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,9 +58,9 @@ class FairQueue:
             return
         own = self._waiting.get(who, ())
         if len(own) >= self._width.waiting_of_one:
-            raise FullError(own=True)
+            raise FullError(own=True, ahead=self._ahead_of_next(who))
         if sum(map(len, self._waiting.values())) >= self._width.waiting:
-            raise FullError(own=False)
+            raise FullError(own=False, ahead=self._ahead())
         turn = asyncio.get_running_loop().create_future()
         self._waiting.setdefault(who, deque()).append(turn)
         try:
@@ -68,7 +69,7 @@ class FairQueue:
         except (asyncio.CancelledError, TimeoutError) as error:
             self._give_up(who, turn)
             if isinstance(error, TimeoutError):
-                raise FullError(own=False) from None
+                raise FullError(own=False, ahead=self._ahead()) from None
             raise
 
     def leave(self, who: str, *, rests: float = 0.0) -> None:
@@ -97,6 +98,13 @@ class FairQueue:
     def _may_enter(self, who: str) -> bool:
         own = self._inside[who] + self._resting[who]
         return self._inside.total() < self._width.places and own < self._width.of_one
+
+    def _ahead(self) -> int:
+        return self._inside.total() + sum(map(len, self._waiting.values()))
+
+    def _ahead_of_next(self, who: str) -> int:
+        """The requests that must end before one of this caller's own ends. Callers take turns."""
+        return self._inside.total() + (0 if self._inside[who] else 1 + list(self._waiting).index(who))
 
     def _give_up(self, who: str, turn: "asyncio.Future[None]") -> None:
         turns = self._waiting.get(who, deque())

@@ -171,8 +171,8 @@ def _text(_: str, values: tuple[str, ...]) -> str:
     phrases = phrases_in(asked)
     if len(phrases) > MOST_PHRASES or sum(phrases) > MOST_PHRASE_WORDS:
         raise ValidationError(
-            f"A search may have {MOST_PHRASES} phrases, with {MOST_PHRASE_WORDS} words together. Words in quotation "
-            "marks are a phrase, and so are words that punctuation joins, such as foo.py."
+            f"A search may have at most {MOST_PHRASES} phrases, with {MOST_PHRASE_WORDS} words together. Words in "
+            "quotation marks are a phrase, and so are words that punctuation joins, such as foo.py."
         )
     return asked
 

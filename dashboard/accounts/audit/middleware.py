@@ -12,9 +12,10 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from http import HTTPStatus
 from typing import Any
-from urllib.parse import urlsplit
+from urllib.parse import urlencode, urlsplit
 from uuid import UUID
 
+from django.contrib.admin.helpers import ACTION_CHECKBOX_NAME
 from django.http import HttpRequest, HttpResponseBase
 from django.utils import timezone
 from django.utils.deprecation import MiddlewareMixin
@@ -82,11 +83,20 @@ def _record(request: HttpRequest, response: HttpResponseBase, asked: Asked) -> N
         address=request.META.get("REMOTE_ADDR") or "",
         method=request.method or "",
         action=request.resolver_match.route.rstrip("/"),
-        target=request.path,
+        target=request.path + _chosen(request),
         status=response.status_code,
         led_to=urlsplit(response.get("Location", "")).path,
         project_id=_project_of(request),
     )
+
+
+def _chosen(request: HttpRequest) -> str:
+    """The action of a list in the admin and the rows that it was done to, as a query: they are in the form alone."""
+    match = request.resolver_match
+    if match is None or match.app_name != "admin" or ACTION_CHECKBOX_NAME not in request.POST:
+        return ""
+    rows = "all" if request.POST.get("select_across") == "1" else ",".join(request.POST.getlist(ACTION_CHECKBOX_NAME))
+    return f"?{urlencode({'action': request.POST.get('action', ''), 'selected': rows}, safe=',')}"
 
 
 def _project_of(request: HttpRequest) -> UUID | None:

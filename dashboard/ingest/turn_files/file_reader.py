@@ -15,7 +15,7 @@ from dashboard.ingest.turn_files.file_schema import FORMAT, VERSION, TurnFile
 MAX_BYTES = 64_000_000
 MAX_DEPTH = 200  #: of objects and lists in each other; pages and judges walk them by recursion
 MAX_FAULTS = 20  #: told at once
-TOO_LARGE = f"A turn file may have {MAX_BYTES:,} bytes; this one has more."
+TOO_LARGE = f"A turn file may have at most {MAX_BYTES:,} bytes; this one has more."
 
 #: What a field of the wrong shape is told, by pydantic's word for it.
 SHAPE_WORDS: Mapping[str, str] = {

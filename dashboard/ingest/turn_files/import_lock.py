@@ -16,7 +16,7 @@ import psycopg
 from django.conf import settings
 from django.db import OperationalError, connection
 
-from dashboard.ingest.turn_files.import_queue import ImportBusyError
+from dashboard.ingest.turn_files.import_queue import PACE, ImportBusyError, seconds_left
 from dashboard.platform.client_gone import ClientConnection, ClientGoneError
 
 _BOOT = Path("/proc/sys/kernel/random/boot_id")  #: the same in all containers of a machine, and on no other
@@ -24,6 +24,12 @@ _CANCEL_SECONDS = 2.0
 _LONGEST_SECONDS = 2_000_000.0  #: of a `lock_timeout`, whose milliseconds have 31 bits
 #: Neither a wait nor a connection that is silent while its import runs is to end before its time.
 _PATIENT = "SET statement_timeout = 0; SET idle_session_timeout = 0"
+#: Who holds the lock or waits for it. PostgreSQL lists its number in halves.
+_AHEAD = """
+SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND objsubid = 1
+   AND database = (SELECT oid FROM pg_database WHERE datname = current_database())
+   AND (classid::bigint << 32) | objid::bigint = %s::bigint
+"""
 
 
 @contextmanager
@@ -36,7 +42,8 @@ def alone(client: ClientConnection, until: float) -> Iterator[None]:
     database = _connected()
     try:
         _take(database, client, until)
-        yield
+        with PACE.running():
+            yield
     finally:
         database.close()  # which gives the lock back
 
@@ -62,7 +69,8 @@ def _take(database: "psycopg.Connection[Any]", client: ClientConnection, until: 
         with client.ending(end):
             database.execute("SELECT pg_advisory_lock(%s)", [lock_number()])
     except psycopg.errors.LockNotAvailable:
-        raise ImportBusyError from None
+        (ahead,) = database.execute(_AHEAD, [lock_number()]).fetchone() or (1,)
+        raise ImportBusyError(seconds_left(ahead)) from None
     except psycopg.OperationalError as error:
         if not client.closed.is_set():
             raise OperationalError(str(error)) from error

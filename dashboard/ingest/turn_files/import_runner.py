@@ -23,6 +23,7 @@ from django.db import connection
 
 from agentcore.number_format import seconds
 from dashboard.accounts.models import User
+from dashboard.agents.schema_validation.judge_overload import RETRY_SECONDS
 from dashboard.agents.selectors import project_current
 from dashboard.ingest.turn_files.import_lock import alone
 from dashboard.ingest.turn_files.import_process import MOST_SECONDS, TOO_MUCH_MEMORY
@@ -192,7 +193,7 @@ def _heard(
         if "done" in said:
             return ImportResult(bundle, tuple(outcomes))
         if "busy" in said and not outcomes:
-            raise ImportBusyError(said["busy"])
+            raise ImportBusyError(RETRY_SECONDS, said["busy"])
         if "busy" in said:
             return _broken_off([("", said["busy"])], bundle, outcomes)
         if "refused" in said:

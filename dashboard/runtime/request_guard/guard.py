@@ -43,8 +43,8 @@ Application = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 PRIVATE = (b"cache-control", b"private, no-store")
 FILE_SECONDS, FILE_RATE = 30.0, 50_000  #: in which a file is taken, and bytes a second beyond that
-_LARGE = "This is too large: {what} may have {most:,} bytes. Nothing was done; send less at once."
-_UNKNOWN = f"Sign in first, then send this again: without signing in a request may have {SMALL:,} bytes."
+_LARGE = "This is too large: {what} may have at most {most:,} bytes. Nothing was changed. Send less at once."
+_UNKNOWN = f"Sign in first, then send this again: without signing in a request may have at most {SMALL:,} bytes."
 #: Threads of their own: to end a statement may take two seconds, and many clients may hang up at once.
 _ENDING = ThreadPoolExecutor(max_workers=4, thread_name_prefix="client-gone")
 _DIGITS = 18  #: of a length; what is longer is far beyond every bound
@@ -244,8 +244,9 @@ def _refused(scope: Scope, full: FullError) -> Answer:
     """What is told to a request that found no place."""
     status, told, again = (429, _OFTEN, _AGAIN) if full.own else (503, _BUSY, _AGAIN)
     if import_queue.is_import(scope["method"], scope["path"]):
-        told = import_queue.TOO_MANY if full.own else import_queue.BUSY
-        again = ((b"retry-after", b"%d" % import_queue.RETRY_SECONDS),)
+        wait = import_queue.seconds_left(full.ahead)
+        told = import_queue.TOO_MANY if full.own else import_queue.busy_words(wait)
+        again = ((b"retry-after", b"%d" % wait),)
     return refusal(scope["path"], status, told, more=again)
 
 

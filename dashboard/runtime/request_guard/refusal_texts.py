@@ -4,8 +4,10 @@ from dashboard.runtime.request_guard.resource_limits import HEAD_BYTES, HEAD_FIE
 
 FULL = "This server has as many connections open as it may. Try again in a moment."
 FULL_ADDRESS = "Your address has as many connections open as one may have. Close some, or try again in a moment."
-LONG_HEAD = f"The address and the header fields of a request may have {HEAD_BYTES:,} bytes together. Send fewer."
-MANY_FIELDS = f"A request may have {HEAD_FIELDS} header fields. Send fewer."
+LONG_HEAD = (
+    f"The address and the header fields of a request may have at most {HEAD_BYTES:,} bytes together. Send fewer."
+)
+MANY_FIELDS = f"A request may have at most {HEAD_FIELDS} header fields. Send fewer."
 PIPELINED_TOO_MANY = f"At most {PIPELINED} requests of a connection may wait for their answers. Send fewer at once."
 SLOW_HEAD = "The head of the request did not come in time. Send it at once."
 NO_REQUEST = "Invalid HTTP request received."

@@ -58,7 +58,7 @@ async def test_only_a_caller_with_too_many_queued_requests_is_refused():
     await hall.comes("a", "a", "a", "a", "a", "a")
     with pytest.raises(FullError) as refused:
         await hall.line.enter("a")
-    assert refused.value.own
+    assert (refused.value.own, refused.value.ahead) == (True, 2)
     await hall.comes("b")
     assert hall.entered[-1] == "b"
 
@@ -68,14 +68,23 @@ async def test_a_full_queue_accepts_nobody():
     await hall.comes("a", "b", "c")
     with pytest.raises(FullError) as refused:
         await hall.line.enter("d")
-    assert not refused.value.own
+    assert (refused.value.own, refused.value.ahead) == (False, 3)
+
+
+async def test_a_caller_with_too_many_in_line_waits_for_its_own_turn_among_the_callers():
+    hall = Hall(replace(WIDTH, places=1, of_one=1, waiting_of_one=1))
+    await hall.comes("a", "b", "c")
+    with pytest.raises(FullError) as refused:
+        await hall.line.enter("c")
+    assert (refused.value.own, refused.value.ahead) == (True, 3)
 
 
 async def test_a_caller_that_waited_too_long_is_told_and_keeps_no_slot():
     hall = Hall(replace(WIDTH, places=1, of_one=1, seconds=0.01))
     await hall.comes("a")
-    with pytest.raises(FullError):
+    with pytest.raises(FullError) as refused:
         await hall.line.enter("b")
+    assert refused.value.ahead == 1
     await hall.leaves("a")
     await hall.comes("c")
     assert hall.entered == ["a", "c"]

@@ -77,6 +77,19 @@ def test_every_url_that_changes_something_leaves_one_entry(world: World, by: str
     assert len(changing()) > 60
 
 
+def test_an_action_on_rows_of_the_admin_is_noted_with_its_name_and_the_rows(browser: Client):
+    User.objects.filter(username=OPERATOR).update(is_staff=True, is_superuser=True)
+    users = [User.objects.create_user(name) for name in ("anna", "ben")]
+    form = {"action": "turn_two_factor_off", "_selected_action": [str(user.pk) for user in users]}
+    assert browser.post("/admin/accounts/user/", form).status_code == 302
+    assert browser.post("/admin/accounts/user/", {**form, "select_across": "1"}).status_code == 302
+    rows = ",".join(form["_selected_action"])
+    assert [told["target"] for told in exported(browser)] == [
+        f"/admin/accounts/user/?action=turn_two_factor_off&selected={rows}",
+        "/admin/accounts/user/?action=turn_two_factor_off&selected=all",
+    ]
+
+
 @pytest.mark.django_db(transaction=True)
 def test_a_change_in_the_admin_leaves_an_entry_that_references_the_change(browser: Client, agent_of: Callable):
     agent = agent_of("sim-essay")

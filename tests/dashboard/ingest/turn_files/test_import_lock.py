@@ -95,6 +95,19 @@ def test_imports_are_served_in_order_across_processes():
     assert told == ["another process", "this process", "another process again", "who just had it"]
 
 
+def test_a_refused_import_gets_the_time_that_the_imports_before_it_need(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(import_lock, "seconds_left", lambda ahead: 100 + ahead)
+    turns = Queue[str]()
+    with session() as other:
+        other.execute("SELECT pg_advisory_lock(%s)", [lock_number()])
+        waits = begun(elsewhere(turns, "another process"), waiters=1)
+        waits.__enter__()
+        with pytest.raises(ImportBusyError) as busy, alone(ClientConnection(), time.monotonic() + 0.05):
+            pass
+    waits.__exit__(None, None, None)
+    assert busy.value.wait == 102
+
+
 def test_a_wait_ends_at_its_deadline():
     with session() as other:
         other.execute("SELECT pg_advisory_lock(%s)", [lock_number()])

@@ -19,7 +19,7 @@ from django.test import Client
 from django.utils import timezone
 
 from dashboard.accounts.models import ApiToken, User
-from dashboard.ingest.turn_files import import_runner
+from dashboard.ingest.turn_files import import_lock, import_runner
 from dashboard.ingest.turn_files.import_access import ENDED
 from dashboard.ingest.turn_files.import_queue import ImportBusyError
 from dashboard.ingest.turn_files.import_runner import (
@@ -85,6 +85,7 @@ def test_while_one_import_runs_the_next_one_is_told_so(
     api: Program,  # noqa: F811 - the fixture
 ):
     monkeypatch.setattr(import_runner, "WAITING_SECONDS", 0.01)
+    monkeypatch.setattr(import_lock, "seconds_left", lambda ahead: 40 + ahead)
     began, over = threading.Event(), threading.Event()
 
     def slow() -> bytes:
@@ -102,10 +103,10 @@ def test_while_one_import_runs_the_next_one_is_told_so(
     with pytest.raises(ImportBusyError, match="Other imports are running"):
         file_import_apart(read=lambda: b"{}", by=None, unverified=False)
     answer = api.post("/turns/import", b"{}")
-    assert (answer.status_code, answer["Retry-After"]) == (503, "30")
+    assert (answer.status_code, answer["Retry-After"]) == (503, "41")
     page = browser.post("/import", {"file": SimpleUploadedFile("turn.json", b"{}")})
     assert (page.status_code, "Other imports are running" in page.content.decode()) == (503, True)
-    assert page["Retry-After"] == "30"
+    assert page["Retry-After"] == "41"
     over.set()
     thread.join(20)
 

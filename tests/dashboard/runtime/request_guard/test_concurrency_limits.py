@@ -9,6 +9,8 @@ from typing import Any
 import pytest
 
 from dashboard.accounts.access import LET_IN
+from dashboard.ingest.turn_files import import_queue
+from dashboard.ingest.turn_files.import_queue import ImportPace
 from dashboard.platform.client_gone import SCOPE_KEY, CutShortError
 from dashboard.platform.fair_queue import FullError, QueueSize
 from dashboard.runtime.request_guard.callers import Headers
@@ -159,15 +161,18 @@ async def test_imports_of_several_users_alternate():
     assert begun == ["user 1", "user 2", "user 1"]
 
 
-async def test_an_import_without_a_slot_gets_a_retry_time():
+async def test_an_import_without_a_slot_gets_a_retry_time(monkeypatch: pytest.MonkeyPatch):
+    pace = ImportPace()
+    pace.took(7.0)
+    monkeypatch.setattr(import_queue, "PACE", pace)
     one = ConcurrencyLimits(imports=replace(NARROW, waiting=0))
     await let_in(one, "user 1", token="x")
     await one.enter(importing("/api/v1/logs/import", token="x"))
     with pytest.raises(FullError) as full:
         await one.enter(importing("/api/v1/logs/import", token="x"))
     answer = _refused(importing("/api/v1/logs/import"), full.value)
-    assert (answer.status, dict(answer.headers)[b"retry-after"]) == (503, b"30")
-    assert b"Nothing of this one was imported" in answer.body
+    assert (answer.status, dict(answer.headers)[b"retry-after"]) == (503, b"7")
+    assert b"Nothing of this one was imported. Send it again in about 7 s." in answer.body
 
 
 def asking(**users: str) -> Callable[[Headers], Awaitable[str | None]]:

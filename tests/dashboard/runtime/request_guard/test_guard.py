@@ -126,7 +126,7 @@ async def test_an_authenticated_client_may_send_as_much_as_the_url_accepts(token
     assert more.kept <= MAX_BODY
     problem = json.loads(more.sent[1]["body"])
     assert problem["status"] == 413
-    assert "a request to the API may have 2,000,000 bytes" in problem["detail"]
+    assert "a request to the API may have at most 2,000,000 bytes" in problem["detail"]
 
 
 @together

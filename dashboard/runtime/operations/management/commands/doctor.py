@@ -8,13 +8,14 @@ from typing import Any
 
 from django.core.management.base import BaseCommand
 
-from dashboard.runtime.operations import database_checks, machine_checks, provider_checks
+from dashboard.runtime.operations import append_only_check, database_checks, machine_checks, provider_checks
 from dashboard.runtime.operations.doctor import Check, Finding, State, examine
 
 CHECKS: tuple[Check, ...] = (
     database_checks.database,
     database_checks.read_replica,
     database_checks.migrations,
+    append_only_check.append_only_tables,
     database_checks.clock,
     database_checks.queue,
     machine_checks.live_updates,
@@ -31,6 +32,7 @@ OF_DATABASE: frozenset[Check] = frozenset(
         database_checks.database,
         database_checks.read_replica,
         database_checks.migrations,
+        append_only_check.append_only_tables,
         database_checks.clock,
         database_checks.queue,
         database_checks.gateway_keys,

@@ -1,0 +1,69 @@
+"""`manage.py doctor` names triggers of the history and of the audit log that are off, missing or replaced."""
+
+import pytest
+from django.db import connection
+
+from dashboard.runtime.operations.append_only_check import FUNCTIONS, TRIGGERS, append_only_tables, text_digest
+from dashboard.runtime.operations.doctor import State
+
+pytestmark = pytest.mark.django_db
+
+#: Every trigger that refuses something, of tables that are no partitions.
+REFUSING = """
+SELECT relname, tgname FROM pg_trigger JOIN pg_class ON pg_class.oid = tgrelid JOIN pg_proc ON pg_proc.oid = tgfoid
+ WHERE NOT tgisinternal AND NOT relispartition AND proname LIKE 'whystop_refuse%'
+"""
+REPLACED = """
+CREATE OR REPLACE FUNCTION whystop_refuse_audit_change() RETURNS trigger LANGUAGE plpgsql AS
+$$ BEGIN RETURN NEW; END $$
+"""
+
+
+def rows(query: str) -> list[tuple[str, ...]]:
+    with connection.cursor() as cursor:
+        cursor.execute(query)
+        return list(cursor.fetchall()) if cursor.description else []
+
+
+def test_with_the_tables_as_migrations_make_them_all_is_well():
+    (found,) = append_only_tables()
+    assert (found.state, found.fix) == (State.OK, "")
+
+
+def test_every_trigger_that_refuses_changes_is_checked():
+    listed = {(table, trigger) for table, names in TRIGGERS.items() for trigger in names}
+    assert {*rows(REFUSING)} | {("audit_entry", "date_after_seals")} == listed
+
+
+def test_the_functions_of_all_these_triggers_are_checked():
+    used = rows("SELECT DISTINCT proname, prosrc FROM pg_proc JOIN pg_trigger ON tgfoid = pg_proc.oid")
+    texts = {name: text for name, text in used if name in FUNCTIONS or name.startswith("whystop_refuse")}
+    assert {name: text_digest(text) for name, text in texts.items()} == dict(FUNCTIONS)
+
+
+@pytest.mark.parametrize(
+    ("done", "named"),
+    [
+        ("ALTER TABLE audit_entry DISABLE TRIGGER refuse_change", "audit_entry.refuse_change"),
+        ("ALTER TABLE audit_entry ENABLE REPLICA TRIGGER refuse_change", "audit_entry.refuse_change"),
+        ("ALTER TABLE turns_record_default DISABLE TRIGGER refuse_change", "turns_record_default.refuse_change"),
+        ("DROP TRIGGER refuse_truncate ON turns_attempt_default", "turns_attempt_default.refuse_truncate"),
+        ("DROP TRIGGER date_after_seals ON audit_entry", "audit_entry.date_after_seals"),
+        ("DROP TABLE audit_entry", "audit_entry.refuse_change"),
+        (REPLACED, "whystop_refuse_audit_change()"),
+        ("SET LOCAL session_replication_role = 'replica'", "session_replication_role is replica"),
+    ],
+)
+def test_what_lets_rows_be_changed_is_named(done: str, named: str):
+    rows(done)
+    (found,) = append_only_tables()
+    assert found.state is State.ERROR
+    assert named in found.words
+    assert "verify --all" in found.fix
+
+
+def test_of_many_triggers_some_are_named():
+    rows("ALTER TABLE turns_attempt DISABLE TRIGGER ALL")
+    rows("ALTER TABLE turns_record DISABLE TRIGGER ALL")
+    (found,) = append_only_tables()
+    assert found.words.endswith(" more")
