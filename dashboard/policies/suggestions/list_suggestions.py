@@ -59,6 +59,11 @@ def suggestions_now(ids: Collection[UUID], project: Project) -> list[tuple[Turn,
     return [(row, found.get(row.id)) for row in rows]
 
 
+def suggestions_of(turns: Collection[Turn]) -> Mapping[UUID, Suggestion | None]:
+    """By turn, found anew, of turns that the caller has read and that may need a limit."""
+    return _found([turn.id for turn in turns])
+
+
 def _rows(ids: Iterable[UUID]) -> list[Turn]:
     """These turns without what refers to nodes: of most that is not read."""
     return list(Turn.objects.filter(id__in=[*ids]).only(*ROW))
