@@ -66,7 +66,8 @@ class Suggestion(BaseModel):
         "value."
     )
     goal: str = Field(
-        description="`finish`; `one_call`: the turn completed in several calls; `retry`: a failed call would have "
+        description="`finish`; `one_call`: the turn completed in several calls; `no_repair`: a tool call was "
+        "truncated and requested again, which the value would have made unnecessary; `retry`: a failed call would have "
         "been tried again."
     )
     share: float | None = Field(

@@ -57,7 +57,7 @@ class Suggestion(TypedDict):
     certainty: str  #: certain, estimated or undecidable
     certainty_word: str  #: proven, certain, likely or not known: the word on the page
     basis: str  #: recording, rerun, agent, model, setting or none: what the value rests on
-    goal: str  #: finish, one_call or retry
+    goal: str  #: finish, one_call, no_repair or retry
     share: float | None
     longer_than: int | None
     answers: int

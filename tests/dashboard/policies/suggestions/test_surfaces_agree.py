@@ -58,6 +58,7 @@ TURNS = {
     "cut tool call": Asked(
         "sim-cut-tool", "not known", {"max_tool_repair_attempts": 0}, {**CALCULATOR, "max_tokens": 40}
     ),
+    "repaired tool call": Asked("sim-cut-tool", "likely", given={**CALCULATOR, "max_tokens": 40}),
     "rate limit": Asked("sim-flaky", "not known"),
     "endless": Asked("sim-endless", "not known", given={"max_tokens": 40}),
     "cut envelope": Asked(
@@ -172,7 +173,8 @@ def test_a_what_if_at_the_value_says_the_same_or_what_else_tells_it(browser: Cli
         ]
         assert (swept["attempts"], swept["certainty"]) == (int(calls), imagined["certainty"])
     if asked.word == "likely" and imagined["undecidable"]:
-        assert "This recording alone does not show it." in html
+        alone = said["basis"] == "recording"
+        assert f"This {'what-if does not decide' if alone else 'recording alone does not show'} it." in html
         assert words(said["words"]) in words(html)
     if asked.word == "certain":
         assert (imagined["certainty"], imagined["status"]) == ("certain", "completed")
