@@ -56,8 +56,8 @@ class SuggestedLimit(BaseModel):
     )
     recorded: int | float | None = Field(description="The value in the recorded turn.")
     goal: str = Field(
-        description="What was predicted: finish, one_call (completed in one call), or retry (a failed call is tried "
-        "again)."
+        description="What was predicted: finish, one_call (completed in one call), no_repair (completed, and no tool "
+        "call was truncated and requested again), or retry (a failed call is tried again)."
     )
     certainty: str = Field(description=CERTAINTIES)
     word: str = Field(description="The word on the badge: proven, certain, likely or not known.")

@@ -7,7 +7,7 @@ from uuid import UUID
 from pydantic import BaseModel, Field
 
 from dashboard.api.response_fields import MaybeObject, Object, Objects
-from dashboard.api.turn_response_schemas import Turn
+from dashboard.api.turn_response_schemas import RecordedTurn
 from dashboard.turns.certainty_text import MEANINGS, NOT_JUDGED, UNDECIDED, WHYS
 
 
@@ -108,7 +108,7 @@ class Step(BaseModel):
     assumes: list[Assumption] = Field(description="The assumptions of this step; empty unless it is estimated.")
 
 
-class Ending(Turn):
+class Ending(RecordedTurn):
     """The turn as it would have been."""
 
     duration_ms: int | None = Field(

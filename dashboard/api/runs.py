@@ -13,7 +13,7 @@ from dashboard.api import run_response_schemas
 from dashboard.api.openapi import TIMELINE_PARAMETERS
 from dashboard.api.turns import asked_of
 from dashboard.timeline.runs import selectors
-from dashboard.turns.api_serializers import turn_json
+from dashboard.turns.api_serializers import turns_json
 
 router = Router(tags=["runs"])
 
@@ -50,5 +50,5 @@ def run_get(request: HttpRequest, run_id: UUID) -> dict[str, Any]:
         **selectors.run_shown(run.sums, run.turns[-1]),
         "dollars": None if run.price is None else float(run.price.dollars),
         "path": prices,
-        "items": [turn_json(turn) for turn in run.turns],
+        "items": turns_json(run.turns),
     }

@@ -9,6 +9,7 @@ from pydantic import BaseModel, Field
 from agentcore.lint import CODES
 from agentcore.reasons import AttemptKind, NormalizedStopReason, StopReason, TurnStatus
 from dashboard.api.response_fields import Json, MaybeObject, Object, Objects, words
+from dashboard.api.suggestion_response_schemas import EXAMPLE, NONE, Suggestion
 
 
 class Origin(BaseModel):
@@ -51,8 +52,8 @@ class Ingested(BaseModel):
     notes: list[IngestNote]
 
 
-class Turn(BaseModel):
-    """One user input until the final answer."""
+class RecordedTurn(BaseModel):
+    """What is recorded of a turn, or what a what-if makes of it."""
 
     id: UUID
     agent: str
@@ -90,10 +91,22 @@ class Turn(BaseModel):
     lint: list[str] = Field(description="Signs of truncation: " + words(CODES))
     verdict: str = Field(
         description="Why the turn stopped, in a sentence, by its recording alone; not empty once the turn has ended. "
-        "The limit that other turns or re-runs show is `suggestion` of `GET /turns/{turn_id}/verdict`."
+        "It names a limit only if the recording determines it. The limit that other turns or re-runs show is in "
+        "`suggestion`."
     )
     origin: Origin | None = Field(description="The origin of an imported turn; null for a turn that was recorded here.")
     ingested: Ingested | None = Field(description="The origin of an ingested turn; null for other turns.")
+
+
+class Turn(RecordedTurn):
+    """One user input until the final answer."""
+
+    suggestion: Suggestion | None = Field(
+        examples=[EXAMPLE],
+        description="The limit that would have let the turn finish, or complete in one call, as its page and its row "
+        f"in the timeline show it. It is computed when it is read. {NONE} In a list also null if the search for "
+        "similar turns took too long.",
+    )
 
 
 class NotDone(BaseModel):

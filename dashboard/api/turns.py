@@ -72,8 +72,7 @@ def turn_list(request: HttpRequest) -> dict[str, Any]:
     filters, limit = asked_of(request.GET)
     cursor = request.GET.get("cursor")
     page = selectors.timeline(project=project_current(), filters=filters, cursor=cursor, limit=limit)
-    items = [api_serializers.turn_json(turn) for turn in page.items]
-    return {"items": items, "next": page.next, "previous": page.previous}
+    return {"items": api_serializers.turns_json(page.items), "next": page.next, "previous": page.previous}
 
 
 def asked_of(query: QueryDict) -> tuple[TimelineFilters, int]:

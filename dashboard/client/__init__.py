@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from .values import Draft as Draft
     from .values import Overrides as Overrides
     from .values import Record as Record
+    from .values import Suggestion as Suggestion
     from .why import Road as Road
     from .why import Step as Step
     from .why import Why as Why
@@ -54,7 +55,7 @@ if TYPE_CHECKING:
 _NAMES = {
     "replay": ["Assumption", "WhatIf"],
     "turn": ["End", "Message", "Turn"],
-    "values": ["Attempt", "Changes", "Draft", "Overrides", "Record"],
+    "values": ["Attempt", "Changes", "Draft", "Overrides", "Record", "Suggestion"],
     "whystop": ["Whystop"],
     "why": ["Road", "Step", "Why", "WhyNode"],
     "wire": ["Conflict", "NotFound", "Refused", "Unauthorized", "Unreachable", "WhystopError"],

@@ -36,6 +36,12 @@ class TurnNarration:
         if turn["notice"]:
             self.line(f"[NOTICE] {turn['notice']}")
         self.line(turn["verdict"] or f"The turn is {turn['status']}.")
+        self.limit(turn.get("suggestion"))
+
+    def limit(self, suggestion: Json | None) -> None:
+        """The limit that would have let the turn finish, as the API shows it."""
+        if suggestion is not None:
+            self.line(f"[LIMIT] {suggestion['certainty_word'].capitalize()}. {suggestion['words']}")
 
     def why(self, lines: Iterable[str]) -> None:
         """What the verdict rests on, as a tree."""
@@ -46,6 +52,15 @@ class TurnNarration:
         self.out.write(("\n" if self.in_text else "") + line.translate(UNPRINTABLE) + "\n")
         self.out.flush()
         self.in_text = False
+
+
+def limit_shown(suggestion: Json | None) -> str:
+    """`max_tokens 391 (likely)`: the limit that would have let a turn finish, in a list. Empty where there is none."""
+    if suggestion is None:
+        return ""
+    is_known = suggestion["certainty"] != "undecidable"
+    value = f" {suggestion['value']:,}" if is_known else ""
+    return f"{suggestion['limit']}{value} ({suggestion['certainty_word']})"
 
 
 def answer_of(event: Json) -> str:

@@ -4,7 +4,7 @@ import json
 import sys
 from typing import Any, Protocol, TextIO
 
-from .narration import TurnNarration, answer_of
+from .narration import TurnNarration, answer_of, limit_shown
 from .replay import WhatIf
 from .turn import End, Message, Turn
 from .values import Draft, Record
@@ -60,7 +60,9 @@ class AsLines:
         return None
 
     def turn(self, turn: Turn) -> None:
-        self._lines.line(f"{turn.id}  {turn.status:<11}  {turn.agent}  {turn.verdict}".rstrip())
+        limit = limit_shown(turn.suggestion)
+        said = " ".join(filter(None, (turn.verdict, f"Limit: {limit}." if limit else "")))
+        self._lines.line(f"{turn.id}  {turn.status:<11}  {turn.agent}  {said}".rstrip())
 
     def shown(self, turn: Turn) -> None:
         self.turn(turn)
@@ -68,6 +70,7 @@ class AsLines:
             self._lines.said(turn.output_text.rstrip("\n") + "\n")
         if turn.notice:
             self._lines.line(f"[NOTICE] {turn.notice}")
+        self._lines.limit(turn.suggestion)
 
     def imagined(self, what_if: WhatIf) -> None:
         self._lines.line(f"{what_if.status}: {what_if.verdict}")

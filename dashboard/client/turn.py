@@ -6,7 +6,7 @@ from typing import Any, Unpack
 from urllib.parse import quote
 
 from .replay import Replays
-from .values import Attempt, Changes, Draft, Json, Record, read_as
+from .values import Attempt, Changes, Draft, Json, Record, Suggestion, read_as
 from .why import Step, Why
 from .wire import Server, deadline_in, followed, found_again
 
@@ -63,7 +63,9 @@ class Turn(Replays):
     run_id: str
     envelope: Any
     lint: Sequence[str]
-    verdict: str
+    verdict: str  #: by the recording alone
+    #: By other turns and re-runs, too; None: it needs none, no limit would have helped, or the server is older.
+    suggestion: Suggestion | None = field(default=None, kw_only=True)
     json: Json = field(repr=False, compare=False)  #: all that the server told
     _connection: Connection = field(repr=False, compare=False)
 

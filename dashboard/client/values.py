@@ -47,6 +47,29 @@ class Changes(TypedDict, total=False):
     expected_seq: int
 
 
+class Suggestion(TypedDict):
+    """The limit that would have let a turn finish, as its page shows it."""
+
+    limit: str
+    name: str
+    value: int | float
+    recorded: int | float | None  #: None: the turn had no such limit
+    certainty: str  #: certain, estimated or undecidable
+    certainty_word: str  #: proven, certain, likely or not known: the word on the page
+    basis: str  #: recording, rerun, agent, model, setting or none: what the value rests on
+    goal: str  #: finish, one_call, no_repair or retry
+    share: float | None
+    longer_than: int | None
+    answers: int
+    cut: int
+    calls: int | None
+    used: int | None
+    rerun: str | None
+    overrides: Json  #: the change, as `what_if` takes it
+    costs: Json
+    words: str
+
+
 @dataclass(frozen=True, slots=True)
 class Record:
     """One row of a turn's history: what happened, the moves it caused, what is asked next."""

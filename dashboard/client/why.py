@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from .values import Json, read_as
+from .values import Json, Suggestion, read_as
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,9 +42,7 @@ class Why:
     clause: str | None
     decided_at: Json | None
     tree: WhyNode | None
-    suggestion: (
-        Json | None
-    )  #: `{limit, value, certainty, basis, words, overrides, …}`; None: no limit would have helped
+    suggestion: Suggestion | None  #: None: it needs none, or no limit would have helped
 
     @classmethod
     def read(cls, shown: Json) -> "Why":

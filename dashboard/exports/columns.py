@@ -39,7 +39,7 @@ TURN: Sequence[Column] = (
     Column("resource", TEXT, "the limit that ended it"),
     Column("error_type", TEXT, "the type of the last failure, even if a retry succeeded"),
     Column("error_code", TEXT, "the code of the error that ended the turn"),
-    Column("verdict", TEXT, "why it stopped, in a sentence"),
+    Column("verdict", TEXT, "why it stopped, in a sentence, by its recording alone"),
     Column("notice", TEXT, "the notice that came with the answer"),
     Column("input_text", TEXT, "the prompt"),
     Column("output_text", TEXT, "the answer"),
@@ -63,6 +63,7 @@ TURN: Sequence[Column] = (
     Column("origin", JSON, "where an imported turn came from"),
     Column("ingested", JSON, "the trace or log that the turn was built from"),
     Column("attempt_list", ATTEMPTS, "its attempts, in order: see below"),
+    Column("suggestion", JSON, "the limit that would have let it finish, as its page shows it; empty: none"),
 )
 ATTEMPT: Sequence[Column] = (
     Column("index", WHOLE, "from 1"),

@@ -13,7 +13,7 @@ from django.db.models.functions import Cast, Coalesce
 
 from dashboard.agents.models import Project
 from dashboard.exports.columns import ATTEMPT, TURN
-from dashboard.turns.api_serializers import turn_json
+from dashboard.turns.api_serializers import turns_json
 from dashboard.turns.filters import TimelineFilters
 from dashboard.turns.models import Attempt, Turn
 from dashboard.turns.prices.selectors import prices_of
@@ -71,13 +71,13 @@ def _rows(turns: Sequence[Turn]) -> Iterator[Row]:
     attempts = Attempt.objects.filter(turn_id__in=called).order_by("turn_id", "index").only(*READ)
     for attempt in attempts:
         called[attempt.turn_id].append(_attempt(attempt))
-    for turn in turns:
-        yield _turn(turn, prices[turn.id], called[turn.id])
+    for turn, shown in zip(turns, turns_json(turns), strict=True):
+        yield _turn(turn, shown, prices[turn.id], called[turn.id])
 
 
-def _turn(turn: Turn, price: Any, attempts: list[Row]) -> Row:
+def _turn(turn: Turn, shown: Row, price: Any, attempts: list[Row]) -> Row:
     apart = {
-        **turn_json(turn),
+        **shown,
         "cost_usd": None if price is None else float(price.dollars),
         "cost_estimated": None if price is None else price.estimated,
         "attempt_list": attempts,

@@ -1,14 +1,16 @@
 """Serializes turns, attempts, records and evaluations for the API (design §4.3): exactly these keys."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import fields
 from datetime import datetime, timedelta
 from typing import Any
+from uuid import UUID
 
 from agentcore import serial
 from agentcore.replay import Record as ReplayedRecord
 from agentcore.replay import Verification, WhatIf
+from dashboard.platform.provided import Provided
 from dashboard.turns.certainty_text import assumption_shown
 from dashboard.turns.models import Attempt, Outcome, Record, Turn
 from dashboard.turns.origins import ingested_told, origin_told
@@ -83,10 +85,26 @@ OUTCOME_KEYS = (
 )
 MAX_SHOWN_RESPONSE = 1_000_000  #: bytes of one answer
 
+Suggestions = Callable[[Collection[Turn]], Mapping[UUID, Shown | None]]
+#: By turn, the limit that would have let it finish, as the API shows it: suggestions are made of turns.
+turn_suggestions = Provided[Suggestions]("the limits that would have been enough")
+
 
 def turn_json(turn: Turn) -> Shown:
-    """`policy_version` is the number of the policy's version; null where the agent has no policy. `verdict`: as this
-    version of the core says it."""
+    """As in `turns_json`."""
+    return turns_json([turn])[0]
+
+
+def turns_json(turns: Collection[Turn]) -> list[Shown]:
+    """Each turn, and the limit that would have let it finish. The limits cost the same few statements however many
+    turns there are."""
+    suggestions = turn_suggestions.value(turns)
+    return [{**recorded_json(turn), "suggestion": suggestions.get(turn.id)} for turn in turns]
+
+
+def recorded_json(turn: Turn) -> Shown:
+    """What is stored of a turn. `policy_version` is the number of the policy's version; null where the agent has no
+    policy. `verdict`: as this version of the core says it."""
     version = turn.policy_version.version if turn.policy_version else None
     came = {"origin": origin_told(turn), "ingested": ingested_told(turn)}
     apart = {"agent": turn.agent_name, "policy_version": version, "run_id": turn.run, **came}
@@ -153,7 +171,7 @@ def what_if_json(turn: Turn, columns: Mapping[str, Any], imagined: WhatIf) -> Sh
     """The turn as it would have been. `columns`: those of its row that a what-if says anew."""
     anew = {key: value for key, value in columns.items() if key in TURN_KEYS}
     return {
-        **turn_json(turn),
+        **recorded_json(turn),
         **anew,
         "steps": [step_json(record, started_at=turn.started_at) for record in imagined.records],
         "undecidable": imagined.undecidable,

@@ -45,6 +45,7 @@ NOT_COMPARED: Mapping[str, str] = {
 GOALS: Mapping[str, str] = {
     Goal.FINISH: "completed",
     Goal.ONE_CALL: "completed in one call",
+    Goal.NO_REPAIR: "completed without a truncated tool call",
     Goal.RETRY: "the call tried again",
 }
 #: The predictions of a certainty, as the subject of a sentence.

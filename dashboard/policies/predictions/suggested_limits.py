@@ -12,6 +12,7 @@ from agentcore.resource import no_retry_helps
 from agentcore.snapshot import Snapshot
 from dashboard.policies.predictions.models import Prediction
 from dashboard.policies.suggestions.relatives import flat, settings_changed
+from dashboard.policies.suggestions.repaired_calls import repaired_calls
 from dashboard.policies.suggestions.selectors import suggestions_for, tried_in_vain
 from dashboard.policies.suggestions.suggestion import Goal, Suggestion
 from dashboard.policies.suggestions.suggestion_log import told_lately
@@ -95,9 +96,12 @@ def judge_suggested(prediction: Prediction, child: Turn, events: Sequence[Event]
 
 
 def _came_true(said: Mapping[str, Any], actual: Ending, child: Turn, events: Sequence[Event]) -> bool | None:
-    """Completed, in one call where that is the goal, or tried again. None: the turn is no test of it."""
+    """Completed, in one call or without a truncated tool call where that is the goal, or tried again. None: the turn is
+    no test of it."""
     if said["goal"] == Goal.RETRY:
         return was_tried_again(child, events, said["longer_than"])
+    if said["goal"] == Goal.NO_REPAIR and repaired_calls(child) is not None:
+        return False
     calls = actual.attempts - actual.failures
     return actual.status == TurnStatus.COMPLETED and (said["goal"] != Goal.ONE_CALL or calls == 1)
 

@@ -8,7 +8,9 @@ class SuggestionsConfig(AppConfig):
     label = "suggesting"  # of its tables, as first created
 
     def ready(self) -> None:
+        from dashboard.policies.suggestions.api_suggestions import suggestions_shown
         from dashboard.policies.suggestions.limit_order import limit_orders
-        from dashboard.turns import sort_order
+        from dashboard.turns import api_serializers, sort_order
 
+        api_serializers.turn_suggestions.provide(suggestions_shown)
         sort_order.limit_orders.provide(limit_orders)

@@ -12,6 +12,7 @@ from agentcore.remedies import remedy_of
 from agentcore.resource import no_retry_helps, out_of_time, resource_of
 from agentcore.snapshot import Snapshot
 from agentcore.values import replace
+from dashboard.policies.suggestions.repaired_calls import RepairedCalls, repaired_calls
 from dashboard.policies.suggestions.suggestion import Goal, Number
 from dashboard.turns.models import UNFINISHED, Turn
 
@@ -59,10 +60,11 @@ class ExhaustedLimit:
     allowed: int | None = None  #: the most that the connection lets one call ask for, today
     refused: int | None = None  #: the least `max_tokens` that the provider refused as too large
     most: int | None = None  #: the most that it then said it allows
+    repaired: RepairedCalls | None = None  #: where a truncated tool call was requested again
 
     @property
     def used(self) -> int:
-        return used_of(self.limit, self.last)
+        return used_of(self.limit, self.last) if self.repaired is None else self.repaired.spent
 
     @property
     def recorded(self) -> Number | None:
@@ -121,10 +123,10 @@ class ExhaustedLimit:
 
 
 def may_need_a_limit(turn: Turn) -> bool:
-    """By its row alone: it was continued or asked for its envelope again, or ended before it was complete, and no
-    refusal ended it."""
+    """By its row alone: it was continued, or asked for its envelope or a tool call again, or ended before it was
+    complete, and no refusal ended it."""
     if turn.status == TurnStatus.COMPLETED:
-        return turn.continuations > 0 or turn.envelope_retries > 0
+        return turn.continuations > 0 or turn.envelope_retries > 0 or turn.tool_repairs > 0
     ended_short = turn.status in (TurnStatus.PARTIAL, TurnStatus.FAILED, TurnStatus.ABORTED)
     return ended_short and turn.terminal_reason != NormalizedStopReason.SAFETY_BLOCKED
 
@@ -137,7 +139,7 @@ def exhausted_limit_of(turn: Turn, last: Snapshot) -> ExhaustedLimit | None:
         # A fork that began with a continuation cannot take one call: its text begins in its parent's.
         more = last.own.continuations + last.own.envelope_retries
         several = 0 < more < last.own.attempts and last.iteration <= 1
-        return ExhaustedLimit(turn, last, "max_tokens", Goal.ONE_CALL) if several else None
+        return ExhaustedLimit(turn, last, "max_tokens", Goal.ONE_CALL) if several else _repaired(turn, last)
     if out_of_time(last):
         return ExhaustedLimit(turn, last, "max_seconds", together=_together(last, "max_seconds"))
     if last.end.terminal_reason == "provider_error":
@@ -145,6 +147,15 @@ def exhausted_limit_of(turn: Turn, last: Snapshot) -> ExhaustedLimit | None:
     limit = _limit(last)
     case = None if limit is None else ExhaustedLimit(turn, last, limit, together=_together(last, limit))
     return continued_instead(turn, last) if case is not None and case.is_full else case
+
+
+def _repaired(turn: Turn, last: Snapshot) -> ExhaustedLimit | None:
+    """A larger cap would have made it unnecessary to request a truncated tool call again."""
+    repaired = repaired_calls(turn)
+    if repaired is None:
+        return None
+    case = ExhaustedLimit(turn, last, "max_tokens", Goal.NO_REPAIR, repaired=repaired)
+    return None if case.is_full else case
 
 
 def continued_instead(turn: Turn, last: Snapshot) -> ExhaustedLimit:

@@ -28,7 +28,7 @@ from dashboard.turns.record_reader import acts_of, records_of_all
 from dashboard.turns.shared_values import UNREADABLE
 
 #: What of a turn tells whether it may need a limit, and which suggestion is remembered.
-ROW = ("project_id", "status", "continuations", "envelope_retries", "terminal_reason", "last_seq")
+ROW = ("project_id", "status", "continuations", "envelope_retries", "tool_repairs", "terminal_reason", "last_seq")
 
 #: Each of these turns, and those that it runs again: its own id, theirs, and how far away they are.
 LINES = """
@@ -57,6 +57,11 @@ def suggestions_now(ids: Collection[UUID], project: Project) -> list[tuple[Turn,
     rows = [row for row in _rows(ids) if row.project_id == project.id]
     found = _found([row.id for row in rows if may_need_a_limit(row)])
     return [(row, found.get(row.id)) for row in rows]
+
+
+def suggestions_of(turns: Collection[Turn]) -> Mapping[UUID, Suggestion | None]:
+    """By turn, found anew, of turns that the caller has read and that may need a limit."""
+    return _found([turn.id for turn in turns])
 
 
 def _rows(ids: Iterable[UUID]) -> list[Turn]:
@@ -95,7 +100,7 @@ def _read(held: ReadAhead, turns: list[Turn]) -> None:
     for each in Connection.objects.filter(project_id__in=projects).order_by("id"):
         held.connections[each.project_id].append(each)
     tried = [each for turn in turns for each in _cases(turn)]
-    asked = (each.case for each in tried if each.case.goal is not Goal.ONE_CALL)  # its own recording tells that
+    asked = (each.case for each in tried if each.case.goal is Goal.FINISH)  # else its own recording tells that
     held.usage.update(usage_of_list((case.turn, case.limit) for case in asked))
     proving = {found.id for each in tried if (found := proving_rerun(each)) is not None}
     held.records.update(records_of_all(proving - held.records.keys()))

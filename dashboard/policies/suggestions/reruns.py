@@ -10,6 +10,7 @@ from agentcore import serial
 from agentcore.reasons import NormalizedStopReason, TurnStatus
 from dashboard.policies.suggestions.exhausted_limits import ExhaustedLimit
 from dashboard.policies.suggestions.relatives import relatives_of, settings_changed
+from dashboard.policies.suggestions.repaired_calls import repaired_calls
 from dashboard.policies.suggestions.suggestion import Goal
 from dashboard.replay.endings import was_changed
 from dashboard.turns.history import attempts_read
@@ -53,7 +54,9 @@ class LimitTrial:
 
     @property
     def _took_more(self) -> bool:
-        """Whether one call was to be enough, and its answer took several."""
+        """Whether one call was to be enough, and its answer took several; or a tool call was truncated again."""
+        if self.goal is Goal.NO_REPAIR:
+            return repaired_calls(self.turn) is not None
         return self.goal is Goal.ONE_CALL and self.turn.continuations + self.turn.envelope_retries > 0
 
     @property
@@ -115,8 +118,15 @@ class Answer:
         return self.text, self.calls
 
     def begins(self, other: "Answer") -> bool:
-        """Whether the other answer is this one, or goes on from it."""
-        return other.text.startswith(self.text) and other.calls[: len(self.calls)] == self.calls
+        """Whether the other answer is this one, or goes on from it: from a truncated call, too."""
+        if not other.text.startswith(self.text) or len(other.calls) < len(self.calls):
+            return False
+        pairs = zip(self.calls, other.calls, strict=False)
+        return all(one == two or (self.cut and _goes_on(one, two)) for one, two in pairs)
+
+
+def _goes_on(one: tuple[str, str], two: tuple[str, str]) -> bool:
+    return one[0] == two[0] and two[1].startswith(one[1])
 
 
 def _answers(turn: Turn) -> list[Answer]:

@@ -18,6 +18,7 @@ from dashboard.policies.backtests.survival import LEAST_ENDED, estimate
 from dashboard.policies.suggestions.exhausted_limits import CONTINUING, ExhaustedLimit, used_of
 from dashboard.policies.suggestions.limit_trials import TriedLimit, limit_trials
 from dashboard.policies.suggestions.limit_usage import UsageOf, alike, usage_of
+from dashboard.policies.suggestions.repaired_calls import RepairedCalls
 from dashboard.policies.suggestions.reruns import LimitTrial, said_the_same
 from dashboard.policies.suggestions.suggestion import Basis, Costs, Goal, Number, Suggestion
 from dashboard.replay.services import turn_experience
@@ -104,9 +105,13 @@ def _beside(case: ExhaustedLimit, reruns: tuple[LimitTrial, ...], found: Suggest
 def _found(
     case: ExhaustedLimit, reruns: tuple[LimitTrial, ...], usage: UsageOf, recording: Recording | None
 ) -> Iterator[Suggestion]:
-    recorded = _recorded(case, recording)
+    recorded = _recorded(case, recording) if case.repaired is None else None
     if case.goal is Goal.ONE_CALL:
         yield from _in_one_call(case, reruns, recorded)
+        return
+    if case.repaired is not None:
+        yield from _in_one_call(case, reruns, _complete_at_once(case, case.repaired))
+        yield Suggestion(case.limit, case.ample, case.recorded, Certainty.UNDECIDABLE, Basis.NONE, case.goal)
         return
     if recorded is not None:
         yield recorded
@@ -135,6 +140,19 @@ def _in_one_call(
         yield likely
     else:
         yield from _reruns(case, reruns)
+
+
+def _complete_at_once(case: ExhaustedLimit, repaired: RepairedCalls) -> Suggestion | None:
+    """By how long the calls were that were requested again."""
+    unreported = _unreported(case)
+    if repaired.enough is None or unreported is None:
+        return None
+    value = repaired.enough + unreported
+    if case.ceiling is not None and value > case.ceiling:
+        return None
+    told = (value, case.recorded, Certainty.ESTIMATED, Basis.RECORDING, case.goal)
+    calls, used = case.last.own.attempts - repaired.cut, case.last.own.output_tokens - repaired.wasted
+    return Suggestion(case.limit, *told, calls=calls, used=used, unreported=unreported)
 
 
 def _recorded(case: ExhaustedLimit, recording: Recording | None) -> Suggestion | None:
@@ -275,7 +293,9 @@ def _costs(case: ExhaustedLimit, found: Suggestion) -> Costs:
     """What a live try of the value takes: one call of so many tokens, or as much again as was used; and at most."""
     turn, rate = case.turn, turn_rate(case.turn)
     first_in = turn.input_tokens // max(1, turn.attempts)
-    if found.limit == "max_tokens":
+    if found.goal is Goal.NO_REPAIR:  # about what it used: it calls its tools again
+        usage = TokenUsage(turn.input_tokens, turn.output_tokens)
+    elif found.limit == "max_tokens":
         usage = TokenUsage(first_in, int(found.value))
     else:
         grown = max(1, int(found.value)) / max(1, case.used)

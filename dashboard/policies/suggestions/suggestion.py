@@ -29,6 +29,7 @@ class Goal(StrEnum):
 
     FINISH = "finish"  #: the turn stopped before it was complete
     ONE_CALL = "one_call"  #: it completed, and took several calls for one answer
+    NO_REPAIR = "no_repair"  #: it completed, after a truncated tool call was requested again
     RETRY = "retry"  #: a failed call was not tried again; whether another try is answered is not known
 
 

@@ -82,6 +82,8 @@ def sentence(said: Suggestion) -> str:
 
 
 def _recorded(said: Suggestion) -> str:
+    if said.goal is Goal.NO_REPAIR:
+        return _at_once(said)
     if said.goal is Goal.ONE_CALL:
         likely = "would" if said.certainty.value in ("certain", "recorded") else "would likely"
         return f"With {given(said)}, one call {likely} have been enough."
@@ -92,6 +94,8 @@ def _rerun(said: Suggestion) -> str:
     """What a re-run has shown is in the past: nobody knows that the next one ends so too."""
     if said.goal is Goal.ONE_CALL:
         return _one_call_shown(said)
+    if said.goal is Goal.NO_REPAIR:
+        return _at_once(said)
     if said.certainty is not Certainty.CERTAIN:
         return _usual(said)
     return f"With {given(said)} the turn {'would have ' if _needed_less(said) else ''}finished."
@@ -103,6 +107,13 @@ def _one_call_shown(said: Suggestion) -> str:
     return f"With {given(said)}, one call {'would have been' if _needed_less(said) else 'was'} enough."
 
 
+def _at_once(said: Suggestion) -> str:
+    """Of a truncated tool call that was requested again."""
+    shown = said.certainty is Certainty.CERTAIN
+    verb = "was" if shown and not _needed_less(said) else f"would {'' if shown else 'likely '}have been"
+    return f"With {given(said)}, the tool call {verb} complete at once."
+
+
 def _usual(said: Suggestion) -> str:
     return f"With {given(said)} the turn would likely have finished."
 
@@ -112,7 +123,8 @@ def _setting(said: Suggestion) -> str:
 
 
 def _none(said: Suggestion) -> str:
-    return f"How large {said.limit} must be for this turn is not known yet."
+    what = "the tool call to be complete at once" if said.goal is Goal.NO_REPAIR else "this turn"
+    return f"How large {said.limit} must be for {what} is not known yet."
 
 
 _SENTENCES: Mapping[Basis, Callable[[Suggestion], str]] = {
@@ -141,6 +153,8 @@ def _basis(said: Suggestion) -> str:
     match said.basis:
         case Basis.RECORDING if said.goal is Goal.ONE_CALL:
             return _one_call(said)
+        case Basis.RECORDING if said.goal is Goal.NO_REPAIR:
+            return _requested_again(said)
         case Basis.RECORDING:
             return "The recording answers everything up to there."
         case Basis.RERUN:
@@ -155,7 +169,17 @@ def _basis(said: Suggestion) -> str:
             return _too_little(said)
 
 
+def _requested_again(said: Suggestion) -> str:
+    """What the only evidence is, and why it is no more than likely."""
+    took = count(said.value - said.unreported, "token")
+    besides = _unreported(said.unreported) if said.unreported else ""
+    again = "A tool call was truncated and requested again, and the model may write it differently when asked once."
+    return f"By this recording, one call would have taken at most {took}. {again}{besides}"
+
+
 def _too_little(said: Suggestion) -> str:
+    if said.goal is Goal.NO_REPAIR:
+        return "The call that was requested again is not longer than what was truncated."
     if said.limit in ("max_tokens", "max_total_completion_tokens", "max_total_output_chars", "max_continuations"):
         return "The recording ends before the answer does, and too few longer answers are recorded for an estimate."
     return "The recording ends at this limit, and too few turns that used more of it are recorded for an estimate."

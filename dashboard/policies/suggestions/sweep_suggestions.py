@@ -10,7 +10,7 @@ from agentcore.values import replace
 from agentcore.verdict import verdict_of
 from dashboard.policies.suggestions.panel import last_of
 from dashboard.policies.suggestions.selectors import suggestions_for
-from dashboard.policies.suggestions.suggestion import Basis, Suggestion
+from dashboard.policies.suggestions.suggestion import Basis, Goal, Suggestion
 from dashboard.policies.suggestions.suggestion_log import tell
 from dashboard.policies.suggestions.suggestion_text import because, certainty_word, costs_in_words, sentence
 from dashboard.replay.suggested_value import SuggestedValue
@@ -60,7 +60,8 @@ def _in_vain(turn: Turn) -> str:
 def _beyond(said: Iterable[Suggestion], name: str) -> tuple[Suggestion, ...]:
     """Those of the limit that the sweep does not find by itself: where the recording tells, it does."""
     of_limit = tuple(each for each in said if each.limit == name)
-    return () if any(each.basis is Basis.RECORDING for each in of_limit[:1]) else of_limit
+    is_found = any(each.basis is Basis.RECORDING and each.goal is not Goal.NO_REPAIR for each in of_limit[:1])
+    return () if is_found else of_limit
 
 
 def _others(overrides: Mapping[str, Any], name: str) -> bool:

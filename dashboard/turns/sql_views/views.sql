@@ -20,7 +20,7 @@ SELECT turn.id, -- Id; ids sort by the time the turn was made.
        turn.error_type, -- Type of its last failure, also where it got over it.
        turn.error_code, -- Code of the error that ended it.
        turn.error_message, -- Message of that error.
-       turn.verdict, -- Why it stopped, in a sentence.
+       turn.verdict, -- Why it stopped, in a sentence, by its recording alone. The limit that other turns or re-runs show is `suggestion` in the API: it is computed, not stored.
        turn.input_text, -- What was asked, as lists show it.
        turn.output_text, -- The answer, as far as it came.
        turn.input_tokens, -- Input tokens of all its calls.

@@ -17,7 +17,7 @@ from dashboard.policies.suggestions.next_step import leading_on
 from dashboard.policies.suggestions.panel import panel_of
 from dashboard.policies.suggestions.relatives import flat
 from dashboard.policies.suggestions.selectors import suggestion_of
-from dashboard.policies.suggestions.suggestion import Basis, Suggestion
+from dashboard.policies.suggestions.suggestion import Basis, Goal, Suggestion
 from dashboard.policies.suggestions.suggestion_cache import last_suggestion, suggestion_lately
 from dashboard.policies.suggestions.suggestion_log import tell
 from dashboard.policies.suggestions.suggestion_text import because, beside, certainty_word, sentence
@@ -54,10 +54,13 @@ def suggested(turn: Turn, last: Snapshot) -> Suggestion | None:
 
 @register.simple_tag
 def shown_elsewhere(turn: Turn, given: Mapping[str, str]) -> Suggestion | None:
-    """What a re-run or other turns tell of the limits that a what-if was given; None where that is nothing, or the
-    what-if was given less."""
+    """What a re-run, other turns or a tool call that was requested again tell of the limits that a what-if was given;
+    None where that is nothing, or the what-if was given less."""
     said = suggestion_lately(turn) if given and turn.status not in UNFINISHED else None
-    if said is None or said.basis not in (Basis.RERUN, Basis.AGENT, Basis.MODEL):
+    elsewhere = said is not None and (
+        said.basis in (Basis.RERUN, Basis.AGENT, Basis.MODEL) or said.goal is Goal.NO_REPAIR
+    )
+    if said is None or not elsewhere:
         return None
     wanted = flat(said.overrides)
     return said if all(_is_as_much(given.get(name, ""), value) for name, value in wanted.items()) else None

@@ -18,7 +18,7 @@ from dashboard.agents.limit_fields import LIMIT_FIELDS
 from dashboard.client.narration import lines_of
 from dashboard.policies.suggestions.selectors import suggestion_for
 from dashboard.policies.suggestions.suggestion_log import tell
-from dashboard.policies.suggestions.suggestion_text import because, sentence
+from dashboard.policies.suggestions.suggestion_text import because, certainty_word, sentence
 from dashboard.policies.suggestions.sweep_suggestions import suggested_sweep
 from dashboard.replay.divergence_text import parting_words
 from dashboard.replay.services import WhatIf, turn_verify, turn_what_if
@@ -79,7 +79,8 @@ class Command(BaseCommand):
             self.stdout.write(vouched_of(turn).words)
             if suggestion := suggestion_for(turn):
                 tell(turn, suggestion)
-                self.stdout.write(f"{sentence(suggestion)} {because(suggestion)}")
+                word = certainty_word(suggestion).capitalize()
+                self.stdout.write(f"[LIMIT] {word}. {sentence(suggestion)} {because(suggestion)}")
         else:
             self._divergence(verification.records, verification.divergence)
         if not verification.verified:

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Callable, Collection
 from typing import Any
+from uuid import UUID
 
 import pytest
 from django.db import connection
@@ -22,6 +23,7 @@ from dashboard.policies.suggestions.suggestion_cache import remembered, suggesti
 from dashboard.policies.suggestions.suggestion_text import because
 from dashboard.replay.rerun_service import turn_rerun
 from dashboard.turns import shared_values
+from dashboard.turns.api_serializers import turns_json
 from dashboard.turns.models import Turn
 from tests.dashboard.driving import AgentOf, drive
 from tests.dashboard.pages import HTMX
@@ -82,6 +84,16 @@ def test_a_list_of_truncated_turns_needs_as_many_statements_as_one(agent_of: Age
     assert len(five) < 16
 
 
+def test_so_does_a_list_of_the_api(agent_of: AgentOf):
+    agent = agent_of("sim-essay", max_tokens=60)
+    turns = [drive(turn_start(agent=agent, input_text="tell me")) for _ in range(4)]
+
+    def as_json(ids: Collection[UUID]) -> list[dict[str, Any]]:
+        return turns_json([*Turn.objects.select_related("policy_version", "origin", "ingested").filter(id__in=ids)])
+
+    asked_for(turns, as_json)
+    two, four = asked_for(turns[:2], as_json), asked_for(turns, as_json)
+    assert len(four) <= len(two), four[len(two) :]
 def test_a_list_of_many_agents_needs_as_many_statements_as_one(agent_of: AgentOf):
     agents = [agent_of("sim-essay", name=f"agent-{n}", max_tokens=60) for n in range(4)]
     turns = [drive(turn_start(agent=agent, input_text="tell me")) for agent in agents]

@@ -4,6 +4,7 @@ import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from io import StringIO
 from typing import Any
 from urllib.parse import urlencode
 
@@ -13,9 +14,15 @@ from django.test import Client
 from dashboard.agents.samples import REPORT_SCHEMA
 from dashboard.agents.selectors import project_default
 from dashboard.agents.services import connection_create
+from dashboard.client.output import AsLines
+from dashboard.client.turn import Turn as ClientTurn
+from dashboard.client.values import read_as
+from dashboard.exports.formats import file_of
 from dashboard.policies.suggestions.relatives import flat
 from dashboard.policies.suggestions.selectors import LEAST
 from dashboard.replay.rerun_service import turn_rerun
+from dashboard.runtime.management.commands.ask import AsLines as AskAsLines
+from dashboard.turns.filters import TimelineFilters
 from dashboard.turns.models import Turn
 from tests.dashboard.driving import Play, drive
 from tests.dashboard.pages import HTMX, page, text_of
@@ -51,6 +58,7 @@ TURNS = {
     "cut tool call": Asked(
         "sim-cut-tool", "not known", {"max_tool_repair_attempts": 0}, {**CALCULATOR, "max_tokens": 40}
     ),
+    "repaired tool call": Asked("sim-cut-tool", "likely", given={**CALCULATOR, "max_tokens": 40}),
     "rate limit": Asked("sim-flaky", "not known"),
     "endless": Asked("sim-endless", "not known", given={"max_tokens": 40}),
     "cut envelope": Asked(
@@ -114,6 +122,34 @@ def test_each_surface_gives_the_same_answer_or_the_reason_for_a_difference(brows
     assert words(said["words"]) in words(page(browser, f"/turns/{turn.id}/replay")), "beside the recording"
 
 
+def test_each_program_that_is_given_a_turn_is_given_its_limit(browser: Client, turn: Turn, asked: Asked):
+    said = browser.get(f"/api/v1/turns/{turn.id}/verdict").json()["suggestion"]
+    filters = TimelineFilters(run=turn.id)
+    exported = b"".join(file_of(project=turn.project, filters=filters, named="jsonl"))
+    assert browser.get(f"/api/v1/turns/{turn.id}").json()["suggestion"] == said
+    assert browser.get(f"/api/v1/turns?run={turn.id}").json()["items"][0]["suggestion"] == said
+    assert browser.get(f"/api/v1/runs/{turn.id}").json()["items"][0]["suggestion"] == said
+    assert json.loads(exported)["suggestion"] == said
+    assert "suggestion" not in replayed(browser, turn, mode="what_if", overrides={}), "of the turn as it was"
+    for shown in (in_the_client(browser, turn), of_ask(turn)):
+        limits = [line for line in shown.splitlines() if line.startswith("[LIMIT]")]
+        assert limits == ([] if said is None else [f"[LIMIT] {asked.word.capitalize()}. {said['words']}"])
+
+
+def in_the_client(browser: Client, turn: Turn) -> str:
+    """What `whystop show` prints."""
+    shown, out = browser.get(f"/api/v1/turns/{turn.id}").json(), StringIO()
+    told = read_as(ClientTurn, shown, json=shown, _connection=None)
+    AsLines(out).shown(told)
+    first = out.getvalue().splitlines()[0]
+    assert ("Limit: " in first) == (shown["suggestion"] is not None)
+    return out.getvalue()
+
+
+def of_ask(turn: Turn) -> str:
+    out = StringIO()
+    AskAsLines(out).ended(turn)
+    return out.getvalue()
 def test_a_what_if_at_the_value_agrees_or_names_other_evidence(browser: Client, turn: Turn, asked: Asked):
     said = browser.get(f"/api/v1/turns/{turn.id}/verdict").json()["suggestion"]
     if said is None:
@@ -135,7 +171,8 @@ def test_a_what_if_at_the_value_agrees_or_names_other_evidence(browser: Client, 
         ]
         assert (swept["attempts"], swept["certainty"]) == (int(calls), imagined["certainty"])
     if asked.word == "likely" and imagined["undecidable"]:
-        assert "This recording alone does not show it." in html
+        alone = said["basis"] == "recording"
+        assert f"This {'what-if does not decide' if alone else 'recording alone does not show'} it." in html
         assert words(said["words"]) in words(html)
     if asked.word == "certain":
         assert (imagined["certainty"], imagined["status"]) == ("certain", "completed")

@@ -1,0 +1,31 @@
+"""The suggestions of turns as the API shows them, wherever it shows a turn."""
+
+from collections.abc import Collection, Mapping
+from typing import Any
+from uuid import UUID
+
+from agentcore.errors import CoreError
+from dashboard.policies.suggestions.exhausted_limits import may_need_a_limit
+from dashboard.policies.suggestions.list_suggestions import suggestions_of
+from dashboard.policies.suggestions.selectors import suggestion_for
+from dashboard.policies.suggestions.suggestion import Suggestion
+from dashboard.policies.suggestions.suggestion_log import tell_all
+from dashboard.policies.suggestions.suggestion_text import told
+from dashboard.turns.models import Turn
+from dashboard.turns.shared_values import UNREADABLE
+
+
+def suggestions_shown(turns: Collection[Turn]) -> Mapping[UUID, dict[str, Any] | None]:
+    """By turn, of those that may need a limit; None where none would have helped, or the history cannot be read."""
+    asked = [turn for turn in turns if may_need_a_limit(turn)]
+    found = suggestions_of(asked) if len(asked) > 1 else {turn.id: _alone(turn) for turn in asked}
+    tell_all((turn, found.get(turn.id)) for turn in asked)
+    return {turn_id: told(said) if said else None for turn_id, said in found.items()}
+
+
+def _alone(turn: Turn) -> Suggestion | None:
+    """As the turn's page finds it, however long that takes."""
+    try:
+        return suggestion_for(turn)
+    except (CoreError, *UNREADABLE):
+        return None
