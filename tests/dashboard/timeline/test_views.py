@@ -1,4 +1,5 @@
 import re
+from html import unescape
 
 import pytest
 from django.test import Client
@@ -53,6 +54,30 @@ def test_all_that_match_are_those_the_chart_counted_and_none_that_came_since(bro
     make_turn(status="partial")
     asked = {"every": "1", "query": "status=partial", "newest": newest[1]}
     assert "Erase 1 turn permanently?" in browser.post("/timeline/erase", asked).content.decode()
+
+
+HEADS = re.compile(
+    r'<th scope="col"(?: aria-sort="(\w+)")? class="c-(\w+)[^>]*>(?:<a href="([^"]+)" data-filters="sort">)?'
+)
+
+
+def heads(html: str) -> dict[str, tuple[str, str]]:
+    """By column: in which direction the list is sorted by it, and where its head leads."""
+    return {name: (direction, unescape(address)) for direction, name, address in HEADS.findall(html)}
+
+
+def test_every_column_sorts_both_ways(browser: Client, cut: Turn):
+    html = page(browser, "/")
+    columns = heads(html)
+    optional = re.search(r"data-columns>(.*?)</fieldset>", html, re.DOTALL)
+    assert optional
+    assert {"pick", "prompt", *re.findall(r'value="(\w+)"', optional[1])} == columns.keys()
+    assert columns.pop("pick")[1] == ""
+    for name, (_, address) in columns.items():
+        first, again = heads(page(browser, address))[name]
+        second, back = heads(page(browser, again))[name]
+        assert {first, second} == {"ascending", "descending"}, name
+        assert heads(page(browser, back))[name][0] == first, name
 
 
 def test_a_chosen_time_is_said_and_can_be_left(browser: Client, cut: Turn):
