@@ -51,7 +51,8 @@ MEANINGS: Mapping[str, str] = {
     "until": "Created before this time.",
     **{asked: f"As `{name}`, but excludes turns with any of these values." for name, asked in NOT.items()},
     "run": "Turns of this run: the `run_id` of a turn.",
-    "sort": "The order of the newest 2,000 matching turns; for `limit`, of the newest 100. `-`: largest first.",
+    "sort": "Default: newest first. `-age`: oldest first. Others: the order of the newest 2,000 matching turns; for "
+    "`limit`, of the newest 100. `-`: largest first.",
     "fold": "`runs`: only the newest turn of each run that matches the other filters.",
 }
 

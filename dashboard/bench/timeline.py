@@ -71,6 +71,18 @@ CASES: Mapping[str, str] = {
     "without two values, and a third": "not_status=completed&not_status=partial&provider=openai",
     "without a tag": "not_tag=batch-7",
     "without a sign of a cut": "not_lint=output_at_cap",
+    "oldest first": "sort=-age",
+    "oldest first, a rare value": "sort=-age&status=held",
+    "oldest first, a value of most turns": "sort=-age&status=completed",
+    "oldest first, values never together": "sort=-age&status=completed&stop_reason=retry_limit",
+    "oldest first, an envelope retry": "sort=-age&has=envelope_retry",
+    "oldest first, a word of ten turns": "sort=-age&q={rare}",
+    "oldest first, a common word and a rare value": "sort=-age&q={common}&status=held",
+    "oldest first, many tokens": "sort=-age&tokens_from=20000",
+    "oldest first, a rare tag": "sort=-age&tag=golden",
+    "oldest first, of each run its newest": "sort=-age&fold=runs",
+    "by prompt": "sort=prompt",
+    "by prompt, a word of one turn in ten": "sort=-prompt&q={tenth}",
     "by tokens": "sort=-tokens",
     "by how they ended, of few": "sort=ended&status=held",
     "by time taken, a word of one turn in ten": "sort=-took&q={tenth}",
@@ -82,7 +94,7 @@ CASES: Mapping[str, str] = {
 #: Cases that are also asked from the middle of the time on, towards older turns and towards newer ones.
 DEEP = (
     "no filter", "a rare value", "has an envelope retry", "three values, each common, rarely together",
-    "a word of one turn in a thousand", "many tokens (one in a thousand)", "a tag of one turn in ten",
+    "a word of one turn in a thousand", "many tokens (one in a thousand)", "a tag of one turn in ten", "oldest first",
 )  # fmt: skip
 
 

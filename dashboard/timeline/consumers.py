@@ -8,12 +8,13 @@ from uuid import UUID
 from django.http import QueryDict
 from django.template.loader import render_to_string
 
+from dashboard.agents.selectors import project_current
 from dashboard.live.scenes import Scene
 from dashboard.platform.notifications import TIMELINE_GROUP
 from dashboard.platform.strict_json import read_strictly
 from dashboard.timeline.row_context import with_row_context
 from dashboard.turns import timeline_page
-from dashboard.turns.filters import TimelineFilters
+from dashboard.turns.filters import OLDEST_FIRST, TimelineFilters
 from dashboard.turns.models import Turn
 from dashboard.turns.timeline_page import RowState
 
@@ -22,11 +23,12 @@ NOTHING = UUID(int=0)
 
 @dataclass(frozen=True, slots=True, eq=False)
 class DisplayedRows:
-    """What a page shows: its rows from the top, and how many turns it says are waiting above them."""
+    """What a page shows: its rows from the top, and how many turns it says are waiting for it."""
 
     #: by `row_state`; None: a page that was just opened, whose rows may be older than the socket
     rows: Mapping[UUID, RowState] | None
     waiting: int
+    newest: UUID = NOTHING  #: the newest turn there was
 
 
 OPENED = DisplayedRows(None, 0)
@@ -39,7 +41,12 @@ class Subject:
     filters: TimelineFilters
     cursor: str = ""
     newest: UUID | None = None  #: of a later page: the newest turn there was when it was opened
-    held_at: UUID | None = None  #: of a paused page: the newest turn it shows
+    held_at: UUID | None = None  #: of a paused page: the newest turn there was
+
+    @property
+    def waits(self) -> bool:
+        """Whether new turns are counted instead of shown. Oldest first, they come at the end of the last page."""
+        return (bool(self.cursor) or self.held_at is not None) and self.filters.sort != OLDEST_FIRST
 
 
 class TimelineScene(Scene):
@@ -71,17 +78,19 @@ class TimelineScene(Scene):
             and not self.subject.cursor
             and isinstance(shows, DisplayedRows)
         ):
-            return type(self)(replace(self.subject, held_at=max(shows.rows or (), default=NOTHING)))
+            return type(self)(replace(self.subject, held_at=shows.newest))
         return None
 
     def look(self) -> None:
         asked = self.subject
+        # Read before the page: a turn that comes in between is counted. A sorted page need not show the newest turn.
+        newest = timeline_page.newest_id(project_current()) if asked.filters.sort else None
         found = timeline_page.page_again(asked.filters, asked.cursor, held_at=asked.held_at)
         self._turns = {turn.id: turn for turn in with_row_context(found, asked.filters.q)}
         rows = {turn_id: timeline_page.row_state(turn) for turn_id, turn in self._turns.items()}
         still = asked.newest if asked.cursor else asked.held_at
-        is_still = asked.cursor or still is not None
-        self.listed = DisplayedRows(rows, timeline_page.newer_than(asked.filters, still) if is_still else 0)
+        waiting = timeline_page.newer_than(asked.filters, still) if asked.waits else 0
+        self.listed = DisplayedRows(rows, waiting, newest or max(rows, default=NOTHING))
 
     def since(self, shows: Hashable) -> tuple[list[str], Hashable]:
         now, rows = self.listed, self._turns

@@ -50,9 +50,11 @@ RANGES: Mapping[str, tuple[str, str]] = {
 NUMBERS = frozenset(name for pair in RANGES.values() for name in pair)
 FOLDS = ("runs",)
 #: What lists may be sorted by, beside their age.
-SORTED_BY = ("ended", "limit", "cost", "raw", "failed", "model", "cap", "tokens", "tries", "more", "took")
-#: Other orders than newest first; with `-`, the largest first.
-SORTS = tuple(f"{sign}{name}" for name in SORTED_BY for sign in ("", "-"))
+SORTED_BY = ("prompt", "ended", "limit", "cost", "raw", "failed", "model", "cap", "tokens", "tries", "more", "took")
+#: The order of all lists where no other is chosen, and the same backwards. Neither is limited to the newest turns.
+NEWEST_FIRST, OLDEST_FIRST = "age", "-age"
+#: The orders of a list; with `-`, the largest first.
+SORTS = tuple(f"{sign}{name}" for name in (*SORTED_BY, NEWEST_FIRST) for sign in ("", "-"))
 CHOICES: Mapping[str, tuple[str, ...]] = {"fold": FOLDS, "sort": SORTS}
 MOST = 2**63 - 1  #: Postgres' largest bigint
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -96,7 +98,7 @@ class TimelineFilters:
     until: datetime | None = None
     run: UUID | None = None  #: turns of this run alone
     fold: str = ""  #: `runs`: of each run, lists have its newest turn alone
-    sort: str = ""  #: one of SORTS: lists have the newest turns in this order (`sort_order`)
+    sort: str = ""  #: one of SORTS (`sort_order`); empty: newest first
 
     @classmethod
     def parse(cls, given: Mapping[str, Any]) -> tuple[Self, dict[str, str]]:
@@ -206,6 +208,11 @@ def _choice(name: str, values: tuple[str, ...]) -> str:
     return values[-1] if values else ""
 
 
+def _order(name: str, values: tuple[str, ...]) -> str:
+    chosen = _choice(name, values)
+    return "" if chosen == NEWEST_FIRST else chosen
+
+
 def _whole(name: str, values: tuple[str, ...]) -> int | None:
     if not values:
         return None
@@ -239,5 +246,5 @@ READERS: Mapping[str, Callable[[str, tuple[str, ...]], Any]] = {
     "until": _moment,
     "run": _run,
     "fold": _choice,
-    "sort": _choice,
+    "sort": _order,
 }

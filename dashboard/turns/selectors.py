@@ -13,8 +13,8 @@ from dashboard.agents.models import Project
 from dashboard.agents.selectors import project_current
 from dashboard.platform.ids import first_id_at
 from dashboard.turns.cohorts import COLUMNS, any_of, none_of
-from dashboard.turns.filters import HAS, NOT, RANGES, TimelineFilters
-from dashboard.turns.id_range import after, id_range_of
+from dashboard.turns.filters import HAS, NOT, OLDEST_FIRST, RANGES, TimelineFilters
+from dashboard.turns.id_range import FIRST, after, id_range_of
 from dashboard.turns.models import Attempt, Cohort, Outcome, Piece, Turn
 from dashboard.turns.phrases import found_by
 from dashboard.turns.run_fold import find_folded
@@ -70,7 +70,8 @@ class Cursor:
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """Some turns, newest first. `next` leads to older ones, `previous` to newer ones; None where there are none."""
+    """Some turns in the order that was asked for. `next` leads to those after them, `previous` to those before them;
+    None where there are none."""
 
     items: list[Turn]
     next: str | None = None
@@ -86,22 +87,24 @@ def timeline(
     limit: int = DEFAULT_LIMIT,
     beginning: int | None = None,
 ) -> Page:
-    """One page of turns, newest first. What it costs does not depend on the filters (see `turn_query`), nor on how far
-    back the page lies. With a sort, of the newest `sort_order.WINDOW` in that order. Raises `BadCursorError`.
+    """One page of turns, newest or oldest first. What it costs does not depend on the filters (see `turn_query`), nor
+    on how far back the page lies. With another sort, of the newest `sort_order.WINDOW` in that order. Raises
+    `BadCursorError`.
 
     `beginning`: of prompts and answers only so many characters are read. None: all, and a page of large ones has fewer
     turns (`text_budget`).
     """
-    if filters.sort:
+    oldest_first = filters.sort == OLDEST_FIRST
+    if filters.sort and not oldest_first:
         return _sorted(project, filters, cursor, limit, beginning)
     place = Cursor.read(cursor) if cursor else None
-    ids = _ids(project, filters, place, limit + 1)
+    ids = _ids(project, filters, place or (Cursor(newer=True, id=FIRST) if oldest_first else None), limit + 1)
     limit = min(limit, fitting(ids[:limit])) if beginning is None else limit
     shown, more = ids[:limit], len(ids) > limit
     items = _turns(shown, beginning)
-    if place is not None and place.newer:
-        return _page(items[::-1], shown[::-1], place, older=True, newer=more)
-    return _page(items, shown, place, older=more, newer=place is not None)
+    if place is not None and place.newer != oldest_first:
+        return _page(items[::-1], shown[::-1], place, oldest_first, after=True, before=more)
+    return _page(items, shown, place, oldest_first, after=more, before=place is not None)
 
 
 def _sorted(project: Project, filters: TimelineFilters, cursor: str | None, limit: int, beginning: int | None) -> Page:
@@ -157,16 +160,18 @@ def _turns(ids: list[UUID], beginning: int | None) -> list[Turn]:
     return found if beginning is None else [with_beginnings(turn) for turn in found]
 
 
-def _page(items: list[Turn], ids: list[UUID], place: Cursor | None, *, older: bool, newer: bool) -> Page:
+def _page(
+    items: list[Turn], ids: list[UUID], place: Cursor | None, oldest_first: bool, *, after: bool, before: bool
+) -> Page:
     """An empty page still leads back to where its cursor came from; one whose turns (`ids`) were erased just now leads
     on."""
     if not ids:
         back = None if place is None else str(Cursor(not place.newer, place.id))
-        return Page([], next=back if older else None, previous=back if newer else None)
+        return Page([], next=back if after else None, previous=back if before else None)
     return Page(
         items,
-        next=str(Cursor(False, ids[-1])) if older else None,
-        previous=str(Cursor(True, ids[0])) if newer else None,
+        next=str(Cursor(oldest_first, ids[-1])) if after else None,
+        previous=str(Cursor(not oldest_first, ids[0])) if before else None,
     )
 
 

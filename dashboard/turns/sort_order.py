@@ -1,4 +1,4 @@
-"""The timeline in another order than that of time: the newest turns the filters let through, sorted among themselves.
+"""The timeline sorted by a column other than *Age*: the newest turns the filters let through, sorted among themselves.
 
 No index can hold every order under every filter, so that what is sorted is bounded: a page costs the same however many
 turns there are. A cursor keeps the newest turn of its first page, and turns that come later do not shift the pages.
@@ -10,6 +10,8 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from typing import Any, Self
 from uuid import UUID
+
+from django.db.models.functions import Substr
 
 from dashboard.agents.samples import is_simulated
 from dashboard.platform.provided import Provided
@@ -30,8 +32,10 @@ COLUMNS: Mapping[str, str] = {
     "took": "duration_ms",
 }
 #: What is sorted as words; everything else by its number.
-WORDS = frozenset({"ended", "limit", "raw", "failed", "model"})
+WORDS = frozenset({"prompt", "ended", "limit", "raw", "failed", "model"})
 NANO = 10**9
+#: Of a prompt, the characters that are read, and those that it is sorted by: a row shows no more of them in a line.
+PROMPT_READ, PROMPT_SORTED = 200, 80
 #: Of a turn, what its price is made of.
 PRICED_BY = ("id", "model", "input_tokens", "output_tokens", "tokens_estimated", "base_snapshot")
 
@@ -97,6 +101,9 @@ def _values(ids: list[UUID], name: str) -> Mapping[UUID, Any]:
     if name in COLUMNS:
         found = turns.values_list("id", COLUMNS[name])
         return {turn: None if value is None else (0, value) for turn, value in found}
+    if name == "prompt":
+        begun = turns.values_list("id", Substr("input_text", 1, PROMPT_READ))
+        return {turn: _prompt_place(text) for turn, text in begun}
     if name == "limit":
         return limit_orders.value(ids)
     if name == "ended":
@@ -109,6 +116,12 @@ def _values(ids: list[UUID], name: str) -> Mapping[UUID, Any]:
     free = {turn.id: (0, 0) for turn in rows if is_simulated(turn.model)}
     prices = prices_of(turn for turn in rows if turn.id not in free)
     return free | {turn: (0, int(price.dollars * NANO)) if price else None for turn, price in prices.items()}
+
+
+def _prompt_place(text: str) -> Place | None:
+    """By its first words as a row shows them, in whatever case."""
+    words = " ".join(text.split())[:PROMPT_SORTED].casefold()
+    return (0, words) if words else None
 
 
 def beside(found: list[Entry], place: SortedPlace | None, sort: str) -> list[Entry]:

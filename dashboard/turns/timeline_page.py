@@ -12,7 +12,7 @@ from django.http import QueryDict
 from dashboard.agents.models import Project
 from dashboard.agents.selectors import project_current
 from dashboard.turns import selectors
-from dashboard.turns.filters import SORTED_BY, TimelineFilters
+from dashboard.turns.filters import NEWEST_FIRST, OLDEST_FIRST, SORTED_BY, TimelineFilters
 from dashboard.turns.id_range import FIRST
 from dashboard.turns.models import Turn
 from dashboard.turns.run_fold import sums_of
@@ -56,6 +56,11 @@ class TimelinePage:
         return not self.cursor
 
     @property
+    def can_pause(self) -> bool:
+        """Whether turns that come push rows down: oldest first, they come at the end of the last page."""
+        return self.is_first and self.filters.sort != OLDEST_FIRST
+
+    @property
     def address(self) -> str:
         """Where this list begins, its filters in the address."""
         return address_of(self.query)
@@ -68,7 +73,7 @@ class TimelinePage:
     @property
     def headings(self) -> dict[str, "Heading"]:
         """What a click on the head of each column that sorts leads to."""
-        return {name: _heading(self.filters, name) for name in (*SORTED_BY, "age")}
+        return {name: _heading(self.filters, name) for name in (*SORTED_BY, NEWEST_FIRST)}
 
     @property
     def socket(self) -> str:
@@ -92,11 +97,9 @@ def rows_digest(turns: Iterable[Turn]) -> str:
 
 
 def _heading(filters: TimelineFilters, name: str) -> Heading:
-    """Large numbers first, words from A; a second click turns the order. By age the newest come first, always."""
-    if name == "age":
-        return Heading(address_of(query_of(replace(filters, sort=""))), "" if filters.sort else "ascending")
-    rising, falling = name, f"-{name}"
-    first, second = (rising, falling) if name in WORDS else (falling, rising)
+    """Large numbers first, words from A, the newest turns; a second click turns the order."""
+    rising, falling = "" if name == NEWEST_FIRST else name, f"-{name}"
+    first, second = (rising, falling) if name in WORDS or name == NEWEST_FIRST else (falling, rising)
     sort = second if filters.sort == first else first
     aria = {rising: "ascending", falling: "descending"}.get(filters.sort, "")
     return Heading(address_of(query_of(replace(filters, sort=sort))), aria)

@@ -209,9 +209,34 @@ def test_a_column_header_sorts_and_reverses_the_order(page: Page, yesterday: Non
     expect(took).to_have_attribute("aria-sort", "ascending")
     page.reload()
     expect(took).to_have_attribute("aria-sort", "ascending")
-    page.get_by_role("columnheader", name="Age").get_by_role("link").click()
+    age = page.get_by_role("columnheader", name="Age", exact=True)
+    age.get_by_role("link").click()
     expect(page).not_to_have_url(re.compile("sort"))
     listed(page, range(48))
+    age.get_by_role("link").click()
+    expect(age).to_have_attribute("aria-sort", "descending")
+    listed(page, reversed(range(48)))
+
+
+@pytest.mark.nightly
+def test_every_column_sorts_both_ways_by_keys(page: Page, yesterday: None):
+    page.goto("/?agent=made")
+    page.get_by_text("Columns", exact=True).click()
+    for box in page.locator("fieldset[data-columns] input").all():
+        box.check()
+    page.keyboard.press("Escape")
+    heads = page.locator("#timeline thead th:not(.c-pick)")
+    expect(heads).to_have_count(13)
+    for place in range(13):
+        head, seen = heads.nth(place), set[str | None]()
+        for _ in range(2):
+            head.get_by_role("link").focus()
+            address = head.get_by_role("link").get_attribute("href")
+            assert address
+            page.keyboard.press("Enter")
+            expect(head.get_by_role("link")).not_to_have_attribute("href", address, timeout=LONG)
+            seen.add(head.get_attribute("aria-sort"))
+        assert seen == {"ascending", "descending"}, head.text_content()
 
 
 def test_all_matching_turns_are_erased_after_a_confirmation_that_names_the_count(page: Page, yesterday: None):

@@ -14,6 +14,7 @@ from dashboard.agents.models import Agent, Connection
 from dashboard.live.scenes import Scene
 from dashboard.live.services import turn_start
 from dashboard.timeline.consumers import watch_timeline
+from dashboard.turns import timeline_page as timeline_page_module
 from dashboard.turns.models import Turn
 from dashboard.turns.timeline_page import timeline_page
 from tests.dashboard.driving import AgentOf, driven
@@ -99,6 +100,28 @@ async def test_a_paused_page_updates_its_rows_and_counts_the_waiting_ones(queued
         assert list(page.rows) == [f"row-{queued.id}"]
 
 
+async def test_a_paused_page_that_is_sorted_counts_only_turns_that_are_new(queued: Turn, monkeypatch):
+    monkeypatch.setattr(timeline_page_module, "PAGE_LENGTH", 1)
+    await Turn.objects.filter(pk=queued.pk).aupdate(continuations=7)
+    await begun("Newer, and with fewer continuations.")
+    async with dialled("/ws/timeline/?sort=-more") as socket:
+        page = await opened("/?sort=-more")
+        page.take(await socket.receive_from())
+        await say(socket, "pause")
+        await begun("Waiting.")
+        await follow(socket, page, until="new turn")
+    assert (list(page.rows), page.waiting) == ([f"row-{queued.id}"], "1 new turn")
+
+
+async def test_oldest_first_new_turns_come_at_the_end_and_none_waits(queued: Turn):
+    page = await opened("/?sort=-age")
+    newest = "01890000-0000-7000-8000-000000000000"
+    async with dialled(f"/ws/timeline/?sort=-age&cursor=nonsense&newest={newest}") as socket:
+        page.take(await socket.receive_from())
+        other = await begun("One more.")
+        await follow(socket, page, until=str(other.id))
+    assert (list(page.rows), page.waiting) == ([f"row-{queued.id}", f"row-{other.id}"], "")
+    assert list(page.rows) == list((await opened("/?sort=-age")).rows)
 async def test_a_resumed_page_equals_a_freshly_opened_one(queued: Turn):
     page = await opened()
     async with dialled("/ws/timeline/") as socket:

@@ -1,4 +1,5 @@
 import re
+from html import unescape
 
 import pytest
 from django.test import Client
@@ -55,6 +56,28 @@ def test_all_matching_turns_are_those_counted_by_the_chart_and_no_later_ones(bro
     assert "Erase 1 turn permanently?" in browser.post("/timeline/erase", asked).content.decode()
 
 
+HEADS = re.compile(
+    r'<th scope="col"(?: aria-sort="(\w+)")? class="c-(\w+)[^>]*>(?:<a href="([^"]+)" data-filters="sort">)?'
+)
+
+
+def heads(html: str) -> dict[str, tuple[str, str]]:
+    """By column: in which direction the list is sorted by it, and where its head leads."""
+    return {name: (direction, unescape(address)) for direction, name, address in HEADS.findall(html)}
+
+
+def test_every_column_sorts_both_ways(browser: Client, cut: Turn):
+    html = page(browser, "/")
+    columns = heads(html)
+    optional = re.search(r"data-columns>(.*?)</fieldset>", html, re.DOTALL)
+    assert optional
+    assert {"pick", "prompt", *re.findall(r'value="(\w+)"', optional[1])} == columns.keys()
+    assert columns.pop("pick")[1] == ""
+    for name, (_, address) in columns.items():
+        first, again = heads(page(browser, address))[name]
+        second, back = heads(page(browser, again))[name]
+        assert {first, second} == {"ascending", "descending"}, name
+        assert heads(page(browser, back))[name][0] == first, name
 def test_a_selected_time_range_is_shown_and_can_be_removed(browser: Client, cut: Turn):
     html = page(browser, "/timeline/chart?since=2026-01-01&until=2026-01-02")
     assert "1 Jan 2026, 00:00 – 2 Jan 2026, 00:00 UTC" in html

@@ -10,7 +10,7 @@ from dashboard.policies.suggestions import limit_order, suggestion_cache
 from dashboard.policies.suggestions.suggestion import Basis, Suggestion
 from dashboard.turns import selectors
 from dashboard.turns.end_summary import _ORDER, end_summary_of
-from dashboard.turns.filters import SORTS, TimelineFilters
+from dashboard.turns.filters import NEWEST_FIRST, OLDEST_FIRST, SORTS, TimelineFilters
 from dashboard.turns.models import Attempt, Turn
 from dashboard.turns.selectors import BadCursorError, Page
 from dashboard.turns.sort_order import COLUMNS, WINDOWS
@@ -112,6 +112,31 @@ def suggestion(limit: str, value: int, known: bool) -> Suggestion:
     return Suggestion(limit, value, 1, certainty, Basis.RECORDING if known else Basis.NONE)
 
 
+@pytest.mark.parametrize("sort", ["prompt", "-prompt"])
+def test_prompts_sort_as_their_rows_show_them_and_those_without_words_come_last(sort: str):
+    Turn.objects.all().delete()
+    texts = ("zebra", "  Apple\n pie", "apple tart", "Äpfel", " \n", "")
+    made = {make_turn(input_text=text).id: text for text in texts}
+    shown = [made[turn.id] for turn in page(sort, limit=99).items]
+    known = ["  Apple\n pie", "apple tart", "zebra", "Äpfel"]
+    assert shown[:4] == (known if sort == "prompt" else known[::-1])
+    assert not "".join(shown[4:]).strip()
+    assert [turn.id for turn in page(sort, page(sort, limit=3).next, limit=1).items] == [
+        turn.id for turn in page(sort, limit=99).items[3:4]
+    ]
+
+
+def test_the_oldest_turns_come_first_without_the_bound_of_other_orders(monkeypatch):
+    monkeypatch.setattr(selectors, "WINDOW", 2)
+    oldest_first = list(Turn.objects.order_by("id"))
+    assert page(OLDEST_FIRST, limit=99).items == oldest_first
+    assert page(OLDEST_FIRST).sorted_among == 0
+    second = page(OLDEST_FIRST, page(OLDEST_FIRST).next)
+    assert (second.items, page(OLDEST_FIRST, second.previous).items) == (oldest_first[2:4], oldest_first[:2])
+
+
+def test_newest_first_by_its_name_is_the_order_without_one():
+    assert TimelineFilters.parse({"sort": NEWEST_FIRST}) == (TimelineFilters(), {})
 def test_later_turns_do_not_shift_the_pages():
     first = page("-took")
     wanted = page("-took", first.next).items

@@ -1,5 +1,6 @@
 """Whatever the filters, the pages are those of the plain query."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -8,7 +9,7 @@ from hypothesis import strategies as st
 
 from dashboard.agents import selectors as agents
 from dashboard.turns import id_range, selectors, turn_query
-from dashboard.turns.filters import TimelineFilters
+from dashboard.turns.filters import OLDEST_FIRST, TimelineFilters
 from dashboard.turns.models import Turn
 from tests.dashboard.timeline.populations import FILTERS, POPULATIONS, make_turns, undone
 from tests.examples import examples
@@ -26,7 +27,7 @@ def small_steps(monkeypatch: pytest.MonkeyPatch):
 
 
 def every_page(filters: TimelineFilters, limit: int) -> tuple[list[Turn], list[Turn]]:
-    """All turns by leafing to older pages, and by leafing back to newer ones."""
+    """All turns by leafing to the last page, and by leafing back to the first."""
     project, there, back = agents.project_default(), [], []
     page = selectors.timeline(project=project, filters=filters, limit=limit)
     there += page.items
@@ -41,14 +42,16 @@ def every_page(filters: TimelineFilters, limit: int) -> tuple[list[Turn], list[T
 
 
 @MANY
-@given(population=POPULATIONS, filters=FILTERS, limit=st.integers(1, 6))
-def test_paging_equals_the_plain_query_in_both_directions(population: Any, filters: Any, limit: int):
+@given(population=POPULATIONS, filters=FILTERS, limit=st.integers(1, 6), sort=st.sampled_from(["", OLDEST_FIRST]))
+def test_paging_equals_the_plain_query_in_both_directions(
+    population: Any, filters: Any, limit: int, sort: str
+):
     with undone():
         make_turns(population)
-        plain = list(selectors.turns_matching(project=agents.project_default(), filters=filters))[::-1]
-        there, back = every_page(filters, limit)
-    assert there == plain
-    assert back == plain
+        plain = list(selectors.turns_matching(project=agents.project_default(), filters=filters))
+        there, back = every_page(replace(filters, sort=sort), limit)
+    assert there == (plain if sort else plain[::-1])
+    assert back == there
 
 
 @MANY
