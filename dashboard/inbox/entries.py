@@ -8,11 +8,12 @@ from typing import Any
 import structlog
 from django.urls import reverse
 
+from agentcore.machine.states import State
 from dashboard.inbox.models import Notice
 from dashboard.live.operator_view import Approval, approval_of
 from dashboard.turns.history import snapshot_at
-from dashboard.turns.models import Turn
-from dashboard.turns.record_reader import record_at
+from dashboard.turns.models import Record, Turn
+from dashboard.turns.record_reader import records_of
 from dashboard.turns.templatetags.formatting import words
 
 log = structlog.get_logger(__name__)
@@ -30,7 +31,7 @@ HEADINGS = {
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """`key` names it on a page; `told` says what happened, where no approval does.
+    """`key` names it on a page, and what was told of already; `told` says what happened, where no approval does.
 
     `turn`: None where it is about something else. `about`: what was asked of the turn, or a title; `leads_to`: the path
     of its page.
@@ -72,28 +73,44 @@ def entry_of_notice(notice: Notice) -> Entry:
 def entry_of_held(turn: Turn) -> Entry:
     """Of a turn that waits for an operator. A held turn does not change under one record, so it is read once."""
     try:
-        since, why, approval = _held(turn.id, turn.last_seq)
+        held = _held(turn.id, turn.last_seq)
     except Exception:
         # One that cannot be read hides no other; its own page says what is wrong with it.
         log.exception("held_turn_unreadable", turn=str(turn.id))
-        since, why, approval = None, "Why it is held cannot be read.", None
-    kind = "approval" if approval else "held"
-    leads_to = reverse("turns:detail", args=[turn.id])
-    return Entry(kind, str(turn.id), turn, turn.input_text, leads_to, since or turn.created_at, why, approval)
+        held = _Held(0, None, "Why it is held cannot be read.", None)
+    kind = "approval" if held.approval else "held"
+    what = (turn, turn.input_text, reverse("turns:detail", args=[turn.id]))
+    # The same turn may be held again, which nobody has been told of yet.
+    key = f"{turn.id}-{held.seq}"
+    return Entry(kind, key, *what, held.since or turn.created_at, held.why, held.approval)
+
+
+@dataclass(frozen=True, slots=True)
+class _Held:
+    """`seq`, `since`: the record that began to hold the turn; `why`: in words; `approval`: what it waits for."""
+
+    seq: int
+    since: datetime | None
+    why: str
+    approval: Approval | None
 
 
 @lru_cache(maxsize=256)
-def _held(turn_id: Any, seq: int) -> tuple[datetime | None, str, Approval | None]:
-    """Since when, why in words, and the approval it waits for."""
-    record = record_at(turn_id, seq)
+def _held(turn_id: Any, seq: int) -> _Held:
+    record = _holding_record(turn_id, seq)
     if record is None:
-        return None, "", None
+        return _Held(0, None, "", None)
     turn = Turn.objects.select_related("agent").get(id=turn_id)
     snapshot = snapshot_at(turn, seq)
     why = record.transitions[-1]["reason"] if record.transitions else ""
     before = words(snapshot.held_state) if snapshot.held_state else ""
-    return (
-        record.at,
-        f"Held before the step “{before}”. Reason: {why}." if before else why,
-        approval_of(turn, snapshot) if snapshot.approving else None,
-    )
+    why = f"Held before the step “{before}”. Reason: {why}." if before else why
+    return _Held(record.seq, record.at, why, approval_of(turn, snapshot) if snapshot.approving else None)
+
+
+def _holding_record(turn_id: Any, seq: int) -> Record | None:
+    """The record that began to hold a turn whose last is `seq`: what operators change meanwhile holds it on."""
+    for record in records_of(turn_id, upto=seq, backwards=True):
+        if not record.transitions or record.transitions[-1]["from"] != State.HELD:
+            return record
+    return None

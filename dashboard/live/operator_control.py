@@ -25,7 +25,7 @@ from dashboard.live.models import OwnedTurn, Signal
 from dashboard.live.operator_changes import EMPTY, Changes, Part, operator_changes, parts_clean
 from dashboard.live.signals import calls_decided
 from dashboard.platform.fields import storable_text
-from dashboard.turns.history import position_of
+from dashboard.turns.history import position_of, snapshot_at
 from dashboard.turns.models import UNFINISHED, Turn
 from dashboard.turns.record_reader import records_of
 
@@ -121,6 +121,9 @@ def _waiting(turn: Turn) -> QuerySet[Signal]:
 
 def _being_done(signal: Signal) -> str:
     when = f"{signal.created_at:%H:%M:%S} UTC"
+    decided = DECIDING.get(signal.action)
+    if decided and position_of(Turn.objects.get(id=signal.turn_id)).snapshot.approving:
+        return f"{signal.by} {decided} these calls at {when}, which is in progress."
     return f"{signal.by} requested {signal.action} at {when}, which is in progress. Reload the page."
 
 
@@ -146,6 +149,8 @@ def _who_was_first(turn: Turn, seen: int) -> str | None:
     if acted is None:
         return None
     what = acted.event.get("action", "change") if acted.event["type"] == "operator_acted" else "cancel"
+    if what in DECIDING and snapshot_at(turn, acted.seq - 1).approving:
+        what = f"{DECIDING[what]} these calls"
     by, when = acted.event.get("by") or "someone", f"{acted.at:%H:%M:%S} UTC"
     return f"{by} was first: {what} at {when} (record {acted.seq})"
 

@@ -26,8 +26,10 @@ from dashboard.live.services import (
 from dashboard.turns.history import snapshot_at
 from dashboard.turns.models import UNFINISHED, Turn
 from dashboard.turns.page_lookup import turn_or_404
+from dashboard.turns.templatetags.formatting import quoted
 
 CONTROLS = ("hold", "release", "step", "refuse", "change")
+LISTED = "inbox-told"  #: the part of a page that says what was not done to one of several turns
 BREAKING = ("break", "unbreak", "clear")  #: a breakpoint more; one less; none any more
 
 
@@ -120,13 +122,14 @@ def _break(request: HttpRequest, turn: Turn, by: str, action: str) -> None:
 def _asked(request: HttpRequest, turn: Turn, ask: Callable[[str], None]) -> HttpResponse:
     """Do it as the person who is signed in, and back to the page; htmx stays where it is."""
     by_htmx = bool(request.headers.get("HX-Request"))
+    about = turn if request.headers.get("HX-Target") == LISTED else None
     try:
         ask(cast("User", request.user).get_username())
     except (TurnConflict, ValidationError) as refused:
         text = " ".join(refused.messages) if isinstance(refused, ValidationError) else str(refused)
         if by_htmx and turn_or_404(turn.id).status in UNFINISHED:
-            return render(request, "live/_operate_not_done.html", {"told": text})
-        messages.warning(request, text)
+            return render(request, "live/_operate_not_done.html", {"told": text, "about": about})
+        messages.warning(request, f"{quoted(turn.input_text, 60)}: not done. {text}" if about else text)
         if by_htmx:  # the page is loaded again, and says what was not done
             return HttpResponse(status=204, headers={"HX-Refresh": "true"})
     return HttpResponse(status=204) if by_htmx else redirect("turns:detail", turn.id)

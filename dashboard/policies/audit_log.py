@@ -10,7 +10,7 @@ from dashboard.agents.models import Policy, PolicyAttachment, PolicyVersion
 from dashboard.agents.selectors import activations_of, versions_tried
 from dashboard.policies.backtests.result_text import counts_in_words, in_words
 from dashboard.policies.diff import diff
-from dashboard.policies.selectors import shadows_of
+from dashboard.policies.selectors import ended_by_activation, shadows_of
 
 LENGTH = 100  #: entries shown
 NOBODY = "someone with access to the server"
@@ -64,7 +64,8 @@ def _shadows(policy: Policy) -> Iterator[AuditEntry]:
         yield AuditEntry(shadow.started_at, by, f"started a shadow run of {version}", shadow.why)
         if shadow.ended_at is not None:
             by = shadow.ended_by.get_username() if shadow.ended_by else ""
-            yield AuditEntry(shadow.ended_at, by, f"ended the shadow run of {version}")
+            because = f", because {version} was activated" if ended_by_activation(shadow) else ""
+            yield AuditEntry(shadow.ended_at, by, f"ended the shadow run of {version}{because}")
 
 
 def _evidence(evidence: dict[str, Any] | None) -> str:

@@ -125,6 +125,14 @@ def shadows_of(policy: Policy) -> QuerySet[Shadow]:
     return Shadow.objects.filter(version__policy=policy).select_related("version__policy", "created_by", "ended_by")
 
 
+def ended_by_activation(shadow: Shadow) -> bool:
+    """Whether it ended because its version became active, however that came about."""
+    if shadow.ended_at is None:
+        return False
+    meanwhile = (shadow.started_at, shadow.ended_at)
+    return shadow.version.activations.filter(withdrawn_at=None, starts_at__range=meanwhile).exists()
+
+
 def shadow_get(shadow_id: UUID, *, project: Project) -> Shadow:
     return Shadow.objects.select_related("version__policy").get(pk=shadow_id, project=project)
 

@@ -145,6 +145,7 @@ def _shadow(shadow: Shadow) -> dict[str, Any]:
     asked = debugger_of(draft, [flip.turn_id for flip in flips])
     return {
         "shadow": shadow,
+        "by_activation": selectors.ended_by_activation(shadow),
         "is_active": policy_version_active(policy=shadow.version.policy) == shadow.version,
         "tally": tally,
         "flips": [(flip, asked.get(flip.turn_id, "")) for flip in flips],

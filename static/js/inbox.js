@@ -1,15 +1,26 @@
 /* How much needs a person stands before the title of every page; each entry is told of once, if this browser may. */
 const KEY = "inbox-notify";
+const UNABLE = "unable"; // phones have notifications for apps and service workers alone
 const known = new Set();
 let first = true;
 
 const notifies = () => "Notification" in window && Notification.permission === "granted" && localStorage[KEY] === "1";
 
+/* A notification; undefined where this browser makes none, whatever it was permitted. */
+function notify(heading, more) {
+  try {
+    return new Notification(heading, more);
+  } catch {
+    localStorage[KEY] = UNABLE;
+  }
+}
+
 function tell({ dataset }) {
-  const note = new Notification(dataset.heading, { body: dataset.told, tag: dataset.entry });
-  note.addEventListener("click", () => {
+  const note = notify(dataset.heading, { body: dataset.told, tag: dataset.entry });
+  note?.addEventListener("click", () => {
     focus();
-    location.assign("/inbox");
+    note.close();
+    location.assign(`/inbox#entry-${dataset.entry}`);
   });
 }
 
@@ -34,6 +45,7 @@ const button = () => document.getElementById("inbox-notify");
 /* Why this browser cannot notify; empty where it can, or was not asked yet. */
 function barred() {
   if (!isSecureContext) return "Notifications need HTTPS";
+  if (localStorage[KEY] === UNABLE) return "This browser does not show notifications of pages";
   return Notification.permission === "denied" ? "Notifications are blocked in this browser’s settings" : "";
 }
 
@@ -49,9 +61,12 @@ async function turn() {
   if (barred()) return;
   const wanted = !notifies();
   if (!wanted || (await Notification.requestPermission()) === "granted") localStorage[KEY] = wanted ? "1" : "0";
+  if (notifies()) notify("Notifications are on", { body: "Whystop tells you here what needs a person.", tag: KEY });
   show();
 }
 
 document.addEventListener("click", ({ target }) => target.closest("#inbox-notify") && turn());
 document.addEventListener("htmx:historyRestore", show);
+/* What was not done belongs to the decision before this one. */
+document.addEventListener("htmx:beforeRequest", () => document.getElementById("inbox-told")?.replaceChildren());
 show();

@@ -14,7 +14,8 @@ TOLD = """() => {
   window.Notification = class extends EventTarget {
     static permission = "granted";
     static requestPermission = async () => "granted";
-    constructor(heading, more) { super(); window.told.push(`${heading}: ${more.body}`); }
+    constructor(heading, more) { super(); window.told.push(`${heading}: ${more.body}`); window.note = this; }
+    close() {}
   };
   Object.defineProperty(document, "hidden", { get: () => true });
 }"""
@@ -93,6 +94,28 @@ def test_two_windows_show_the_same_inbox_and_the_second_decision_is_reported_as_
     assert clicks.count == 2
 
 
+def test_of_two_who_decide_in_the_same_second_the_later_is_told_above_the_list_which_the_entry_leaves(
+    page: Page, new_page: NewPage
+):
+    other = new_page()
+    page.goto("/inbox")
+    other.goto("/inbox")
+    asking(page, "Two decide this.")
+    mine, theirs = (one.locator("#inbox .entry", has_text="Two decide this.") for one in (page, other))
+    expect(mine).to_be_visible()
+    refuse = theirs.get_by_role("button", name="Refuse")
+    expect(refuse).to_be_visible()
+    other.evaluate("document.body.addEventListener('htmx:wsBeforeMessage', m => window.hears || m.preventDefault())")
+    mine.get_by_role("button", name="Approve").evaluate("button => button.click()")
+    refuse.click()
+    told = re.compile("“Two decide this.”: not done. .*approved these calls")
+    expect(other.locator(":is(#inbox-told, #messages)")).to_contain_text([told])
+    other.evaluate("window.hears = true")
+    asking(page, "This is the next.")
+    expect(theirs).to_have_count(0)
+    expect(other.locator(":is(#inbox-told, #messages)")).to_contain_text([told])
+
+
 @pytest.mark.nightly
 def test_a_time_out_stays_in_the_inbox_until_it_is_acknowledged(page: Page):
     page.goto("/inbox")
@@ -113,12 +136,23 @@ def test_a_hidden_page_notifies_once_per_entry_if_the_browser_allows_it(page: Pa
     expect(page.get_by_role("button", name="Notifications are on")).to_have_attribute("aria-pressed", "true")
     turn = asking(page, "Tell me of this.")
     expect(page.locator("#inbox .entry", has_text="Tell me of this.")).to_be_visible()
-    until(page, lambda: page.evaluate("window.told.length"), "nothing is told")
-    assert [told.rsplit(": ", 1)[1] for told in page.evaluate("window.told")] == ["Tell me of this."]
+    until(page, lambda: page.evaluate("window.told.length") == 2, "nothing is told")
+    said, told = page.evaluate("window.told")
+    assert said == "Notifications are on: Whystop tells you here what needs a person."
+    assert told.endswith(": Tell me of this.")
+    page.evaluate("window.note.dispatchEvent(new Event('click'))")
+    expect(page.locator("#inbox .entry:target")).to_contain_text("Tell me of this.")
     api(page, f"turns/{turn.rsplit('/', 1)[1]}/cancel", {})
     expect(page.locator("#inbox .entry", has_text="Tell me of this.")).to_have_count(0)
 
 
+def test_a_browser_that_makes_no_notifications_of_pages_says_so(page: Page):
+    page.add_init_script(f"({ANSWERING})('granted')")
+    page.add_init_script("Notification = class extends Notification { constructor() { throw new TypeError(); } }")
+    page.goto("/inbox")
+    page.locator("#inbox-notify").click()
+    expect(page.locator("#inbox-notify")).to_have_text("This browser does not show notifications of pages")
+    expect(page.locator("#inbox-notify")).to_have_attribute("aria-pressed", "false")
 def test_notification_permission_is_requested_only_by_a_click_and_not_once_blocked(page: Page):
     button = page.locator("#inbox-notify")
     page.add_init_script(f"({ANSWERING})('default')")

@@ -16,7 +16,7 @@ from dashboard.policies.backtests.selectors import backtest_get
 from dashboard.policies.models import Shadow
 from dashboard.policies.predictions.live_trial_source import asked_of_backtest, asked_of_shadow
 from dashboard.policies.predictions.live_trials import TrialSource, tries_begin
-from dashboard.policies.predictions.templatetags.live_tries import shown
+from dashboard.policies.predictions.templatetags.live_tries import shown, tokens_in
 from dashboard.policies.selectors import shadow_get
 
 
@@ -41,8 +41,7 @@ def of_shadow(request: HttpRequest, shadow_id: UUID) -> HttpResponse:
 
 
 def _tried(request: HttpRequest, asked: TrialSource, page: str) -> HttpResponse:
-    said, fault = request.POST.get("tokens", ""), ""
-    tokens = int(said) if said.isascii() and said.isdigit() and len(said) < 10 else 0
+    tokens, fault = tokens_in(request.POST.get("tokens", "")), ""
     try:
         tries_begin(asked=asked, tokens=tokens, by=cast("User", request.user))
     except ValidationError as error:

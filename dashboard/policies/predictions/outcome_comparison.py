@@ -25,8 +25,8 @@ log = structlog.get_logger(__name__)
 SWEEP_SECONDS = 2.0  #: between two sweeps
 BATCH = 100  #: predictions of one transaction
 FAILED = "The what-if was “{}”, but this re-run ended differently."
-NOT_ENOUGH = "The suggested limit was “{}”, but this re-run did not complete under it."
-NOT_IN_ONE = "The suggested limit was “{}”, but this re-run did not complete in one call under it."
+NOT_ENOUGH = "The suggested limit, {limit} {value}, was “{word}”, but this re-run did not complete under it."
+NOT_IN_ONE = "The suggested limit, {limit} {value}, was “{word}”, but under it this re-run took several calls."
 
 NotCompared, Reason = Prediction.NotCompared, Prediction.Reason
 #: What a comparison writes.
@@ -113,7 +113,7 @@ def _tell_failure(prediction: Prediction) -> None:
     """One notice of a turn, also where its what-if and its suggested limit both failed."""
     if claim_failed(prediction):
         said = NOT_IN_ONE if prediction.suggested["goal"] == Goal.ONE_CALL else NOT_ENOUGH
-        notice_put(turn=prediction.child, kind=Notice.Kind.FAILED, told=said.format(prediction.suggested["word"]))
+        notice_put(turn=prediction.child, kind=Notice.Kind.FAILED, told=said.format_map(prediction.suggested))
     elif prediction.came_true is False and prediction.certainty in CLAIMING:
         notice_put(turn=prediction.child, kind=Notice.Kind.FAILED, told=FAILED.format(prediction.certainty))
 

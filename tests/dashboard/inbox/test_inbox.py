@@ -67,6 +67,40 @@ def test_pending_approvals_and_held_turns_are_listed_by_expiry(agent_of: AgentOf
     assert found.count == 2
 
 
+def test_what_an_operator_changes_meanwhile_leaves_since_when_and_why_a_turn_is_held(agent_of: AgentOf):
+    turn = held(agent_of)
+    (before,) = inbox().entries
+    turn_control(turn=turn, by="ada", action="change", limits={"max_continuations": 9})
+    drive(turn)
+    (after,) = inbox().entries
+    assert after.turn.last_seq > before.turn.last_seq
+    assert (after.key, after.since, after.told) == (before.key, before.since, before.told)
+
+
+def test_a_turn_that_is_held_again_is_another_entry_so_that_it_is_told_of_again(agent_of: AgentOf):
+    agent = agent_of("sim-essay", max_tokens=60, breakpoints=[{"state": "continue_pending"}])
+    turn = drive(turn_start(agent=agent, input_text="Hold this twice."))
+    (before,) = inbox().entries
+    turn_control(turn=turn, by="ada", action="release")
+    drive(turn)
+    (after,) = inbox().entries
+    assert (after.turn.id, after.kind) == (before.turn.id, before.kind)
+    assert after.key != before.key
+
+
+def test_whoever_decides_second_is_told_which_turn_it_was_and_how_it_was_decided(agent_of: AgentOf, browser: Client):
+    turn = waiting(agent_of)
+    seen = {"expected_seq": turn.last_seq}
+    turn_control(turn=turn, by="ada", action="release", **seen)
+    from_inbox = {"HX-Request": "true", "HX-Target": "inbox-told"}
+    answer = browser.post(f"/turns/{turn.id}/control", {"action": "refuse", **seen}, headers=from_inbox)
+    assert "“Count.”: not done. ada approved these calls at" in text_of(answer.content.decode())
+    drive(turn)
+    browser.post(f"/turns/{turn.id}/control", {"action": "refuse", **seen}, headers=from_inbox)
+    told = text_of(page(browser, "/inbox/"))
+    assert (
+        "“Count.”: not done. This turn has ended already: it is completed. ada was first: approved these calls" in told
+    )
 def test_an_unreadable_turn_does_not_hide_others(agent_of: AgentOf):
     broken, other = held(agent_of), waiting(agent_of)
     Turn.objects.filter(id=broken.id).update(policy="no policy")

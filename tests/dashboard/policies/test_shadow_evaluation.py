@@ -261,6 +261,8 @@ def test_the_draft_is_promoted_with_its_results_attached(play: Play, shadow: Sha
     shadow.refresh_from_db()
     assert shadow.ended_at is not None
     assert shadow.ended_by == shadow.created_by, "who promoted it ended it"
+    assert "by ann; it ended when v2 was activated" in page(anns, f"/policies/{policy.pk}")
+    assert "ended the shadow run of v2, because v2 was activated" in [entry.what for entry in audit_entries(policy)]
 
 
 def test_a_shadow_ends_when_its_version_is_activated_elsewhere_and_offers_no_promotion(shadow: Shadow, anns: Client):
@@ -271,6 +273,18 @@ def test_a_shadow_ends_when_its_version_is_activated_elsewhere_and_offers_no_pro
     shadow_evaluation.sweep()
     shadow.refresh_from_db()
     assert shadow.ended_at is not None
+    assert "by ann; it ended when v2 was activated" in page(anns, f"/policies/{shadow.version.policy_id}")
+    assert audit_entries(shadow.version.policy)[0].what == "ended the shadow run of v2, because v2 was activated"
+
+
+def test_a_page_that_was_open_when_the_shadow_ended_offers_no_promotion_and_says_why(shadow: Shadow, anns: Client):
+    address = f"/policies/{shadow.version.policy_id}"
+    assert "data-over" not in page(anns, address)
+    anns.post(f"/policies/shadows/{shadow.pk}/promote", {"why": "as tried"})
+    polled = anns.get(address, headers={"HX-Request": "true"}).content.decode()
+    assert "data-over" in polled, "the styles hide the acts beside it"
+    assert "This shadow run has ended: v2 was activated. Reload the page" in unescape(polled)
+    assert "This shadow run has ended" not in page(anns, address), "it shows the versions as they are"
 
 
 def test_the_user_who_ended_a_shadow_is_recorded_and_shown(shadow: Shadow, ann: User, anns: Client):

@@ -21,14 +21,24 @@ register = template.Library()
 @register.inclusion_tag("predictions/_live_tries.html", takes_context=True)
 def live_tries_of_backtest(context: Context, backtest: Backtest) -> dict[str, Any]:
     page, act = (reverse(f"backtests:{name}", args=[backtest.pk]) for name in ("show", "live"))
-    return shown(asked_of_backtest(backtest), page=page, act=act, perms=context.get("perms"))
+    return shown(asked_of_backtest(backtest), page=page, act=act, perms=context.get("perms"), tokens=_typed(context))
 
 
 @register.inclusion_tag("predictions/_live_tries.html", takes_context=True)
 def live_tries_of_shadow(context: Context, shadow: Shadow) -> dict[str, Any]:
     page = reverse("policies:show", args=[shadow.version.policy_id])
     act = reverse("policies:shadow_live", args=[shadow.pk])
-    return shown(asked_of_shadow(shadow), page=page, act=act, perms=context.get("perms"))
+    return shown(asked_of_shadow(shadow), page=page, act=act, perms=context.get("perms"), tokens=_typed(context))
+
+
+def _typed(context: Context) -> int:
+    """The budget in the field of a page that asks for this part again: it stays as it is."""
+    return tokens_in(context["request"].GET.get("tokens", "")) if "request" in context else 0
+
+
+def tokens_in(text: str) -> int:
+    """A budget as it was typed; 0 where that is no number of tokens."""
+    return int(text) if text.isascii() and text.isdigit() and len(text) < 10 else 0
 
 
 def shown(asked: TrialSource, *, page: str, act: str, perms: Any, fault: str = "", tokens: int = 0) -> dict[str, Any]:

@@ -105,6 +105,17 @@ def test_no_trial_that_could_exceed_the_budget_is_started(cut: Turn, browser: Cl
     assert "Enter a budget from 1 to" in browser.post(address, {"tokens": "much"}).content.decode()
 
 
+def test_a_budget_that_was_typed_stays_while_the_part_asks_for_itself(cut: Turn, play: Play, browser: Client):
+    play("sim-essay", name="other", overrides={"max_tokens": 60, "limits": {"max_continuations": 0}})
+    backtest = tried(max_continuations=9, max_total_completion_tokens=5_000)
+    budget = tried_so_far(asked_of_backtest(backtest)).most_tokens - 1
+    answer = browser.post(f"/backtests/{backtest.pk}/live", {"tokens": f"{budget}"}).content.decode()
+    assert ("Try 1 more" in answer, 'hx-trigger="every 1s"' in answer) == (True, True)
+    field = f'id="live-backtest-{backtest.pk}-tokens"'
+    assert f'hx-include="#live-backtest-{backtest.pk}-tokens"' in answer
+    polled = browser.get(f"/backtests/{backtest.pk}", {"tokens": f"{budget}"}).content.decode()
+    for html in (answer, polled):
+        assert f'value="{budget}"' in html.partition(field)[2].partition(">")[0]
 def test_one_click_tries_five_turns_and_the_next_one_the_others(play: Play):
     for number in range(ONCE + 1):
         play("sim-essay", name=f"a{number}", overrides={"max_tokens": 60, "limits": {"max_continuations": 0}})

@@ -317,7 +317,7 @@ def test_a_failed_certain_suggestion_is_reported_and_can_be_checked(short: Turn)
     prediction = compared(child)
     assert (prediction.suggested_came_true, prediction.suggested_reason) == (False, "")
     assert Notice.objects.get().told == (
-        "The suggested limit was “certain”, but this re-run did not complete under it."
+        f"The suggested limit, max_tokens {SHORT}, was “certain”, but this re-run did not complete under it."
     )
     compared(prediction_check(prediction=prediction))
     prediction.refresh_from_db()
