@@ -8,6 +8,7 @@ from typing import Any
 import structlog
 from django.urls import reverse
 
+from agentcore.machine.states import State
 from dashboard.inbox.models import Notice
 from dashboard.live.operator_view import Approval, approval_of
 from dashboard.turns.history import snapshot_at
@@ -82,6 +83,15 @@ def entry_of_held(turn: Turn) -> Entry:
     return Entry(kind, str(turn.id), turn, turn.input_text, leads_to, since or turn.created_at, why, approval)
 
 
+def _told(why: str, before: State | None) -> str:
+    """Why it is held, and before which step. A breakpoint at that step is told without the step's name again."""
+    if before is None:
+        return why
+    if why == f"breakpoint on state {before.value}":
+        return f"Held by a breakpoint before the step “{words(before)}”."
+    return f"Held before the step “{words(before)}”. Reason: {why}."
+
+
 @lru_cache(maxsize=256)
 def _held(turn_id: Any, seq: int) -> tuple[datetime | None, str, Approval | None]:
     """Since when, why in words, and the approval it waits for."""
@@ -91,9 +101,8 @@ def _held(turn_id: Any, seq: int) -> tuple[datetime | None, str, Approval | None
     turn = Turn.objects.select_related("agent").get(id=turn_id)
     snapshot = snapshot_at(turn, seq)
     why = record.transitions[-1]["reason"] if record.transitions else ""
-    before = words(snapshot.held_state) if snapshot.held_state else ""
     return (
         record.at,
-        f"Held before the step “{before}”. Reason: {why}." if before else why,
+        _told(why, snapshot.held_state),
         approval_of(turn, snapshot) if snapshot.approving else None,
     )

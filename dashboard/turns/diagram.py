@@ -4,7 +4,7 @@ who decides at the right, beside its partner. Drawn from the transition table (s
 from dataclasses import dataclass
 
 from agentcore.machine.states import TRANSITIONS, State
-from dashboard.turns.diagram_layout import BOX_HEIGHT, BOX_WIDTH, HEIGHT, LEFT, PLACES, WIDTH, lines
+from dashboard.turns.diagram_layout import BOX_HEIGHT, BOX_WIDTH, DOWN, HEIGHT, LEFT, PLACES, WIDTH, lines
 from dashboard.turns.moments import Moment
 
 LONGEST_LINE = 14  #: characters of a name that fit on one line
@@ -26,6 +26,11 @@ class Node:
     @property
     def middle(self) -> float:
         return self.x + BOX_WIDTH / 2
+
+    @property
+    def before_arrow(self) -> float:
+        """Where the word over it ends: beside the line that comes down, for a long word would lie on it."""
+        return self.x + DOWN - 6
 
     @property
     def round(self) -> float:

@@ -15,6 +15,7 @@ LEFT = MARGIN_LEFT
 RIGHT = LEFT + BOX_WIDTH + GUTTER
 WIDTH = RIGHT + BOX_WIDTH + MARGIN_RIGHT
 CURVE = 5.0
+DOWN = BOX_WIDTH - 14  #: where in a box a line comes in from the box above it
 
 #: Top to bottom; who waits for the outside, who decides.
 ROWS: tuple[tuple[State | None, State | None], ...] = (
@@ -84,7 +85,7 @@ def _path(source: State, target: State) -> str:
     if source is target:
         return _loop(x1, y1 + BOX_HEIGHT / 2)
     if x1 == x2 and abs(y1 - y2) == PITCH:
-        return _straight_down(x1 + BOX_WIDTH - 14, y1 + BOX_HEIGHT, y2)
+        return _straight_down(x1 + DOWN, y1 + BOX_HEIGHT, y2)
     if y1 == y2:
         return _across(source, target)
     lane = _lane(source, target)
