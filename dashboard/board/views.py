@@ -103,7 +103,7 @@ def _switches(scope: Scope, period: Period, by: str, stack: str) -> dict[str, An
         "stack": stack,
         "periods": [(name, words, link({"period": name})) for name, (words, _) in PERIODS.items()],
         "stacks": [(name, words, link(times, stack=name)) for name, words in STACKS.items()],
-        "splits": [(name, words.lower(), link(times, by=name)) for name, words in LABELS.items()],
+        "splits": [(name, words.lower(), f"{link(times, by=name)}#groups-title") for name, words in LABELS.items()],
     }
 
 

@@ -40,7 +40,8 @@ def calls(request: HttpRequest) -> HttpResponse:
     span = asked if asked in SPANS else "hour"
     project = project_current()
     overview = overview_of(project, since=timezone.now() - SPANS[span])
-    context = {"overview": overview, "latest": latest_calls(project), "span": span, "spans": list(SPANS)}
+    spans = [(name, f"Last {name}", f"?span={name}") for name in SPANS]
+    context = {"overview": overview, "latest": latest_calls(project), "span": span, "spans": spans}
     return render(request, "gateway/calls.html", context)
 
 

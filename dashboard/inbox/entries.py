@@ -95,6 +95,15 @@ class _Held:
     approval: Approval | None
 
 
+def _told(why: str, before: State | None) -> str:
+    """Why it is held, and before which step. A breakpoint at that step is told without the step's name again."""
+    if before is None:
+        return why
+    if why == f"breakpoint on state {before.value}":
+        return f"Held by a breakpoint before the step “{words(before)}”."
+    return f"Held before the step “{words(before)}”. Reason: {why}."
+
+
 @lru_cache(maxsize=256)
 def _held(turn_id: Any, seq: int) -> _Held:
     record = _holding_record(turn_id, seq)
@@ -103,9 +112,8 @@ def _held(turn_id: Any, seq: int) -> _Held:
     turn = Turn.objects.select_related("agent").get(id=turn_id)
     snapshot = snapshot_at(turn, seq)
     why = record.transitions[-1]["reason"] if record.transitions else ""
-    before = words(snapshot.held_state) if snapshot.held_state else ""
-    why = f"Held before the step “{before}”. Reason: {why}." if before else why
-    return _Held(record.seq, record.at, why, approval_of(turn, snapshot) if snapshot.approving else None)
+    told = _told(why, snapshot.held_state)
+    return _Held(record.seq, record.at, told, approval_of(turn, snapshot) if snapshot.approving else None)
 
 
 def _holding_record(turn_id: Any, seq: int) -> Record | None:

@@ -107,7 +107,8 @@ def diff(request: HttpRequest, policy_id: UUID) -> HttpResponse:
 def ledger(request: HttpRequest) -> HttpResponse:
     """Who set what, and how many turns it stopped since."""
     found, days = _ledger(request)
-    return render(request, "policies/ledger.html", {"ledger": found, "days": days, "choices": DAYS})
+    periods = [(n, f"{n} day{'s' if n > 1 else ''}", f"?days={n}") for n in DAYS]
+    return render(request, "policies/ledger.html", {"ledger": found, "days": days, "periods": periods})
 
 
 @require_safe

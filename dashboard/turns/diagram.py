@@ -20,6 +20,7 @@ LEFT = MARGIN_LEFT
 RIGHT = LEFT + BOX_WIDTH + GUTTER
 WIDTH = RIGHT + BOX_WIDTH + MARGIN_RIGHT
 CURVE = 5.0
+DOWN = BOX_WIDTH - 14  #: where in a box a line comes in from the box above it
 
 #: Top to bottom; who waits for the outside, who decides.
 ROWS: tuple[tuple[State | None, State | None], ...] = (
@@ -89,7 +90,7 @@ def _path(source: State, target: State) -> str:
     if source is target:
         return _loop(x1, y1 + BOX_HEIGHT / 2)
     if x1 == x2 and abs(y1 - y2) == PITCH:
-        return _straight_down(x1 + BOX_WIDTH - 14, y1 + BOX_HEIGHT, y2)
+        return _straight_down(x1 + DOWN, y1 + BOX_HEIGHT, y2)
     if y1 == y2:
         return _across(source, target)
     lane = _lane(source, target)
@@ -162,6 +163,11 @@ class Node:
     @property
     def middle(self) -> float:
         return self.x + BOX_WIDTH / 2
+
+    @property
+    def before_arrow(self) -> float:
+        """Where the word over it ends: beside the line that comes down, for a long word would lie on it."""
+        return self.x + DOWN - 6
 
     @property
     def round(self) -> float:

@@ -29,12 +29,13 @@ class Measured:
 @dataclass(frozen=True, slots=True)
 class Kind:
     """One number of a turn, and how it is written. `less`: whether less of it is better; None: neither is.
-    `estimated`: whether it is ours, not the provider's."""
+    `shown`: its value as far as it is written out. `estimated`: whether it is ours, not the provider's."""
 
     name: str
     of: Callable[[Measured], Value]
     written: Callable[[Any], str] = number
     less: bool | None = True
+    shown: Callable[[float], float] = lambda value: value
     estimated: Callable[[Measured], bool] = lambda _: False
 
     def told(self, measured: Measured) -> str:
@@ -47,6 +48,13 @@ def _cost(measured: Measured) -> Value:
     if measured.price is None:
         return 0.0 if is_simulated(measured.turn.model) else None
     return float(measured.price.dollars)
+
+
+def _shown_milliseconds(value: float) -> float:
+    """Of 2.015 s only 2.02 s is shown: the difference must be that of the two numbers a reader sees."""
+    seconds = value / 1000
+    digits = 2 if seconds < 10 else 1 if seconds < 60 else 0
+    return float(f"{seconds:.{digits}f}") * 1000
 
 
 def _dollars(value: Value) -> str:
@@ -78,8 +86,8 @@ FIGURES: tuple[Kind, ...] = (
         estimated=lambda m: m.price is not None and m.price.estimated,
     ),
     Kind("characters of answer", lambda m: len(m.turn.output_text), less=None),
-    Kind("first token", lambda m: m.first.first_token_ms if m.first else None, milliseconds),
-    Kind("took", lambda m: m.turn.took_ms, milliseconds),
+    Kind("first token", lambda m: m.first.first_token_ms if m.first else None, milliseconds, shown=_shown_milliseconds),
+    Kind("took", lambda m: m.turn.took_ms, milliseconds, shown=_shown_milliseconds),
 )
 
 
@@ -95,7 +103,7 @@ def _figure(kind: Kind, left: Measured, right: Measured) -> Figure:
         delta = "–"
     elif kind.written(one) != kind.written(other):
         sign = "+" if other > one else "−"
-        delta = f"{sign}{kind.written(abs(other - one))}"
+        delta = f"{sign}{kind.written(abs(kind.shown(other) - kind.shown(one)))}"
         if kind.less is not None:
             tendency = "better" if (other < one) is kind.less else "worse"
     return Figure(kind.name, kind.told(left), kind.told(right), delta, tendency)

@@ -52,5 +52,6 @@ def report(request: HttpRequest) -> HttpResponse:
     since = (now - timedelta(days=days - 1)).replace(hour=0, minute=0, second=0, microsecond=0)
     told = report_of(project=project_current(), since=since, until=now)
     drawn = [(found, bars_of(found.days)) for found in told.found]
-    context = {"report": told, "drawn": drawn, "days": days, "periods": PERIODS, "since": since, "most": MOST}
+    periods = [(period, f"{period} days", f"?days={period}") for period in PERIODS]
+    context = {"report": told, "drawn": drawn, "days": days, "periods": periods, "since": since, "most": MOST}
     return render(request, "linting/report.html", context)
