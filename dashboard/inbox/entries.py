@@ -8,7 +8,7 @@ from typing import Any
 import structlog
 from django.urls import reverse
 
-from agentcore.machine.states import State
+from agentcore.states import State
 from dashboard.inbox.models import Notice
 from dashboard.live.operator_view import Approval, approval_of
 from dashboard.turns.history import snapshot_at

@@ -153,6 +153,8 @@ def test_a_browser_that_makes_no_notifications_of_pages_says_so(page: Page):
     page.locator("#inbox-notify").click()
     expect(page.locator("#inbox-notify")).to_have_text("This browser does not show notifications of pages")
     expect(page.locator("#inbox-notify")).to_have_attribute("aria-pressed", "false")
+
+
 def test_notification_permission_is_requested_only_by_a_click_and_not_once_blocked(page: Page):
     button = page.locator("#inbox-notify")
     page.add_init_script(f"({ANSWERING})('default')")

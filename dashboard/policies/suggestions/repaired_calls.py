@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from agentcore.messages import CallIssue
-from dashboard.turns.attempt_reader import attempts_read
+from dashboard.turns.history import attempts_read
 from dashboard.turns.models import Attempt, Turn
 
 

@@ -101,6 +101,8 @@ def test_whoever_decides_second_is_told_which_turn_it_was_and_how_it_was_decided
     assert (
         "“Count.”: not done. This turn has ended already: it is completed. ada was first: approved these calls" in told
     )
+
+
 def test_an_unreadable_turn_does_not_hide_others(agent_of: AgentOf):
     broken, other = held(agent_of), waiting(agent_of)
     Turn.objects.filter(id=broken.id).update(policy="no policy")

@@ -122,6 +122,8 @@ async def test_oldest_first_new_turns_come_at_the_end_and_none_waits(queued: Tur
         await follow(socket, page, until=str(other.id))
     assert (list(page.rows), page.waiting) == ([f"row-{queued.id}", f"row-{other.id}"], "")
     assert list(page.rows) == list((await opened("/?sort=-age")).rows)
+
+
 async def test_a_resumed_page_equals_a_freshly_opened_one(queued: Turn):
     page = await opened()
     async with dialled("/ws/timeline/") as socket:

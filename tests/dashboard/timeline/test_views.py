@@ -78,6 +78,8 @@ def test_every_column_sorts_both_ways(browser: Client, cut: Turn):
         second, back = heads(page(browser, again))[name]
         assert {first, second} == {"ascending", "descending"}, name
         assert heads(page(browser, back))[name][0] == first, name
+
+
 def test_a_selected_time_range_is_shown_and_can_be_removed(browser: Client, cut: Turn):
     html = page(browser, "/timeline/chart?since=2026-01-01&until=2026-01-02")
     assert "1 Jan 2026, 00:00 – 2 Jan 2026, 00:00 UTC" in html

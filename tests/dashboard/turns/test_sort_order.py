@@ -137,6 +137,8 @@ def test_the_oldest_turns_come_first_without_the_bound_of_other_orders(monkeypat
 
 def test_newest_first_by_its_name_is_the_order_without_one():
     assert TimelineFilters.parse({"sort": NEWEST_FIRST}) == (TimelineFilters(), {})
+
+
 def test_later_turns_do_not_shift_the_pages():
     first = page("-took")
     wanted = page("-took", first.next).items

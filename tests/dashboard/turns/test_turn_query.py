@@ -43,9 +43,7 @@ def every_page(filters: TimelineFilters, limit: int) -> tuple[list[Turn], list[T
 
 @MANY
 @given(population=POPULATIONS, filters=FILTERS, limit=st.integers(1, 6), sort=st.sampled_from(["", OLDEST_FIRST]))
-def test_paging_equals_the_plain_query_in_both_directions(
-    population: Any, filters: Any, limit: int, sort: str
-):
+def test_paging_equals_the_plain_query_in_both_directions(population: Any, filters: Any, limit: int, sort: str):
     with undone():
         make_turns(population)
         plain = list(selectors.turns_matching(project=agents.project_default(), filters=filters))

@@ -116,6 +116,8 @@ def test_a_budget_that_was_typed_stays_while_the_part_asks_for_itself(cut: Turn,
     polled = browser.get(f"/backtests/{backtest.pk}", {"tokens": f"{budget}"}).content.decode()
     for html in (answer, polled):
         assert f'value="{budget}"' in html.partition(field)[2].partition(">")[0]
+
+
 def test_one_click_tries_five_turns_and_the_next_one_the_others(play: Play):
     for number in range(ONCE + 1):
         play("sim-essay", name=f"a{number}", overrides={"max_tokens": 60, "limits": {"max_continuations": 0}})

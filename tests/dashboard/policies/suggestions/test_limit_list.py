@@ -94,6 +94,8 @@ def test_so_does_a_list_of_the_api(agent_of: AgentOf):
     asked_for(turns, as_json)
     two, four = asked_for(turns[:2], as_json), asked_for(turns, as_json)
     assert len(four) <= len(two), four[len(two) :]
+
+
 def test_a_list_of_many_agents_needs_as_many_statements_as_one(agent_of: AgentOf):
     agents = [agent_of("sim-essay", name=f"agent-{n}", max_tokens=60) for n in range(4)]
     turns = [drive(turn_start(agent=agent, input_text="tell me")) for agent in agents]

@@ -150,6 +150,8 @@ def of_ask(turn: Turn) -> str:
     out = StringIO()
     AskAsLines(out).ended(turn)
     return out.getvalue()
+
+
 def test_a_what_if_at_the_value_agrees_or_names_other_evidence(browser: Client, turn: Turn, asked: Asked):
     said = browser.get(f"/api/v1/turns/{turn.id}/verdict").json()["suggestion"]
     if said is None:

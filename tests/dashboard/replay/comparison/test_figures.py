@@ -40,6 +40,8 @@ def test_a_difference_is_that_of_the_two_numbers_as_they_are_shown():
     both = measured(duration_ms=2014), measured(duration_ms=2836)
     assert row("took", *both) == Figure("took", "2.01\u202fs", "2.84\u202fs", "+0.83\u202fs", "worse")
     assert row("took", measured(duration_ms=2014), measured(duration_ms=14_849)).delta == "+12.8\u202fs"
+
+
 def test_estimates_are_marked():
     assert row("price", priced("0.5", estimated=True), priced("0.5")).left == "≈ $0.500"
     estimated = measured(tokens_estimated=True, output_tokens=7)
