@@ -8,7 +8,7 @@ class SuggestionsConfig(AppConfig):
     label = "suggesting"  # of its tables, as first created
 
     def ready(self) -> None:
-        from dashboard.policies.suggestions.limit_order import limit_orders
+        from dashboard.policies.suggestions.list_suggestions import limit_orders
         from dashboard.turns import sort_order
 
         sort_order.limit_orders.provide(limit_orders)

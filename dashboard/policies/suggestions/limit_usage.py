@@ -13,10 +13,9 @@ from django.db.models.functions import Length as Characters
 from agentcore.reasons import TurnStatus
 from agentcore.values import replace
 from dashboard.agents.models import Project
-from dashboard.policies.backtests.answer_lengths import MOST, lengths_of, lengths_of_each
+from dashboard.policies.backtests.answer_lengths import MOST, lengths_of, lengths_of_each, one_per_family
 from dashboard.policies.backtests.batched_queries import rows_of_each
 from dashboard.policies.backtests.survival import Length
-from dashboard.policies.backtests.turn_families import one_per_family
 from dashboard.turns.filters import TimelineFilters
 from dashboard.turns.models import UNFINISHED, Attempt, Turn
 from dashboard.turns.provider_words import stored

@@ -11,8 +11,7 @@ from dashboard.accounts.models import User
 from dashboard.agents.change_tracking import on_behalf
 from dashboard.agents.models import Agent, Connection, Project
 from dashboard.agents.services import agent_create, connection_create
-from dashboard.policies.audit_log import LENGTH
-from dashboard.policies.configuration_log import configuration_trail
+from dashboard.policies.audit_log import LENGTH, configuration_trail
 from dashboard.policies.policy_creation import policy_create
 from dashboard.runtime.seed import seed
 from tests.dashboard.pages import page

@@ -15,8 +15,7 @@ from dashboard.agents.models import Project
 from dashboard.agents.selectors import project_default
 from dashboard.live.services import turn_start
 from dashboard.policies.suggestions import limit_usage, suggestion_cache
-from dashboard.policies.suggestions.limit_order import limit_orders
-from dashboard.policies.suggestions.list_suggestions import suggestions_lately, suggestions_now
+from dashboard.policies.suggestions.list_suggestions import limit_orders, suggestions_lately, suggestions_now
 from dashboard.policies.suggestions.suggestion import Basis, Goal, Suggestion
 from dashboard.policies.suggestions.suggestion_cache import remembered, suggestion_now
 from dashboard.policies.suggestions.suggestion_text import because

@@ -1,7 +1,7 @@
 from uuid import UUID
 
+from dashboard.policies.backtests.answer_lengths import one_per_family
 from dashboard.policies.backtests.survival import Length
-from dashboard.policies.backtests.turn_families import one_per_family
 
 
 def of_turns(*turns):

@@ -2,7 +2,7 @@
 
 from decimal import Decimal
 
-from dashboard.replay.comparison.figures import Figure, Measured, figures_of
+from dashboard.replay.comparison.turn_comparison import Figure, Measured, figures_of
 from dashboard.turns.models import Turn
 from dashboard.turns.prices.rates import Price
 

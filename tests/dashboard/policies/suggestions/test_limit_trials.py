@@ -4,7 +4,7 @@ import pytest
 from django.test import Client
 
 from dashboard.agents.models import Connection
-from dashboard.policies.suggestions.cap_refusals import CapRefusal, refusal_in
+from dashboard.policies.suggestions.limit_trials import CapRefusal, refusal_in
 from dashboard.policies.suggestions.panel import panel_of
 from dashboard.policies.suggestions.selectors import suggestion_for
 from dashboard.policies.suggestions.services import limit_find

@@ -5,8 +5,8 @@ import pytest
 from agentcore.errors import ErrorType
 from agentcore.resource import RESOURCES
 from dashboard.agents.policy_resolution import FIELDS
-from dashboard.policies import stop_fields
-from dashboard.policies.stop_fields import NOT_OF_POLICIES, clause_of
+from dashboard.policies import stop_setting
+from dashboard.policies.stop_setting import NOT_OF_POLICIES, clause_of
 from tests.together import together
 
 ENDS = [
@@ -52,7 +52,7 @@ def test_what_the_model_a_person_or_a_guard_ended_names_none(terminal: str | Non
 
 
 def test_every_clause_is_a_field_of_a_policy():
-    named = {*stop_fields.BY_TERMINAL.values(), *stop_fields.BY_CRITERION.values(), *stop_fields.BY_STOP.values()}
+    named = {*stop_setting.BY_TERMINAL.values(), *stop_setting.BY_CRITERION.values(), *stop_setting.BY_STOP.values()}
     assert named <= set(FIELDS)
 
 
