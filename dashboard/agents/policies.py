@@ -15,7 +15,7 @@ from dashboard.agents.criteria import criteria_clean, criteria_faults, criterion
 from dashboard.agents.json_repairer import repaired
 from dashboard.agents.models import PolicyVersion
 from dashboard.agents.policy_validation import error_policy_warning
-from dashboard.agents.schemas import violations
+from dashboard.agents.schema_validation.validator import violations
 
 #: What a policy says, by the names the API, a version's columns and a draft's keys share.
 POLICY_FIELDS = (

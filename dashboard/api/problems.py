@@ -22,10 +22,10 @@ from ninja import NinjaAPI
 from ninja.errors import HttpError
 from ninja.errors import ValidationError as ShapeError
 
-from dashboard.accounts.failure_responses import AWAY, RETRY_SECONDS
+from dashboard.accounts.error_responses import AWAY, RETRY_SECONDS
 from dashboard.api.body_parser import TOO_LARGE
-from dashboard.ingest.turn_files import import_queue
-from dashboard.ingest.turn_files.import_queue import ImportBusyError
+from dashboard.ingest.turn_files import import_lock
+from dashboard.ingest.turn_files.import_lock import ImportBusyError
 from dashboard.live.services import TurnConflict
 from dashboard.live.stream_limits import TooManyStreamsError
 from dashboard.platform.statement_timeout import TOO_SLOW, was_too_slow
@@ -173,7 +173,7 @@ def of_streams(_: HttpRequest, error: TooManyStreamsError) -> HttpResponse:
 
 def of_busy(_: HttpRequest, error: ImportBusyError) -> HttpResponse:
     response = problem(503, str(error))
-    response["Retry-After"] = str(import_queue.RETRY_SECONDS)
+    response["Retry-After"] = str(import_lock.RETRY_SECONDS)
     return response
 
 

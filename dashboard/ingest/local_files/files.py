@@ -15,7 +15,7 @@ from dashboard.ingest.logs.services import ImportProgress, log_import
 from dashboard.ingest.logs.transcripts import bounded_sqlite
 from dashboard.ingest.logs.values import Fault
 from dashboard.ingest.turn_files.file_reader import MAX_BYTES, TOO_LARGE
-from dashboard.ingest.turn_files.import_queue import ImportBusyError
+from dashboard.ingest.turn_files.import_lock import ImportBusyError
 from dashboard.ingest.turn_files.import_runner import file_import_apart
 from dashboard.ingest.turn_files.zip_import import FileOutcome, faults_of
 

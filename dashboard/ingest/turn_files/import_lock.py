@@ -3,9 +3,13 @@
 The queue is PostgreSQL's own: who waits for an advisory lock gets it before anybody who came later, and the death of a
 process takes it out of the queue. A lock on a file has no queue: the process that gives it back is the first to ask
 again, so that one with many imports keeps all others from theirs.
+
+How imports wait for each other: which requests are imports, for how long they wait, what one is told that waited in
+vain. Pure.
 """
 
 import hashlib
+import re
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -16,8 +20,26 @@ import psycopg
 from django.conf import settings
 from django.db import OperationalError, connection
 
-from dashboard.ingest.turn_files.import_queue import ImportBusyError
 from dashboard.platform.client_gone import ClientConnection, ClientGoneError
+
+WAITING_SECONDS = 60.0  #: for a place among this server's imports; and then for those of other processes
+RETRY_SECONDS = 30  #: after which one that waited in vain may be sent again: most imports have ended by then
+BUSY = "Other imports are running or waiting. Nothing of this one was imported. Send it again in half a minute."
+TOO_MANY = "Too many of your imports wait already. Nothing of this one was imported. Send it again when one ends."
+_IMPORT = re.compile(r"/import/?|/api/v1/(?:turns|logs)/import/?")
+
+
+class ImportBusyError(Exception):
+    """Another import is under way, or what an import needs is busy; in `RETRY_SECONDS` it may not be."""
+
+    def __init__(self, why: str = BUSY) -> None:
+        super().__init__(why)
+
+
+def is_import(method: str, path: str) -> bool:
+    """Whether such a request brings a file to import."""
+    return method == "POST" and _IMPORT.fullmatch(path) is not None
+
 
 _BOOT = Path("/proc/sys/kernel/random/boot_id")  #: the same in all containers of a machine, and on no other
 _CANCEL_SECONDS = 2.0

@@ -24,9 +24,8 @@ from django.db import connection
 from agentcore.number_format import seconds
 from dashboard.accounts.models import User
 from dashboard.agents.selectors import project_current
-from dashboard.ingest.turn_files.import_lock import alone
+from dashboard.ingest.turn_files.import_lock import WAITING_SECONDS, ImportBusyError, alone
 from dashboard.ingest.turn_files.import_process import MOST_SECONDS, TOO_MUCH_MEMORY
-from dashboard.ingest.turn_files.import_queue import WAITING_SECONDS, ImportBusyError
 from dashboard.ingest.turn_files.services import Import
 from dashboard.ingest.turn_files.zip_import import FileOutcome
 from dashboard.platform.client_gone import ClientConnection, ClientGoneError

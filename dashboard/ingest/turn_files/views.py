@@ -17,7 +17,7 @@ from dashboard.accounts.models import User
 from dashboard.agents.selectors import project_current
 from dashboard.ingest.turn_files.file_reader import MAX_BYTES, TOO_LARGE
 from dashboard.ingest.turn_files.import_access import while_let_in
-from dashboard.ingest.turn_files.import_queue import RETRY_SECONDS, ImportBusyError
+from dashboard.ingest.turn_files.import_lock import RETRY_SECONDS, ImportBusyError
 from dashboard.ingest.turn_files.import_runner import LogOutcome, file_import_apart
 from dashboard.ingest.turn_files.services import Import
 from dashboard.ingest.turn_files.zip_export import turns_bundle

@@ -29,7 +29,7 @@ from django.http import parse_cookie
 from dashboard.accounts.access import LET_IN, AccessForm, access_form_of
 from dashboard.accounts.credentials import bearer_of, digest_of
 from dashboard.accounts.known_devices import COOKIE, is_known
-from dashboard.ingest.turn_files.import_queue import WAITING_SECONDS, is_import
+from dashboard.ingest.turn_files.import_lock import WAITING_SECONDS, is_import
 from dashboard.platform.fair_queue import FairQueue, FullError, QueueSize
 from dashboard.platform.local_client import is_near
 from dashboard.platform.proxies import customer_of

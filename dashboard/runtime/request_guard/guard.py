@@ -15,10 +15,9 @@ from django.conf import settings
 from django.db import InterfaceError, OperationalError
 
 from dashboard.accounts.access import is_machine
-from dashboard.accounts.error_responses import STRANGER
-from dashboard.accounts.failure_responses import AWAY
+from dashboard.accounts.error_responses import AWAY, STRANGER
 from dashboard.accounts.websocket import NO_PLACE, TOO_MANY, deny
-from dashboard.ingest.turn_files import import_queue
+from dashboard.ingest.turn_files import import_lock
 from dashboard.platform.client_gone import SCOPE_KEY, ClientConnection, CutShortError
 from dashboard.platform.fair_queue import FullError
 from dashboard.runtime.replay_addresses import STOPS
@@ -243,9 +242,9 @@ class _Exchange:
 def _refused(scope: Scope, full: FullError) -> Answer:
     """What is told to a request that found no place."""
     status, told, again = (429, _OFTEN, _AGAIN) if full.own else (503, _BUSY, _AGAIN)
-    if import_queue.is_import(scope["method"], scope["path"]):
-        told = import_queue.TOO_MANY if full.own else import_queue.BUSY
-        again = ((b"retry-after", b"%d" % import_queue.RETRY_SECONDS),)
+    if import_lock.is_import(scope["method"], scope["path"]):
+        told = import_lock.TOO_MANY if full.own else import_lock.BUSY
+        again = ((b"retry-after", b"%d" % import_lock.RETRY_SECONDS),)
     return refusal(scope["path"], status, told, more=again)
 
 

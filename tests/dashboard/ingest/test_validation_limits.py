@@ -13,7 +13,7 @@ from dashboard.ingest import services
 from dashboard.ingest.logs import services as logs
 from dashboard.ingest.span_store import Trace
 from dashboard.ingest.turn_files import import_runner
-from dashboard.ingest.turn_files.import_queue import ImportBusyError
+from dashboard.ingest.turn_files.import_lock import ImportBusyError
 from dashboard.tools.mcp import responses
 
 

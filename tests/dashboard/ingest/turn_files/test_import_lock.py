@@ -15,8 +15,7 @@ from django.conf import settings
 from django.db import OperationalError, connection
 
 from dashboard.ingest.turn_files import import_lock
-from dashboard.ingest.turn_files.import_lock import alone, lock_number
-from dashboard.ingest.turn_files.import_queue import ImportBusyError
+from dashboard.ingest.turn_files.import_lock import ImportBusyError, alone, lock_number
 from dashboard.platform.client_gone import ClientConnection, ClientGoneError
 
 pytestmark = pytest.mark.django_db(transaction=True)

@@ -21,7 +21,7 @@ from django.utils import timezone
 from dashboard.accounts.models import ApiToken, User
 from dashboard.ingest.turn_files import import_runner
 from dashboard.ingest.turn_files.import_access import ENDED
-from dashboard.ingest.turn_files.import_queue import ImportBusyError
+from dashboard.ingest.turn_files.import_lock import ImportBusyError
 from dashboard.ingest.turn_files.import_runner import (
     file_import_apart,
     log_import_apart,

@@ -2,7 +2,7 @@
 
 import pytest
 
-from dashboard.gateway.address_faults import advice_for, misplaced
+from dashboard.gateway.lookups import advice_for, misplaced
 from tests.together import together
 
 V1, BARE, CHAT = "address followed by /v1", "address without a path", "OpenAI client"

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from dashboard.gateway.wire.responses.events import EventLog
+from dashboard.gateway.wire.responses.stream_serializer import EventLog
 
 THOUGHT = {
     "type": "reasoning",

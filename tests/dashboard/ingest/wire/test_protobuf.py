@@ -7,9 +7,9 @@ import pytest
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 
 from dashboard.gateway.wire.decompression import TooLargeError
-from dashboard.ingest.wire import bodies, field_count, protobuf
+from dashboard.ingest.wire import bodies, protobuf
 from dashboard.ingest.wire.bodies import BodyError
-from dashboard.ingest.wire.field_count import CHECKED, holds_more_fields
+from dashboard.ingest.wire.protobuf import CHECKED, holds_more_fields
 from tests.dashboard.ingest import otlp
 
 SIZE = 32 << 20  #: bytes, what a request may unpack to
@@ -59,13 +59,13 @@ def test_a_body_of_many_small_fields_is_refused_and_not_parsed(of: str, monkeypa
 
 def test_a_body_of_fewer_bytes_than_the_bound_is_not_gone_through(monkeypatch: pytest.MonkeyPatch) -> None:
     body = field(1, b"\x0a\x00" * CHECKED)  # two fields in two bytes, the most that there can be
-    monkeypatch.setattr(field_count, "_counted", lambda *_: pytest.fail("Its fields were counted."))
+    monkeypatch.setattr(protobuf, "_counted", lambda *_: pytest.fail("Its fields were counted."))
     assert not holds_more_fields(body, KIND, len(body))
 
 
 def test_no_field_takes_less_than_a_byte_of_what_is_not_gone_through() -> None:
     body = field(1, b"\x0a\x00" * CHECKED)
-    assert field_count._counted(body, field_count._kinds_of(KIND), KIND.full_name, SIZE) <= len(body)
+    assert protobuf._counted(body, protobuf._kinds_of(KIND), KIND.full_name, SIZE) <= len(body)
 
 
 def test_logs_are_bounded_too() -> None:

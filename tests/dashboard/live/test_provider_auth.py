@@ -16,7 +16,7 @@ from botocore.credentials import Credentials
 from dashboard.agents.models import Connection
 from dashboard.agents.selectors import project_default
 from dashboard.agents.services import connection_create
-from dashboard.live.aws_signature import MissingCredential, signed
+from dashboard.live.provider_auth import MissingCredential, signed
 from dashboard.live.services import turn_start
 from dashboard.platform.egress.keys import KeyNames
 from tests.dashboard.driving import AgentOf, drive
