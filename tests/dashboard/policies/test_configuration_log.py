@@ -13,7 +13,7 @@ from dashboard.agents.models import Agent, Connection, Project
 from dashboard.agents.services import agent_create, connection_create
 from dashboard.policies.audit_log import LENGTH, configuration_trail
 from dashboard.policies.policy_creation import policy_create
-from dashboard.runtime.seed import seed
+from dashboard.runtime.database_setup import seed
 from tests.dashboard.pages import page
 
 pytestmark = pytest.mark.django_db

@@ -23,8 +23,8 @@ from dashboard.ingest.turn_files import import_lock, import_runner
 from dashboard.ingest.turn_files.import_runner import turn_import_apart
 from dashboard.platform.client_gone import SCOPE_KEY, ClientConnection, ClientGoneError
 from dashboard.platform.replica import REPLICA
-from dashboard.runtime import connection_return
-from dashboard.runtime.client_gone import NOBODY_READS
+from dashboard.runtime import middleware
+from dashboard.runtime.middleware import NOBODY_READS
 from dashboard.turns.models import Turn
 from tests.dashboard.accounts.walked_routes import SERVED
 from tests.dashboard.accounts.walking import ROUTES, made_world, member
@@ -50,7 +50,7 @@ def asked(handler: BaseHandler, path: str, cookie: str, client: ClientConnection
 def test_no_page_and_no_part_of_the_api_asks_the_database_for_a_client_that_has_gone(
     caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr(connection_return, "close_old_connections", lambda: None)  # the connection is this test's
+    monkeypatch.setattr(middleware, "close_old_connections", lambda: None)  # the connection is this test's
     world = made_world()
     cookie = member("superuser", world).client.cookies[settings.SESSION_COOKIE_NAME].value
     handler, gone = BaseHandler(), ClientConnection()
@@ -156,7 +156,7 @@ def test_what_is_to_be_ended_is_ended_once_and_only_while_it_runs():
 
 
 def test_what_changes_something_goes_on_to_its_end():
-    from dashboard.runtime.client_gone import ClientGoneMiddleware
+    from dashboard.runtime.middleware import ClientGoneMiddleware
 
     gone = ClientConnection()
     gone.close()

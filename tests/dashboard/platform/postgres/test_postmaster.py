@@ -11,7 +11,7 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from dashboard.platform.postgres import access, postmaster, running_postgres, start
+from dashboard.platform.postgres import postmaster, running_postgres, start
 from dashboard.platform.postgres.paths import ClusterPaths
 from dashboard.platform.postgres.postmaster import find_postmaster
 
@@ -121,7 +121,7 @@ def test_a_user_without_a_name_gets_in_by_the_closed_folder_alone(
     copy_cluster(template, folder)
     uid = home.account.uid
     os.chown(home.folder, uid, -1)
-    monkeypatch.setattr(access, "_name", lambda asked: None if asked == uid else pwd.getpwuid(asked).pw_name)
+    monkeypatch.setattr(postmaster, "_name", lambda asked: None if asked == uid else pwd.getpwuid(asked).pw_name)
     with running_postgres(folder, on_message=silent) as url, psycopg.connect(url) as connection:
         assert connection.execute("SELECT 42").fetchone() == (42,)
 
@@ -130,7 +130,7 @@ def test_the_rules_are_written_anew_and_never_through_a_link(folder: Path, home:
     other = tmp_path / "other"
     other.write_text("mine")
     (home.folder / "pg_hba.conf").symlink_to(other)
-    settings = access.access_settings(home)
+    settings = postmaster.access_settings(home)
     assert other.read_text() == "mine"
     assert "peer map=whystop" in Path(settings["hba_file"]).read_text()
     assert not Path(settings["hba_file"]).is_symlink()

@@ -11,7 +11,7 @@ import pytest
 import uvicorn
 from websockets.sync.client import connect
 
-from dashboard.runtime.buffered_protocol import MOST_BYTES, BufferedProtocol, BufferedTransport
+from dashboard.runtime.request_guard.request_parser import MOST_BYTES, BufferedProtocol, BufferedTransport
 from dashboard.runtime.server import config_of
 from tests.dashboard.website import until
 

@@ -6,7 +6,7 @@ from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
 from django.http.response import HttpResponseBase
 from django.test import RequestFactory
 
-from dashboard.runtime.page_compression import PageCompression
+from dashboard.runtime.middleware import PageCompression
 
 PAGE = "<p>why did it stop</p>" * 100
 

@@ -3,7 +3,7 @@ import re
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dashboard.tools.mcp.names import chosen_name, wire_name
+from dashboard.tools.mcp.servers import chosen_name, wire_name
 
 SERVERS = st.from_regex(r"[A-Za-z0-9-]{1,24}", fullmatch=True)
 
