@@ -104,7 +104,7 @@ def policy_create(
     """The first version of a new policy, or the next version of one that has this name already.
 
     The version counts at once, unless `activate` is false: then it is a draft. `backtest`: one that speaks for it
-    (`backtest_gate`).
+    (`evidence_fault`).
     """
     given = {name: as_list(value) for name, value in fields.items() if value is not None}
     said = policy_said(**{**_NO_OVERRIDES, **given})

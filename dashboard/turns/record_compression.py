@@ -185,7 +185,7 @@ MARK = b"\x9ewhystop\x9e"
 #: After that, of bytes that are compressed after a record: which it is.
 _AFTER = struct.Struct("!c16sI")
 _IS_AFTER = b"\x09"  #: none of the kinds of `compression`
-_BY_COLUMNS = b"\x0a"  #: stands before either kind of bytes, where they are those of a stream (`event_columns`)
+_BY_COLUMNS = b"\x0a"  #: stands before either kind of bytes, where they are those of a stream, column by column
 _DIGEST = 8  #: bytes of a hash of the answer, for a record may be another than it was
 
 

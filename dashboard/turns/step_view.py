@@ -1,7 +1,7 @@
 """The view model of one step: every text that the panel, the deck and the live region show.
 
-The page is made from these by the server for the step that is shown first; the others lie on the page as data
-(`steps_json`), and the browser puts them into the very same elements.
+The page is made from these by the server for the step that is shown first; the others lie on the page as data,
+and the browser puts them into the very same elements.
 
 All steps of a turn as compact JSON for the page, so that stepping never asks the server.
 

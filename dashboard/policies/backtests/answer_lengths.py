@@ -113,7 +113,7 @@ class Estimate:
     curve: Curve
     capped: bool
     certainties: Mapping[str, int] = field(default_factory=dict)  #: how certain each length is, all four; they add up
-    older: int = 0  #: answers that do not count, for the newer ones are longer (`length_drift`)
+    older: int = 0  #: answers that do not count, for the newer ones are longer
 
     @property
     def words(self) -> str:

@@ -53,4 +53,4 @@ def report(request: HttpRequest) -> HttpResponse:
     told = report_of(project=project_current(), since=since, until=now)
     drawn = [(found, bars_of(found.days)) for found in told.found]
     context = {"report": told, "drawn": drawn, "days": days, "periods": PERIODS, "since": since, "most": MOST}
-    return render(request, "linting/report.html", context)
+    return render(request, "lint/report.html", context)

@@ -158,7 +158,7 @@ def test_the_limit_that_would_have_sufficed_sorts_among_fewer_turns(play: Play, 
         cursor.execute("SET session_replication_role = 'replica'")
         cursor.execute("UPDATE turns_record SET packed = NULL WHERE turn_id = %s", [cut.id])
         cursor.execute("SET session_replication_role = 'origin'")
-    suggestion_cache._remembered.clear()
+    suggestion_cache._suggestions.clear()
     assert {turn.id for turn in page("limit", limit=9).items} == {cut.id, whole.id}
     monkeypatch.setitem(WINDOWS, "limit", 1)
     assert (page("limit").sorted_among, page("limit").items) == (1, [whole])

@@ -40,7 +40,7 @@ TRIED = Suggestion("max_retries", 4, 3, Certainty.UNDECIDABLE, Basis.NONE)
 
 
 def cell(said: Suggestion) -> str:
-    html = render_to_string("suggesting/_cell.html", {"said": said})
+    html = render_to_string("suggestions/_cell.html", {"said": said})
     return " ".join(re.sub(r"<[^>]*>", " ", html).split())
 
 
@@ -57,8 +57,8 @@ def test_of_two_failed_runs_the_same_is_not_known():
 
 
 def forget() -> None:
-    suggestion_cache._remembered.clear()
-    limit_usage._remembered.clear()
+    suggestion_cache._suggestions.clear()
+    limit_usage._usage_cache.clear()
     shared_values._content.clear()
 
 
@@ -109,7 +109,7 @@ def test_it_names_what_each_turn_is_told_by_itself(agent_of: AgentOf):
     alone = {turn.id: said and (said.limit, said.value) for turn in every for said in [suggestion_now(turn)]}
     forget()
     limit_orders([turn.id for turn in every])
-    listed = {key[0]: said and (said.limit, said.value) for key, (_, said) in suggestion_cache._remembered.items()}
+    listed = {key[0]: said and (said.limit, said.value) for key, (_, said) in suggestion_cache._suggestions.items()}
     assert all(alone[turn] == said for turn, said in listed.items())
     assert len(listed) == 4
 
@@ -161,14 +161,14 @@ def test_what_another_thread_forgets_meanwhile_breaks_nothing(agent_of: AgentOf,
     forget()
     said, filters = suggestion_now(turn), limit_usage.alike(turn)[0]
     limit_usage.usage_lately(turn=turn, limit="max_steps", filters=filters)
-    suggestions, usage = suggestion_cache._remembered.copy(), limit_usage._remembered.copy()
-    monkeypatch.setattr(suggestion_cache, "_remembered", Forgetful(suggestions))
+    suggestions, usage = suggestion_cache._suggestions.copy(), limit_usage._usage_cache.copy()
+    monkeypatch.setattr(suggestion_cache, "_suggestions", Forgetful(suggestions))
     assert suggestion_cache.suggestion_lately(turn) == said
     for read in (
         lambda: limit_usage.usage_lately(turn=turn, limit="max_steps", filters=filters),
         lambda: limit_usage.usage_of_list([(turn, "max_steps")]),
     ):
-        monkeypatch.setattr(limit_usage, "_remembered", Forgetful(usage))
+        monkeypatch.setattr(limit_usage, "_usage_cache", Forgetful(usage))
         assert read()
 
 
@@ -180,7 +180,7 @@ def test_what_takes_too_long_to_find_is_asked_again_and_keeps_no_other_turn_wait
     monkeypatch.setattr(limit_usage, "rows_of_each", lambda queries, _: [None] * len(queries))
     known = limit_usage.usage_of_list([(turn, "max_steps")])
     assert [*known.values()] == [None, None]
-    assert not limit_usage._remembered
+    assert not limit_usage._usage_cache
 
 
 def test_a_suggestion_that_was_not_found_in_time_is_not_told_as_one_that_is_not_there(
