@@ -1,6 +1,6 @@
 """Why a turn stopped, as a tree, and at each step the roads it did not take.
 
-Response schemas of stop explanations: the derivation as a tree, and the alternative transitions.
+Also here: response schemas of stop explanations: the derivation as a tree, and the alternative transitions.
 """
 
 # ruff: noqa: ARG001 - every view is given its request

@@ -1,6 +1,6 @@
 """The formats of a file by name.
 
-A streaming response: a file sent piece by piece, at its reader's pace.
+Also here: a streaming response: a file sent piece by piece, at its reader's pace.
 """
 
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping

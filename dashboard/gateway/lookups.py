@@ -2,7 +2,8 @@
 
 Listed are agents, aliases, and the models of connections that agents use.
 
-The faults of unknown addresses, with what to change in the client, and of methods and callers that are refused.
+Also here: the faults of unknown addresses, with what to change in the client, and of methods and callers that are
+refused.
 """
 
 import json

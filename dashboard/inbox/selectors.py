@@ -1,6 +1,6 @@
 """The inbox as it stands: what a person has to decide, then what they have not seen.
 
-One entry of the inbox, read from a held turn or a notice.
+Also here: one entry of the inbox, read from a held turn or a notice.
 """
 
 from dataclasses import dataclass

@@ -1,9 +1,9 @@
 """The ASGI application: first who asks is settled, then a guard stands before all of it; over http the ingest, the
 gateway, static files, then Django; over websockets the Channels consumers.
 
-Django's ASGI application, which lets go of an answer once it was sent, or once its client has gone.
+Also here: Django's ASGI application, which lets go of an answer once it was sent, or once its client has gone.
 
-Which consumer a websocket goes to, by its address (design §4.2).
+Also here: which consumer a websocket goes to, by its address (design §4.2).
 """
 
 from typing import Any

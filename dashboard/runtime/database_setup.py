@@ -1,6 +1,7 @@
 """Prepares a database: migrations, and the first rows.
 
-What a new database starts with: a connection to the simulator, an agent for each way a model can end, a policy.
+Also here: what a new database starts with: a connection to the simulator, an agent for each way a model can end, a
+policy.
 """
 
 import os

@@ -1,6 +1,6 @@
 """Writes the response to the client: status, headers, body. The only place of the gateway that speaks ASGI to it.
 
-The response where the gateway itself fails.
+Also here: the response where the gateway itself fails.
 """
 
 import asyncio

@@ -3,7 +3,7 @@
 A process takes one file after another, and stores it as the command itself would. Killed at any moment, it leaves whole
 portions of a file (`services`). It ends with the command, whatever ends that.
 
-One file imported for a command: what is told of it as it goes, and what it came to.
+Also here: one file imported for a command: what is told of it as it goes, and what it came to.
 """
 
 import os

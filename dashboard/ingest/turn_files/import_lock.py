@@ -4,8 +4,8 @@ The queue is PostgreSQL's own: who waits for an advisory lock gets it before any
 process takes it out of the queue. A lock on a file has no queue: the process that gives it back is the first to ask
 again, so that one with many imports keeps all others from theirs.
 
-How imports wait for each other: which requests are imports, for how long they wait, what one is told that waited in
-vain. Pure.
+Also here: how imports wait for each other: which requests are imports, for how long they wait, what one is told that
+waited in vain. Pure.
 """
 
 import hashlib

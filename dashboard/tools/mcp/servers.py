@@ -1,6 +1,7 @@
 """A server as a visit needs it: plain values, so that no visit touches the database.
 
-How a server's tool is called. An agent chooses `server.tool`; providers take only letters, digits, `_` and `-`.
+Also here: how a server's tool is called. An agent chooses `server.tool`; providers take only letters, digits, `_` and
+`-`.
 """
 
 import hashlib
