@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from agentcore.continuation_merge import cut, seam
 from agentcore.machine.accounting import joining
-from agentcore.machine.classify import response_error
+from agentcore.machine.answer_classification import response_error
 from agentcore.messages import CallIssue, ChatResponse, ToolCall
 from agentcore.reasons import NormalizedStopReason
 from agentcore.replay.recorded_calls import Heard

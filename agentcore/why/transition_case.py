@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from agentcore.errors import ProviderError
 from agentcore.events import ModelFailed, ModelResponded
-from agentcore.machine.classify import response_error
+from agentcore.machine.answer_classification import response_error
 from agentcore.messages import ChatResponse
 from agentcore.replay.record_spans import Span
 from agentcore.snapshot import Snapshot

@@ -1,5 +1,5 @@
 """The counters and histograms, and how a recorded step adds to them. They count since this process started, or
-the supervisor that started it (`shared`).
+the supervisor that started it (`shared_counters`).
 
 Also here: spans and log records that came by OTLP, counted by what became of them.
 

@@ -24,10 +24,9 @@ from dashboard.agents.selectors import (
 from dashboard.policies import selectors
 from dashboard.policies.audit_log import audit_entries, configuration_trail
 from dashboard.policies.backtests.debugger import BEYOND, beyond_in_words, debugger_of
-from dashboard.policies.backtests.presenters import group_view
+from dashboard.policies.backtests.presenters import group_view, reasons_view
 from dashboard.policies.backtests.tallies import SURE, Group
 from dashboard.policies.backtests.turn_judgement import DraftPolicy
-from dashboard.policies.backtests.undecided_turns import reasons_view
 from dashboard.policies.ledger import Ledger, ledger_of
 from dashboard.policies.models import Shadow
 from dashboard.policies.overview import compared, policy_status, policy_statuses, version_policy_id, version_statuses

@@ -16,7 +16,7 @@ from agentcore.criteria.envelope_retries import envelope_bound
 from agentcore.envelope import EnvelopeFault, EnvelopeReading, corrective_fragment, read_envelope
 from agentcore.machine import finish
 from agentcore.machine.accounting import joining
-from agentcore.machine.classify import word_of
+from agentcore.machine.answer_classification import word_of
 from agentcore.machine.judgement import Judgement, evaluate
 from agentcore.messages import ChatResponse
 from agentcore.policy import EnvelopeRules, Policy, RecoveryPath

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from dashboard.metrics.shared import agreed
+from dashboard.metrics.shared_counters import agreed
 
 Known = set[tuple[str, ...]]
 
