@@ -12,7 +12,6 @@ from agentcore.replay import verify
 from dashboard.agents.models import Connection
 from dashboard.agents.selectors import project_default
 from dashboard.agents.services import connection_create, connection_update
-from dashboard.live import slots
 from dashboard.live import slots as holding
 from dashboard.live.driver import Driver
 from dashboard.live.models import CallSlot
@@ -67,8 +66,8 @@ def aged(seconds: float, **which: object) -> None:
 def long_up(monkeypatch: pytest.MonkeyPatch) -> None:
     """As if the server had been up for long."""
     for name in ("_GRANT", "_RENEW"):
-        query = getattr(slots, name).replace("pg_postmaster_start_time()", "'-infinity'::timestamptz")
-        monkeypatch.setattr(slots, name, query)
+        query = getattr(holding, name).replace("pg_postmaster_start_time()", "'-infinity'::timestamptz")
+        monkeypatch.setattr(holding, name, query)
 
 
 def test_slots_are_granted_in_the_order_they_were_asked_for(narrow):
@@ -201,7 +200,7 @@ def test_a_connection_without_limits_asks_the_database_nothing(connection, djang
 @pytest.fixture
 def full_line(narrow: Connection, monkeypatch: pytest.MonkeyPatch):
     """Both slots taken, and one call in line before whoever comes next; nobody renews them, however long that takes."""
-    monkeypatch.setattr(slots, "LEASE_SECONDS", 3_600.0)
+    monkeypatch.setattr(holding, "LEASE_SECONDS", 3_600.0)
     return [ask(narrow)[0] for _ in range(3)]
 
 
