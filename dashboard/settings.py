@@ -73,15 +73,14 @@ INSTALLED_APPS = [
     "ninja",  # behind ours, whose command stands in for its
     "dashboard.api.idempotency",
     "dashboard.turns.sql_views",
-    "dashboard.runtime.operations",
     *(["dashboard.bench"] if find_spec("dashboard.bench") else []),  # a part of the tree, not of the package
     "dashboard.runtime",
 ]
 
 MIDDLEWARE = [
-    "dashboard.runtime.connection_return.ReturnedConnectionMiddleware",
+    "dashboard.runtime.middleware.ReturnedConnectionMiddleware",
     "django.middleware.security.SecurityMiddleware",
-    "dashboard.runtime.page_compression.PageCompression",
+    "dashboard.runtime.middleware.PageCompression",
     "csp.middleware.CSPMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.common.CommonMiddleware",
@@ -92,13 +91,13 @@ MIDDLEWARE = [
     "dashboard.turns.other_project.OtherProjectMiddleware",
     "dashboard.accounts.audit.middleware.AuditMiddleware",
     "dashboard.api.middleware.ApiMiddleware",
-    "dashboard.runtime.impossible_requests.ImpossibleRequestMiddleware",
+    "dashboard.runtime.middleware.ImpossibleRequestMiddleware",
     "dashboard.turns.damaged_pages.DamagedTurnMiddleware",
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "django_htmx.middleware.HtmxMiddleware",
-    "dashboard.runtime.schema_overload.SchemaOverloadMiddleware",
-    "dashboard.runtime.client_gone.ClientGoneMiddleware",
+    "dashboard.runtime.middleware.SchemaOverloadMiddleware",
+    "dashboard.runtime.middleware.ClientGoneMiddleware",
 ]
 
 ROOT_URLCONF = "dashboard.urls"
@@ -214,7 +213,7 @@ STATIC_URL = "/static/"
 STATICFILES_DIRS = [BASE_DIR / "static"]
 STORAGES = {
     "default": {"BACKEND": "django.core.files.storage.FileSystemStorage"},
-    "staticfiles": {"BACKEND": "dashboard.runtime.static_copy.ReleaseStorage"},
+    "staticfiles": {"BACKEND": "dashboard.runtime.static_files.ReleaseStorage"},
 }
 
 LANGUAGE_CODE = "en"

@@ -9,8 +9,8 @@ from dashboard.api.api import api
 from dashboard.metrics.views import metrics
 from dashboard.runtime.health import health
 
-handler400 = "dashboard.accounts.failure_responses.request_refused"
-handler500 = "dashboard.accounts.failure_responses.server_failed"
+handler400 = "dashboard.accounts.error_responses.request_refused"
+handler500 = "dashboard.accounts.error_responses.server_failed"
 
 urlpatterns = [
     path("healthz", health),

@@ -7,7 +7,7 @@ trigger; a breakpoint may hold it instead. In a waiting or terminal state the co
 state_diagram                   the transition table (`agentcore.states`), drawn
 event_handlers, operator_changes  how events enter; what an operator's changes
 accounting                      tokens, text and failures of an attempt, added to the snapshot
-classify                        what an answer is
+answer_classification           what an answer is
 judges, judgement               one module per deciding state, and what all of them share
 error_context                   the error, as the error policy is asked about it
 breakpoints                     why the machine holds on entering a deciding state; what of each limit is used

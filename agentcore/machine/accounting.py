@@ -4,7 +4,7 @@ from functools import cache
 from typing import Any
 
 from agentcore.continuation_merge import MIN_OVERLAP, Joining, Merge, Rule, cut, join_broken_off, seam
-from agentcore.machine.classify import response_error
+from agentcore.machine.answer_classification import response_error
 from agentcore.messages import ChatResponse
 from agentcore.policy import Policy
 from agentcore.prefill import ECHO, TRIMMING, goes_on_exactly

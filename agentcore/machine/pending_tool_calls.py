@@ -6,7 +6,7 @@ from typing import Any
 
 from agentcore.errors import ErrorType, IllegalEvent
 from agentcore.events import ChangedCall, ToolResult
-from agentcore.machine import classify
+from agentcore.machine import answer_classification
 from agentcore.messages import ChatResponse, ToolCall
 from agentcore.policy import Policy
 from agentcore.reasons import NormalizedStopReason
@@ -24,7 +24,7 @@ def pending_calls(snapshot: Snapshot) -> tuple[ToolCall, ...]:
     if snapshot.held_state is not State.EVALUATE_STOP or snapshot.response is None:
         return ()
     said = (*snapshot.response.tool_calls, *snapshot.response.broken_tool_calls)
-    return classify.with_unique_ids(said, snapshot.call_ids, snapshot.spent.attempts)
+    return answer_classification.with_unique_ids(said, snapshot.call_ids, snapshot.spent.attempts)
 
 
 def with_changed_call(snapshot: Snapshot, change: ChangedCall, policy: Policy) -> Snapshot:
@@ -36,7 +36,7 @@ def with_changed_call(snapshot: Snapshot, change: ChangedCall, policy: Policy) -
     if snapshot.state is State.EXECUTE_TOOLS:
         asked = replace(snapshot.messages[-1], tool_calls=changed, echo=None)
         after = replace(snapshot, calls=changed, messages=(*snapshot.messages[:-1], asked))
-        return replace(after, rejected=classify.rejections(after, policy))
+        return replace(after, rejected=answer_classification.rejections(after, policy))
     assert snapshot.response is not None, "calls are pending in an answer"
     return replace(snapshot, response=_answer_with(snapshot.response, changed))
 
@@ -63,10 +63,13 @@ def tools_to_approve(snapshot: Snapshot, policy: Policy) -> tuple[str, ...]:
         return ()
     if not any(call.name in approvals.tools for call in response.tool_calls):
         return ()
-    if classify.classify(snapshot, classify.as_asked(snapshot, response), policy) is not Trigger.TOOL_CALL:
+    if (
+        answer_classification.classify(snapshot, answer_classification.as_asked(snapshot, response), policy)
+        is not Trigger.TOOL_CALL
+    ):
         return ()
-    calls = classify.with_unique_ids(response.tool_calls, snapshot.call_ids, snapshot.spent.attempts)
-    rejected = {result.call_id for result in classify.rejections(replace(snapshot, calls=calls), policy)}
+    calls = answer_classification.with_unique_ids(response.tool_calls, snapshot.call_ids, snapshot.spent.attempts)
+    rejected = {result.call_id for result in answer_classification.rejections(replace(snapshot, calls=calls), policy)}
     asked = (call.name for call in calls if call.id not in rejected and call.name in approvals.tools)
     return tuple(dict.fromkeys(asked))
 

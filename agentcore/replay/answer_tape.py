@@ -3,7 +3,7 @@
 A call of a what-if reads as many tokens of it as its cap allows. Places are counted in tokens of text, which a provider
 reports; where a token stands in the text is proportional to characters, and so is an estimate.
 
-The tapes of a recorded run: what each iteration's calls said, one after another, without what they repeated.
+Also here: the tapes of a recorded run: what each iteration's calls said, one after another, without what they repeated.
 """
 
 from collections.abc import Mapping, Sequence
@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from agentcore.continuation_merge import cut, seam
 from agentcore.machine.accounting import joining
-from agentcore.machine.classify import response_error
+from agentcore.machine.answer_classification import response_error
 from agentcore.messages import CallIssue, ChatResponse, ToolCall
 from agentcore.reasons import NormalizedStopReason
 from agentcore.replay.recorded_calls import Heard

@@ -1,7 +1,7 @@
 """Recorded calls that failed: by whom, and what is not known of them."""
 
 from agentcore.events import ModelFailed
-from agentcore.machine.classify import response_error
+from agentcore.machine.answer_classification import response_error
 from agentcore.replay.certainty import Why
 from agentcore.replay.recorded_calls import SLACK, Heard
 

@@ -4,7 +4,7 @@ What is not data stays outside: a validator, a repairer, criteria and a resolver
 them the policy had. They are given again when the recording is read, or others
 stand in.
 
-What judges a turn and is no data, so that no recording holds it: validator, repairer, criteria, resolver.
+Also here: what judges a turn and is no data, so that no recording holds it: validator, repairer, criteria, resolver.
 
 A recording says which of them its policy had. Where one is not given when it is read, another stands in, and a sentence
 says what that means for a proof.

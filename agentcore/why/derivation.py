@@ -4,7 +4,8 @@ The transition is the one that decided, not merely the last: `abort_partial → 
 decided on the way there. Three reasons are kept apart: why the agent stopped, which resource ran
 out, why the model stopped.
 
-The number that a verdict names for `max_tokens`, and the data it rests on: each call with its cap and its usage.
+Also here: the number that a verdict names for `max_tokens`, and the data it rests on: each call with its cap and its
+usage.
 """
 
 from collections.abc import Iterator, Mapping

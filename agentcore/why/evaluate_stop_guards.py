@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from agentcore.machine.classify import response_error, word_of
+from agentcore.machine.answer_classification import response_error, word_of
 from agentcore.messages import ChatResponse
 from agentcore.reasons import CALL_WORDS, NormalizedStopReason
 from agentcore.states import Trigger

@@ -1,6 +1,6 @@
 """One transition with its context: the state it left, the evaluations there, and what is known of the answer.
 
-How a guard stood when it was asked.
+Also here: how a guard stood when it was asked.
 """
 
 from collections.abc import Iterator, Mapping
@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from agentcore.errors import ProviderError
 from agentcore.events import ModelFailed, ModelResponded
-from agentcore.machine.classify import response_error
+from agentcore.machine.answer_classification import response_error
 from agentcore.messages import ChatResponse
 from agentcore.replay.record_spans import Span
 from agentcore.snapshot import Snapshot

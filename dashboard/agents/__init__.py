@@ -4,7 +4,7 @@ models             connections, policies and their versions, agents; `selectors`
                    connections and agents
 validation         what a connection and an agent may say, in words; `policy_validation` the same of a policy
 policies           from a stored policy and overrides to the core's `Policy`, with what the core does not have:
-                   `schemas` (JSON Schema), `json_repairer` (JSON repair), `criteria` (classes of one's own)
+                   `schema_validation` (JSON Schema), `criteria` (classes of one's own)
 schema_validation  JSON Schemas of strangers, compiled and judged by in processes that can be killed
 policy_resolution  which policy's word counts, field by field; pure. `policy_layers` asks it for an agent's next turn
 observe_policy     what a call runs under that is only watched; pure

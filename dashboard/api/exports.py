@@ -8,8 +8,7 @@ from dashboard.accounts.session_watch import ticket_of_request
 from dashboard.api.callers import caller
 from dashboard.api.openapi import EXPORT_ANSWER, EXPORT_PARAMETERS
 from dashboard.api.streaming import key_of
-from dashboard.exports.formats import FORMATS
-from dashboard.exports.streaming_response import export_response
+from dashboard.exports.formats import FORMATS, export_response
 from dashboard.turns.filters import CHOICES, TimelineFilters, unknown_filters
 
 router = Router(tags=["turns"])

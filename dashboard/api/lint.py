@@ -1,4 +1,7 @@
-"""Stop reasons that may hide a cut: of one turn with the evidence, and of all."""
+"""Stop reasons that may hide a cut: of one turn with the evidence, and of all.
+
+Also here: response schemas of the signs of hidden cuts.
+"""
 
 # ruff: noqa: ARG001 - every view is given its request
 
@@ -9,24 +12,60 @@ from uuid import UUID
 from django.http import HttpRequest, HttpResponse
 from django.utils import timezone
 from ninja import Router
-from pydantic import Field
+from pydantic import BaseModel, Field
 
+from agentcore.lint import CODES
 from agentcore.replay import fold
 from dashboard.agents.selectors import project_current
-from dashboard.api import lint_response_schemas
 from dashboard.api.list_pages import PagedArray, items_array
+from dashboard.api.response_fields import words
 from dashboard.timeline.lint.selectors import Report, report_of
 from dashboard.turns import selectors
 from dashboard.turns.history import recording_of
 from dashboard.turns.lint_view import signs_of
 
+
+class Sign(BaseModel):
+    """Evidence that a stop reason hides a truncation."""
+
+    attempt: int
+    raw_stop_reason: str | None = Field(description="The provider's stop reason, unchanged.")
+    code: str = Field(description=words(CODES))
+    words: str
+    text: str = Field(description="The text that shows it; empty if a number shows it.")
+    at: int | None = Field(description="Where the text begins in the answer, from 0.")
+    readings: list[str] = Field(
+        description="Of `ambiguous_seam`, with the text around it: all kept, as the answer has it; and without what "
+        "may be a repeat. Else empty."
+    )
+
+
+class LintReport(BaseModel):
+    class Code(BaseModel):
+        code: str = Field(description=words(CODES))
+        means: str
+        advice: str
+        turns: int = Field(description="The number of turns with this sign.")
+        days: dict[str, int] = Field(description="The same by day, in UTC.")
+        examples: list[UUID] = Field(description="The newest of these turns.")
+
+    class Source(BaseModel):
+        connection: str
+        provider: str
+        model: str
+        turns: int = Field(description="All turns of the model, with or without a sign of truncation.")
+        codes: dict[str, int] = Field(description="The number of turns with each sign.")
+
+    codes: list[Code]
+    sources: list[Source]
+    capped: bool = Field(description="True: more turns have a sign of truncation; only the newest were counted.")
+
+
 router = Router(tags=["lint"])
 Days = Annotated[int, Field(ge=1, le=366, description="The number of days, up to now.")]
 
 
-@router.get(
-    "/turns/{turn_id}/lint", response=list[lint_response_schemas.Sign], summary="List a turn's signs of truncation"
-)
+@router.get("/turns/{turn_id}/lint", response=list[Sign], summary="List a turn's signs of truncation")
 def turn_lint(request: HttpRequest, response: HttpResponse, turn_id: UUID, page: PagedArray) -> list[dict[str, object]]:
     """Evidence that contradicts a stop reason, by attempt, evaluated from the history. The stop reason itself is
     unchanged."""
@@ -34,7 +73,7 @@ def turn_lint(request: HttpRequest, response: HttpResponse, turn_id: UUID, page:
     return [shown.as_json() for shown in items_array(request, response, list(signs_of(spans)), page)]
 
 
-@router.get("/lint", response=lint_response_schemas.LintReport, summary="Count signs of truncation")
+@router.get("/lint", response=LintReport, summary="Count signs of truncation")
 def lint_report(request: HttpRequest, days: Days = 30) -> dict[str, Any]:
     """Signs of truncation in the last `days` days, by code, and by connection and model."""
     now = timezone.now()

@@ -22,7 +22,7 @@ from ninja import NinjaAPI
 from ninja.errors import HttpError
 from ninja.errors import ValidationError as ShapeError
 
-from dashboard.accounts.failure_responses import AWAY, RETRY_SECONDS
+from dashboard.accounts.error_responses import AWAY, RETRY_SECONDS
 from dashboard.api.body_parser import TOO_LARGE
 from dashboard.ingest.turn_files.import_queue import ImportBusyError
 from dashboard.live.services import TurnConflict

@@ -1,16 +1,20 @@
-"""A turn as a file, out and in; and what people say about it."""
+"""A turn as a file, out and in; and what people say about it.
+
+Also here: response schemas of imports.
+"""
 
 # ruff: noqa: ARG001 - every view is given its request
 
 from dataclasses import asdict
-from typing import Any
+from typing import Any, Literal
 from uuid import UUID
 
 from django.http import HttpRequest, HttpResponse
 from ninja import Router, Status
 from ninja.errors import HttpError
+from pydantic import BaseModel, Field
 
-from dashboard.api import import_response_schemas, request_schemas, response_fields, turn_response_schemas
+from dashboard.api import request_schemas, response_fields, turn_response_schemas
 from dashboard.api.callers import caller
 from dashboard.api.list_pages import PagedArray, items_array
 from dashboard.ingest.turn_files.file_export import file_text, turn_file
@@ -22,6 +26,44 @@ from dashboard.turns import selectors
 from dashboard.turns.comments import selectors as comments
 from dashboard.turns.comments.services import comment_add
 from dashboard.turns.origins import vouched_of
+
+
+class LogFault(BaseModel):
+    line: int = Field(
+        description="The line number, from 1; for a list, the number of the element; 0 for the file as a whole."
+    )
+    words: str
+
+
+class LogImported(BaseModel):
+    """The result of importing a log, or of a dry run."""
+
+    turns: int = Field(description="Turns that were stored, or replaced because their session has new calls.")
+    here: int = Field(description="Turns that already existed. They were not stored again.")
+    skipped: int = Field(description="Records that are not model calls.")
+    refused: int = Field(description="Records that could not be read or stored.")
+    faults: list[LogFault] = Field(
+        description="Location and reason of the first hundred refused records. `manage.py import` lists all of them."
+    )
+    last: UUID | None = Field(description="The turn that was stored last.")
+
+
+class Imported(BaseModel):
+    id: UUID = Field(
+        description="The id of the imported turn. It differs from the id in the file if another turn has that id."
+    )
+    already_here: bool = Field(description="The same turn already existed; nothing was stored.")
+    verified: bool = Field(
+        description="Whether its decisions follow from its events, its requests match the recorded commands, and its "
+        "answers match the provider's bytes. It does not prove that the turn happened: see `vouched_by`."
+    )
+    doubt: str = Field(description="Why the verification failed; empty if it succeeded.")
+    missing: list[str] = Field(description="What could not be compared, one sentence each.")
+    vouched_by: Literal["here", "sender", "own", "known", "unknown", "unsigned", "broken"] = Field(
+        description="Who vouches for the recording: `here`, this installation recorded it; `sender`, the sender of its "
+        "trace; otherwise the result of checking the signature of its file."
+    )
+
 
 router = Router(tags=["turns"])
 
@@ -54,7 +96,7 @@ def turn_export(request: HttpRequest, turn_id: UUID) -> HttpResponse:
 
 @router.post(
     "/turns/import",
-    response={200: import_response_schemas.Imported, 201: import_response_schemas.Imported},
+    response={200: Imported, 201: Imported},
     summary="Import a turn",
     openapi_extra=FILE,
 )
@@ -74,7 +116,7 @@ def turn_import(request: HttpRequest, unverified: bool = False) -> Status[dict[s
     return Status(201 if made.fresh else 200, said)
 
 
-@router.post("/logs/import", response=import_response_schemas.LogImported, summary="Import a log", openapi_extra=LOG)
+@router.post("/logs/import", response=LogImported, summary="Import a log", openapi_extra=LOG)
 def log_import(request: HttpRequest, name: str = "log", dry_run: bool = False) -> dict[str, Any]:
     """A log of at most 64 MB: requests and answers in JSONL, an HTTP archive, a cassette, batch results, LiteLLM's or
     Langfuse's export, or a coding agent's transcript (docs/how-to/imports.md). `name`: the name of the file, which its

@@ -1,9 +1,13 @@
-"""`/projects/`: the projects that one may enter, and the members of the current one."""
+"""`/projects/`: the projects that one may enter, and the members of the current one.
 
-from collections.abc import Callable
+Also here: what belongs to a project and has a name: what a member of it works with, and where it sends turns.
+"""
+
+from collections.abc import Callable, Iterator
 from http import HTTPStatus
 
 from django import forms
+from django.apps import apps
 from django.contrib import messages
 from django.core.exceptions import ValidationError
 from django.db import transaction
@@ -31,10 +35,25 @@ from dashboard.agents.change_tracking import on_behalf
 from dashboard.agents.current_project import DEFAULT_PROJECT
 from dashboard.agents.models import Project
 from dashboard.agents.selectors import project_current
-from dashboard.configuration.project_contents import contents_of
 from dashboard.configuration.project_forms import MemberForm, ProjectForm
 from dashboard.configuration.signals import project_created
 from dashboard.gateway.selectors import key_counts, keys_left
+
+#: By the names of their models, for the packages of some are above this one. Keys are counted beside their owners, and
+#: each user reads their own tokens and views.
+LISTED = (
+    "agents.Connection", "agents.Agent", "agents.Policy", "tools.McpServer", "gateway.Alias", "webhooks.Webhook",
+    "telemetry.Destination", "alerting.Alert",
+)  # fmt: skip
+
+
+def contents_of(project: Project) -> Iterator[tuple[str, list[str]]]:
+    """Each kind that the project has something of, in the plural, and the names of what it has, sorted."""
+    for label in LISTED:
+        model = apps.get_model(label)
+        names = model._base_manager.filter(project=project).order_by("name").values_list("name", flat=True)
+        if found := list(names):
+            yield str(model._meta.verbose_name_plural), found
 
 
 @never_cache

@@ -10,8 +10,7 @@ from django.views.decorators.http import require_GET
 
 from dashboard.accounts.models import User
 from dashboard.accounts.session_watch import ticket_of_request
-from dashboard.exports.formats import FORMATS
-from dashboard.exports.streaming_response import export_response
+from dashboard.exports.formats import FORMATS, export_response
 from dashboard.live.stream_limits import Caller, TooManyStreamsError
 from dashboard.turns.filters import TimelineFilters
 from dashboard.turns.timeline_page import address_of, query_of

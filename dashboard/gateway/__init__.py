@@ -13,7 +13,7 @@ Two modes. *Observe*: one call, under limits that allow nothing more; of an upst
 the bytes go through as they are (`serving.passthrough`), of any other they are translated. *Continue*: the machine
 continues, repairs and retries as the policy says. What is no turn is relayed (`serving.request_relay`).
 
-app         the addresses, in front of Django's; `lookups` and `address_faults` answer those that take no call
+app         the addresses, in front of Django's; `lookups` answers those that take no call
 routing     where a call goes, and under which policy
 access      authentication: whose secret a request carries, what it may call, how fast, and for how much
 wire        what is on the wire, pure: requests, answers, finish reasons and faults, to upstreams of every dialect; a

@@ -23,29 +23,34 @@ from dashboard.agents.schema_validation.validator import off_loop
 from dashboard.gateway import stored_responses
 from dashboard.gateway.access import authentication, refusals
 from dashboard.gateway.access.authentication import Caller, Refusal
-from dashboard.gateway.address_faults import MODELS, misplaced, refused_as, wrong_method
-from dashboard.gateway.lookups import lookup
+from dashboard.gateway.lookups import MODELS, lookup, misplaced, refused_as, wrong_method
 from dashboard.gateway.recording.recorder import Recorder
 from dashboard.gateway.routing import Route, Routes
 from dashboard.gateway.serving import request_relay
 from dashboard.gateway.serving.call_driver import GatewayContext
-from dashboard.gateway.serving.failure_response import BROKEN, BUSY, UNSTORED, send_failure
 from dashboard.gateway.serving.file_requests import NOWHERE, FileRequest, connection_of, is_form, read_file_request
 from dashboard.gateway.serving.gateway_call import GatewayCall
 from dashboard.gateway.serving.request_body import LARGE, MOST_VALUES, MOST_VALUES_RELAYED, Receive, read_body
 from dashboard.gateway.serving.request_relay import Relay, Relayed
-from dashboard.gateway.serving.response_writer import JsonArrayStream, ResponseWriter, Send
+from dashboard.gateway.serving.response_writer import (
+    BROKEN,
+    BUSY,
+    UNSTORED,
+    JsonArrayStream,
+    ResponseWriter,
+    Send,
+    send_failure,
+)
 from dashboard.gateway.serving.turn_setup import PreparedCall, prepare_call, refused
 from dashboard.gateway.serving.uploads import UPLOADED, Uploaded, place, read_form
 from dashboard.gateway.validation import schema_fault
 from dashboard.gateway.wire.caller_dialect import CallerDialect, handed_up, without_key
 from dashboard.gateway.wire.caller_dialects import BY_PATH, dialect_at
 from dashboard.gateway.wire.faults import Fault
-from dashboard.gateway.wire.file_routes import FileRoute, file_route
 from dashboard.gateway.wire.gemini.address import parse_address, wants_array
 from dashboard.gateway.wire.gemini.dialect import GEMINI
 from dashboard.gateway.wire.parsed_request import ParsedRequest
-from dashboard.gateway.wire.relay_routes import RELAYED, relayed_at
+from dashboard.gateway.wire.relay_routes import RELAYED, FileRoute, file_route, relayed_at
 from dashboard.live.slots import Slots
 from dashboard.live.transport import Transport
 from dashboard.platform.ids import new_id

@@ -2,6 +2,5 @@
 
 models      `Notice`: an approval that expired, a prediction that failed, an alert; open until somebody has seen it
 services    a notice is put, or seen
-entries     one entry of the inbox, read from a held turn or a notice
-selectors   the inbox as it stands
+selectors   the inbox as it stands: entries, each read from a held turn or a notice
 """

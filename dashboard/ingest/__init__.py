@@ -6,7 +6,6 @@ assembly        what was seen of a trace → its turns with their histories; pur
 models          spans as they came, and which turn came of which trace
 refusals        what exporters were told is refused, for people to see
 span_store      spans in and out of the database
-answer_store    which traces tell of the same answers
 recorder_parts  a turn's history as what the recorder is told of a turn
 turn_store      turns of a trace: written, written anew where more of the trace has come, taken back
 services        all of it for one request, in one transaction

@@ -28,10 +28,9 @@ from dashboard.gateway.serving.response_writer import Send
 from dashboard.gateway.validation import TRACES
 from dashboard.gateway.wire.decompression import KNOWN, MOST_PACKED, PackedError, TooLargeError, unpacked
 from dashboard.ingest.services import SMALL, LargeError, Outcome, ingest
-from dashboard.ingest.wire import export_responses, json_body, protobuf
-from dashboard.ingest.wire.bodies import BodyError, ParsedBody
-from dashboard.ingest.wire.export_responses import JSON, PROTOBUF
-from dashboard.metrics.ingests import count_spans
+from dashboard.ingest.wire import bodies, json_body, protobuf
+from dashboard.ingest.wire.bodies import JSON, PROTOBUF, BodyError, ParsedBody
+from dashboard.metrics.counters import count_spans
 from dashboard.platform.db_threads import AWAY, in_database
 from dashboard.platform.fair_queue import FairQueue, FullError, QueueSize
 from dashboard.platform.notifications import announce_group
@@ -131,9 +130,7 @@ class Ingest:
             answer = await _answer(scope, signal, form, headers, receive)
         except ExportRefused as told:
             allow = ((b"allow", told.allow),) if told.allow else ()
-            answer = ExportResponse(
-                told.status, export_responses.failure(form or JSON, told.message), told.again, allow
-            )
+            answer = ExportResponse(told.status, bodies.failure(form or JSON, told.message), told.again, allow)
         except _GoneError:
             return
         await _send(answer, form or JSON, send)
@@ -167,7 +164,7 @@ async def _answer(
         announce_group({}, last=outcome.written[-1])
     refused = sum(taken.refused.values())
     count_spans(kept=taken.count - outcome.let_go - outcome.unread, let_go=outcome.let_go, refused=refused)
-    return ExportResponse(200, export_responses.success(signal, form, refused=refused, message=taken.message))
+    return ExportResponse(200, bodies.success(signal, form, refused=refused, message=taken.message))
 
 
 async def _caller(scope: Scope) -> Caller:

@@ -1,17 +1,56 @@
-"""A span, or a log event, as it is kept: a row of JSON, compressed; and how it is read again."""
+"""A span, or a log event, as it is kept: a row of JSON, compressed; and how it is read again.
+
+Also here: which traces tell of the same answers, by the ids that their provider gave them.
+"""
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 from uuid import UUID
 
-from dashboard.ingest.answer_store import answer_of
-from dashboard.ingest.conventions.span_reader import is_about_a_model
+from django.db import connection
+
+from dashboard.ingest.conventions.span_reader import answer_number, is_about_a_model
 from dashboard.ingest.conventions.spans import Attributes, LogEvent, Span, SpanEvent
 from dashboard.ingest.wire.bodies import ParsedBody
 from dashboard.turns.compression import packed
+
+#: Traces with a response id that others have too, and those others. Of an id that many traces have, none: a server
+#: repeats it, and its calls are never taken for one (`shared_answers`).
+SHARING = """
+SELECT mine.trace, other.trace
+  FROM (SELECT DISTINCT trace, answer FROM ingest_piece
+         WHERE project_id = %(project)s AND sender = %(sender)s AND trace = ANY(%(traces)s::uuid[])
+           AND answer IS NOT NULL) mine
+ CROSS JOIN LATERAL (
+    SELECT array_agg(same.trace) AS traces
+      FROM (SELECT trace FROM ingest_piece
+             WHERE project_id = %(project)s AND sender = %(sender)s AND answer = mine.answer LIMIT %(most)s + 1) same
+    HAVING count(*) <= %(most)s) others
+ CROSS JOIN LATERAL unnest(others.traces) AS other (trace)
+ WHERE other.trace <> mine.trace
+"""
+
+
+def answer_of(span: Span) -> int | None:
+    """The number of its answer's id; None where there is none, or it cannot be read."""
+    try:
+        return answer_number(span)
+    except Exception:
+        return None
+
+
+def sharing(project_id: UUID, sender: UUID, traces: Iterable[UUID], most: int) -> dict[UUID, set[UUID]]:
+    """Those of the traces with a response id that other traces have too, and those. `most`: spans of one such id."""
+    found: dict[UUID, set[UUID]] = {}
+    with connection.cursor() as cursor:
+        cursor.execute(SHARING, {"project": project_id, "sender": sender, "traces": list(traces), "most": most})
+        for trace, other in cursor.fetchall():
+            found.setdefault(trace, set()).add(other)
+    return found
+
 
 _SIGNED = 1 << 63
 _HOLDERS = frozenset({dict, list})

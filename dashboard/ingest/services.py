@@ -16,11 +16,10 @@ from agentcore.number_format import seconds
 from agentcore.policy import Policy
 from dashboard.agents.policies import draft_policy
 from dashboard.agents.schema_validation.judge_overload import JudgingSpent
-from dashboard.agents.schema_validation.validator import REQUEST_SECONDS
-from dashboard.agents.schemas import violations
+from dashboard.agents.schema_validation.validator import REQUEST_SECONDS, violations
 from dashboard.agents.selectors import project_default
 from dashboard.gateway.recording.complete_turns import TurnStore
-from dashboard.ingest import answer_store, span_store
+from dashboard.ingest import piece_rows, span_store
 from dashboard.ingest.assembly.call_dedup import MOST_TELLING
 from dashboard.ingest.assembly.shared_answers import without_doubles
 from dashboard.ingest.assembly.trace import TraceTurn, turns_of
@@ -154,7 +153,7 @@ def _made(traces: Iterable[Trace], name: str) -> dict[UUID, list[TraceTurn]]:
 
 def _sharing(project_id: UUID, sender: UUID, traces: Iterable[UUID], added: int) -> set[UUID]:
     """Traces that tell of the same answers, and so have their turns from one another. `added`: pieces that are new."""
-    found = answer_store.sharing(project_id, sender, traces, MOST_TELLING + added) if traces else {}
+    found = piece_rows.sharing(project_id, sender, traces, MOST_TELLING + added) if traces else {}
     return set(found).union(*found.values())
 
 

@@ -13,11 +13,10 @@ from django.utils import timezone
 from pydantic_core import to_json
 
 from dashboard.gateway.recording.complete_turns import execute_raw
-from dashboard.ingest.answer_store import answer_of
 from dashboard.ingest.conventions.observations import Seen
 from dashboard.ingest.conventions.span_reader import seen
 from dashboard.ingest.conventions.spans import LogEvent, Span
-from dashboard.ingest.piece_rows import Kept, Row, read_again, unsigned
+from dashboard.ingest.piece_rows import Kept, Row, answer_of, read_again, unsigned
 from dashboard.turns.compression import unpacked
 
 log = structlog.get_logger(__name__)

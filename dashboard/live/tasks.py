@@ -1,6 +1,10 @@
-"""The durable job behind every turn. A worker that dies, or stops, leaves its job to another."""
+"""The durable job behind every turn. A worker that dies, or stops, leaves its job to another.
+
+Also here: what all turns of one worker process share: connections to providers, the inbox of signals, places in line.
+"""
 
 import asyncio
+from dataclasses import dataclass, field
 from uuid import UUID
 
 import structlog
@@ -11,12 +15,25 @@ from structlog.contextvars import bound_contextvars
 
 from dashboard.agents.schema_validation.judge_overload import JudgesBusy
 from dashboard.live.driver import Driver
-from dashboard.live.engine import engine
 from dashboard.live.jobs import DRIVE, QUEUE, job_is_ours, job_renew
 from dashboard.live.services import turn_give_up
+from dashboard.live.signal_inbox import SignalInbox
+from dashboard.live.slots import Slots
+from dashboard.live.transport import Transport
 from dashboard.platform.db_threads import in_database, retrying
 from dashboard.turns.models import Turn
 from dashboard.turns.recorder import LostTurnError
+
+
+@dataclass(slots=True)
+class Engine:
+    transport: Transport = field(default_factory=Transport)
+    inbox: SignalInbox = field(default_factory=SignalInbox)
+    slots: Slots = field(default_factory=Slots)
+
+
+engine = Engine()
+
 
 log = structlog.get_logger(__name__)
 

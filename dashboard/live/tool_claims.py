@@ -19,7 +19,7 @@ from agentcore.messages import ToolCall
 from agentcore.states import State
 from dashboard.platform.db_threads import retrying
 from dashboard.platform.fields import storable_text
-from dashboard.tools.mcp.names import wire_name
+from dashboard.tools.mcp.servers import wire_name
 from dashboard.tools.models import McpServer, TurnDocument
 from dashboard.tools.runner import failed, run_tool
 from dashboard.tools.selectors import own_tool, server_tool

@@ -10,9 +10,8 @@ from typing import Any
 
 from django.http import QueryDict
 
-from dashboard.live.broadcast_hub import BroadcastHub, hub_of
+from dashboard.live.broadcast_hub import CLOSE, BroadcastHub, Send, Subscriber, hub_of
 from dashboard.live.scenes import Scene
-from dashboard.live.subscriber import CLOSE, Send, Subscriber
 from dashboard.platform.unread_responses import kept_of
 
 Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]

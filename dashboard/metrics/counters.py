@@ -1,5 +1,10 @@
 """The counters and histograms, and how a recorded step adds to them. They count since this process started, or
-the supervisor that started it (`shared`)."""
+the supervisor that started it (`shared_counters`).
+
+Also here: spans and log records that came by OTLP, counted by what became of them.
+
+Also here: metrics of requests that Whystop sends on its own account: webhooks and telemetry.
+"""
 
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -131,3 +136,34 @@ _COUNTED: Mapping[str, Callable[[Who, Mapping[str, Any]], None]] = {
     "continuation_terminated": _terminated,
     "tool_payload_repair": _repair,
 }
+
+
+SPANS = Counter(
+    "whystop_ingested_spans",
+    "Spans and log records received by OTLP: about a model (kept), about anything else (let_go), or refused.",
+    ("outcome",),
+    registry=REGISTRY,
+)
+
+
+def count_spans(*, kept: int, let_go: int, refused: int) -> None:
+    """Count what one request brought."""
+    for outcome, number in (("kept", kept), ("let_go", let_go), ("refused", refused)):
+        if number:
+            child(SPANS, outcome).inc(number)
+
+
+WEBHOOK_TRIES = Counter("whystop_webhook_tries", "Requests to webhooks, by outcome.", ("outcome",), registry=REGISTRY)
+TELEMETRY_TURNS = Counter(
+    "whystop_telemetry_turns", "Turns for OTLP destinations, by outcome.", ("outcome",), registry=REGISTRY
+)
+
+
+def count_webhook_try(outcome: str) -> None:
+    """`outcome`: arrived or failed."""
+    child(WEBHOOK_TRIES, outcome).inc()
+
+
+def count_telemetry(outcome: str, turns: int) -> None:
+    """`outcome`: sent, refused or dropped."""
+    child(TELEMETRY_TURNS, outcome).inc(turns)

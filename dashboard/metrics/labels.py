@@ -7,7 +7,7 @@ is full counts as `other`.
 from collections.abc import Mapping
 from typing import Any
 
-from dashboard.metrics import shared
+from dashboard.metrics import shared_counters
 from dashboard.platform.process_identity import PLACE
 
 OTHER = "other"
@@ -47,6 +47,6 @@ def _is_known(name: str, value: tuple[str, ...]) -> bool:
     if len(known) >= most or len(value[-1]) > MOST_LETTERS:
         return False
     if PLACE is not None:
-        return shared.agreed(PLACE.shared, name, value, most=most, known=known)
+        return shared_counters.agreed(PLACE.shared, name, value, most=most, known=known)
     known.add(value)
     return True

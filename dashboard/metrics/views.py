@@ -5,7 +5,7 @@ from django.views.decorators.http import require_safe
 from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
 
 from dashboard.metrics.counters import REGISTRY
-from dashboard.metrics.shared import collected
+from dashboard.metrics.shared_counters import collected
 from dashboard.platform.process_identity import PLACE
 
 

@@ -2,16 +2,15 @@
 
 field_sources                 each field of a policy with its value and whose word that is, for a turn that ran and one
                               to come
-stop_fields, stop_setting     which field of a policy ended a turn, and who had set it so; `stop_fields` is pure
+stop_setting                  which field of a policy ended a turn, and who had set it so: a version, or an operator
 stop_explanation              the derivation of a turn, with whose word each part of it was
-field_settings                who set a field to what it is, when and why; `operator_overrides` what operators set in
-                              turns that ran
-ledger, ledger_lines          the same of all that stopped turns, with what it cost
-overview, diff                policies and versions as their pages show them
-audit_log, configuration_log  who did what: to policies, to agents and connections
+field_settings                who set a field to what it is, when and why
+ledger                        the same of all that stopped turns, with what it cost
+overview                      policies and versions as their pages show them
+audit_log                     who did what: to policies, to agents and connections
 policy_creation               new policies and versions, and what a backtest is evidence for; `policy_versions`
                               activates and attaches them
-policy_forms, admin           what a person fills in, of `policy_fields`; `saved_policy` stores it
+policy_forms, admin           what a person fills in, of `policy_form_base`; `saved_policy` stores it
 policy_impact                 which agents and attachments a version concerns
 policy_file, policy_import    policies as one file, out and in
 shadow_evaluation             a draft judged over live turns; `models`, `services` and `selectors` are shadows and

@@ -21,17 +21,18 @@ from dashboard.agents.policies import envelope_rules_of, policy_said
 from dashboard.agents.policy_validation import HANDLING_KEYS, MAX_RETRIES, PRESETS_THAT_NEVER_RETRY, RECOVERIES, listed
 from dashboard.policies.backtests.models import Backtest
 from dashboard.policies.policy_creation import evidence_fault, evidence_waits
-from dashboard.policies.policy_fields import (
+from dashboard.policies.policy_form_base import (
     NONE,
     NOT_SAID,
     RECOVERY_WORDS,
     CriteriaField,
+    asked_version,
     handling_field,
     keyed,
     limit_field,
     number_of,
+    start_of,
 )
-from dashboard.policies.policy_form_base import asked_version, start_of
 from dashboard.policies.policy_impact import TOTALS, totals_too_small, unsaved
 from dashboard.policies.policy_versions import start_clean
 

@@ -22,17 +22,14 @@ from dashboard.agents.selectors import (
     versions_tried,
 )
 from dashboard.policies import selectors
-from dashboard.policies.audit_log import audit_entries
+from dashboard.policies.audit_log import audit_entries, configuration_trail
 from dashboard.policies.backtests.debugger import BEYOND, beyond_in_words, debugger_of
-from dashboard.policies.backtests.presenters import group_view
+from dashboard.policies.backtests.presenters import group_view, reasons_view
 from dashboard.policies.backtests.tallies import SURE, Group
 from dashboard.policies.backtests.turn_judgement import DraftPolicy
-from dashboard.policies.backtests.undecided_turns import reasons_view
-from dashboard.policies.configuration_log import configuration_trail
-from dashboard.policies.diff import compared
 from dashboard.policies.ledger import Ledger, ledger_of
 from dashboard.policies.models import Shadow
-from dashboard.policies.overview import policy_status, policy_statuses, version_policy_id, version_statuses
+from dashboard.policies.overview import compared, policy_status, policy_statuses, version_policy_id, version_statuses
 from dashboard.policies.policy_actions import CHANGE
 
 #: Periods of the ledger, in days.

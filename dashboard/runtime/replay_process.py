@@ -23,7 +23,7 @@ MOST_SECONDS = 60  #: of processor time
 _POLITE = 5  #: how much it gives way to the server
 #: Templates that are compiled before the first fork.
 _TEMPLATES = (
-    "*.html", "replay/*", "comparing/*", "suggesting/*", "turns/*", "live/*", "predictions/_*", "prices/*",
+    "*.html", "replay/*", "comparison/*", "suggestions/*", "turns/*", "live/*", "predictions/_*", "prices/*",
     "backtests/*map.html", "backtests/cell.html",
 )  # fmt: skip
 

@@ -21,12 +21,11 @@ from dashboard.exports.telemetry.queue import environment_sync
 from dashboard.exports.webhooks import delivery_queue as webhooks
 from dashboard.exports.webhooks.sender import Sender
 from dashboard.ingest import refusals, span_store
-from dashboard.live.engine import engine
 from dashboard.live.jobs import QUEUE, jobs_done_by, jobs_take_back
 from dashboard.live.lost_turns import lost_turns_end
 from dashboard.live.resilient_worker import ResilientWorker
 from dashboard.live.services import approvals_expire, orphans_requeue
-from dashboard.live.tasks import QUEUES
+from dashboard.live.tasks import QUEUES, engine
 from dashboard.platform.db_threads import in_database
 from dashboard.platform.statement_timeout import working_as
 from dashboard.policies import shadow_evaluation

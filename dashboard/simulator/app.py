@@ -1,9 +1,15 @@
-"""The simulator's addresses, as an ASGI application: `app`."""
+"""The simulator's addresses, as an ASGI application: `app`.
+
+Also here: `/v1/embeddings`: a short vector for each text, the same for the same text.
+"""
 
 import asyncio
+import base64
 import os
+import struct
 import time
 from collections.abc import Awaitable, Callable, Mapping
+from hashlib import sha256
 
 from dashboard.simulator import errors
 from dashboard.simulator.behaviour import Behaviour, Response, Silence
@@ -12,12 +18,42 @@ from dashboard.simulator.delivery import Delivery
 from dashboard.simulator.dialects import Address, find
 from dashboard.simulator.dialects.base import Dialect, encoded
 from dashboard.simulator.dialects.openai import OPENAI, models_reply
-from dashboard.simulator.embedding import embedded
+from dashboard.simulator.dialects.request_reader import model_of, payload_of
 from dashboard.simulator.errors import Reply, RequestError
 from dashboard.simulator.http_exchange import ConnectionEndedError, Exchange, Receive, Scope, Send
 from dashboard.simulator.request_values import SLOWEST_MS, CheckedRequest, Incoming
 from dashboard.simulator.script_player import Script, speak
 from dashboard.simulator.scripts import SCRIPTS, Scripts
+from dashboard.simulator.texts import count_tokens
+
+DIMENSIONS = 8
+
+
+def embedded(body: bytes) -> Reply:
+    """The vectors of one text or of several. Raises `RequestError`."""
+    payload = payload_of(body)
+    model, given = model_of(payload), payload.get("input")
+    texts = [given] if isinstance(given, str) else given
+    if not isinstance(texts, list) or not all(isinstance(text, str) for text in texts):
+        raise errors.wrong_type("input", "a string or an array of strings", given)
+    packed = payload.get("encoding_format") == "base64"
+    data = [
+        {"object": "embedding", "index": index, "embedding": _packed(text) if packed else _vector(text)}
+        for index, text in enumerate(texts)
+    ]
+    tokens = sum(count_tokens(text) for text in texts)
+    usage = {"prompt_tokens": tokens, "total_tokens": tokens}
+    return Reply(200, encoded({"object": "list", "data": data, "model": model, "usage": usage}))
+
+
+def _vector(text: str) -> list[float]:
+    digest = sha256(text.encode(errors="replace")).digest()
+    return [byte / 256 for byte in digest[:DIMENSIONS]]
+
+
+def _packed(text: str) -> str:
+    return base64.b64encode(struct.pack(f"<{DIMENSIONS}f", *_vector(text))).decode()
+
 
 _DEFAULT_TOKEN_MS = 8.0
 LARGE = 100_000  #: bytes of a request that takes milliseconds to read; `up` serves more on this event loop

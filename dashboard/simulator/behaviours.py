@@ -7,11 +7,11 @@ from collections.abc import Callable, Mapping
 from dashboard.simulator import errors, texts
 from dashboard.simulator.behaviour import Behaviour, Response, Silence
 from dashboard.simulator.cut_calls import CUT_FORMS, called_tool, cut_call, long_call
-from dashboard.simulator.endless_text import rest_of_list
 from dashboard.simulator.errors import Reply, RequestError
 from dashboard.simulator.request_values import CheckedRequest
 from dashboard.simulator.script_player import Call, Ending, Script, fixed
 from dashboard.simulator.servers import SERVERS
+from dashboard.simulator.texts import rest_of_list
 
 _LONGEST_QUOTE = 200  #: characters of a tool's result
 _RETRY_AFTER = 1  #: seconds

@@ -12,7 +12,7 @@ from itertools import islice
 from dashboard.simulator import texts
 from dashboard.simulator.request_values import CheckedRequest
 from dashboard.simulator.script_player import Call, Ending, Script, fixed, verbatim
-from dashboard.simulator.tokens import count_tokens, tokens_of
+from dashboard.simulator.texts import count_tokens, tokens_of
 
 _LONGEST_QUOTE = 200  #: characters of a tool's result
 _WHOLE = json.dumps({"expression": texts.LONG_EXPRESSION})

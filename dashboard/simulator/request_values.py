@@ -7,7 +7,7 @@ from enum import StrEnum
 from hashlib import sha256
 
 from dashboard.simulator import errors
-from dashboard.simulator.tokens import count_tokens
+from dashboard.simulator.texts import count_tokens
 
 SLOWEST_MS = 10_000.0
 

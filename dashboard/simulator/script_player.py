@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from itertools import chain, islice
 
-from dashboard.simulator.tokens import count_tokens, tokens_of
+from dashboard.simulator.texts import count_tokens, tokens_of
 
 #: What was said so far → what of it is this text's own, and the text that follows, in parts of any size.
 Speech = Callable[[str], tuple[str, Iterator[str]]]

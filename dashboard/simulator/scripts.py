@@ -16,7 +16,7 @@ from dashboard.simulator.behaviours import MODELS
 from dashboard.simulator.errors import RequestError
 from dashboard.simulator.request_values import CheckedRequest, RequestMessage, Speaker
 from dashboard.simulator.script_player import Call, Ending, Script, verbatim
-from dashboard.simulator.tokens import count_tokens
+from dashboard.simulator.texts import count_tokens
 
 PREFIX = "script-"
 MOST_SCRIPTS = 64  #: for one more, the one goes that was not used for longest

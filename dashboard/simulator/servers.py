@@ -29,7 +29,7 @@ from dashboard.simulator.dialects.base import encoded
 from dashboard.simulator.errors import Reply
 from dashboard.simulator.request_values import CheckedRequest, Speaker
 from dashboard.simulator.script_player import Script, fixed, verbatim
-from dashboard.simulator.tokens import tokens_of
+from dashboard.simulator.texts import tokens_of
 
 _OPENAI = ("openai", "llama")
 _UNCOUNTED = ("openai", "llama", "ollama")

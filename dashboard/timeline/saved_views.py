@@ -1,10 +1,14 @@
-"""A timeline's filters under a name: one's own, and those that others share."""
+"""A timeline's filters under a name: one's own, and those that others share.
+
+Also here: the saved view a browser opens the timeline with: a cookie names it.
+"""
 
 from urllib.parse import urlencode
+from uuid import UUID
 
 from django.core.exceptions import ValidationError
 from django.db.models import Q, QuerySet
-from django.http import QueryDict
+from django.http import HttpRequest, HttpResponse, QueryDict
 
 from dashboard.accounts.models import User
 from dashboard.agents.models import Project
@@ -64,3 +68,32 @@ def _query_clean(query: str) -> str:
     if errors:
         raise ValidationError({"query": list(errors.values())})
     return urlencode(filters.as_dict(), doseq=True)
+
+
+COOKIE = "whystop_view"
+LASTING = 400 * 86_400  #: seconds; no browser keeps a cookie longer
+#: Where all turns are, for browsers that open with a view.
+EVERYTHING = "/?view=all"
+
+
+def view_id_of(request: HttpRequest) -> UUID | None:
+    """The id this browser opens with, whether or not there is such a view."""
+    try:
+        return UUID(request.COOKIES.get(COOKIE, ""))
+    except ValueError:
+        return None
+
+
+def opening_view(*, request: HttpRequest, project: Project, user: User) -> SavedView | None:
+    """The view to open with, if it is still one of the user's."""
+    view_id = view_id_of(request)
+    return saved_views(project=project, user=user).filter(pk=view_id).first() if view_id else None
+
+
+def open_with(response: HttpResponse, view_id: UUID | None, *, secure: bool) -> None:
+    """From now on this browser opens with this view; None: with all turns."""
+    if view_id is None:
+        response.delete_cookie(COOKIE)
+    else:
+        kept = {"max_age": LASTING, "httponly": True, "samesite": "Lax", "secure": secure}
+        response.set_cookie(COOKIE, str(view_id), **kept)  # type: ignore[arg-type]

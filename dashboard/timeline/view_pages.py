@@ -11,9 +11,15 @@ from django.views.decorators.http import require_http_methods, require_POST
 
 from dashboard.accounts.models import User
 from dashboard.agents.selectors import project_current
-from dashboard.timeline import default_view
 from dashboard.timeline.models import SavedView
-from dashboard.timeline.saved_views import saved_view_delete, saved_view_rename, saved_view_save, saved_views
+from dashboard.timeline.saved_views import (
+    open_with,
+    saved_view_delete,
+    saved_view_rename,
+    saved_view_save,
+    saved_views,
+    view_id_of,
+)
 from dashboard.turns.timeline_page import address_of
 
 
@@ -38,7 +44,7 @@ def index(request: HttpRequest) -> HttpResponse:
 
 def _context(request: HttpRequest) -> dict[str, object]:
     views = saved_views(project=project_current(), user=_user(request))
-    return {"views": views, "opening": default_view.view_id_of(request)}
+    return {"views": views, "opening": view_id_of(request)}
 
 
 def _save(request: HttpRequest) -> HttpResponse:
@@ -55,7 +61,7 @@ def _save(request: HttpRequest) -> HttpResponse:
         messages.error(request, error)
         response = redirect("timeline:views")
     if saved and request.POST.get("opens"):
-        default_view.open_with(response, saved.pk, secure=request.is_secure())
+        open_with(response, saved.pk, secure=request.is_secure())
     return response
 
 
@@ -105,5 +111,5 @@ def opens(request: HttpRequest, view_id: UUID) -> HttpResponse:
         f"“{view}” is now your default view in this browser." if wanted else "The timeline opens with all turns again.",
     )
     response = redirect("timeline:views")
-    default_view.open_with(response, wanted, secure=request.is_secure())
+    open_with(response, wanted, secure=request.is_secure())
     return response

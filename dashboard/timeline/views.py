@@ -13,12 +13,11 @@ from dashboard.agents.selectors import project_current
 from dashboard.platform.replica import may_be_late
 from dashboard.timeline import chips
 from dashboard.timeline.chart import chart_of
-from dashboard.timeline.default_view import EVERYTHING, opening_view, view_id_of
 from dashboard.timeline.facets import facets as facets_counted
 from dashboard.timeline.filter_context import bounded, chosen_facets, presets
 from dashboard.timeline.histogram import histogram
 from dashboard.timeline.row_context import with_row_context
-from dashboard.timeline.saved_views import saved_views
+from dashboard.timeline.saved_views import EVERYTHING, opening_view, saved_views, view_id_of
 from dashboard.turns.filters import TimelineFilters
 from dashboard.turns.timeline_page import address_of, newest_id, timeline_page
 

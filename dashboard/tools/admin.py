@@ -8,7 +8,7 @@ from django.utils.safestring import SafeString
 
 from dashboard.platform.egress.keys import state_in_words
 from dashboard.tools.forms import McpServerForm
-from dashboard.tools.mcp.names import chosen_name
+from dashboard.tools.mcp.servers import chosen_name
 from dashboard.tools.models import McpServer
 from dashboard.tools.services import ToolDiscovery, mcp_server_look
 

@@ -8,8 +8,7 @@ from django.core.exceptions import ValidationError
 
 from agentcore.messages import ToolSpec
 from dashboard.tools import builtin
-from dashboard.tools.mcp.names import chosen_name, wire_name
-from dashboard.tools.mcp.servers import server_of
+from dashboard.tools.mcp.servers import chosen_name, server_of, wire_name
 from dashboard.tools.models import McpServer
 from dashboard.tools.registry import registry
 from dashboard.tools.tool import Tool, ToolProblem, TurnContext

@@ -9,7 +9,7 @@ when it waits. Rows of older releases have one record; the oldest have all of it
 The bytes of an answer say what its record says, in the provider's words. Where both are stored at once, the bytes are
 compressed after the record, and take next to nothing.
 
-The events of a streamed answer, column by column, so that they compress better.
+Also here: the events of a streamed answer, column by column, so that they compress better.
 
 Most events of a stream differ in a few words alone. What stands before and after these words is kept once; then come
 how long the words of each event are, the words one after another, and the events that are otherwise, whole. The words
@@ -185,7 +185,7 @@ MARK = b"\x9ewhystop\x9e"
 #: After that, of bytes that are compressed after a record: which it is.
 _AFTER = struct.Struct("!c16sI")
 _IS_AFTER = b"\x09"  #: none of the kinds of `compression`
-_BY_COLUMNS = b"\x0a"  #: stands before either kind of bytes, where they are those of a stream (`event_columns`)
+_BY_COLUMNS = b"\x0a"  #: stands before either kind of bytes, where they are those of a stream, column by column
 _DIGEST = 8  #: bytes of a hash of the answer, for a record may be another than it was
 
 

@@ -1,6 +1,6 @@
 """Where the time of a turn went: queueing, first token, streaming, tools, being held.
 
-How long turns were held by or for an operator: part of their duration, counted by no limit.
+Also here: how long turns were held by or for an operator: part of their duration, counted by no limit.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence

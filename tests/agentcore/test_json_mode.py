@@ -4,7 +4,7 @@ import pytest
 
 from agentcore import AttemptKind, NormalizedStopReason, StopReason, TurnStatus
 from agentcore.json_mode import ANY_OBJECT, ANY_VALUE, json_asked
-from dashboard.agents.schemas import violations
+from dashboard.agents.schema_validation.validator import violations
 from tests.agentcore.playbook import Playbook, call_model, ended, finish, started, stopped, truncated
 from tests.together import together
 

@@ -4,7 +4,7 @@ import pytest
 
 from agentcore import schema_violations
 from agentcore.policy import Violation
-from dashboard.agents.schemas import violations
+from dashboard.agents.schema_validation.validator import violations
 from tests.together import together
 
 PLAN = {

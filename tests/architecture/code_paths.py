@@ -46,7 +46,7 @@ NUMBERS: Way = {
     "dashboard.turns.history:recording_of": "Sufficient limit: decodes the events in `turns_record`; no column has it.",
     "agentcore.replay.record_spans:fold": "Evaluates them again; the last snapshot shows what was used of each limit.",
     "dashboard.policies.suggestions.templatetags.suggestions:limit_of_turn": "Called by `turns/_head.html`.",
-    "dashboard.policies.suggestions.panel:panel_of": "Collects what the panel shows, `suggesting/_limit.html`.",
+    "dashboard.policies.suggestions.panel:panel_of": "Collects what the panel shows, `suggestions/_limit.html`.",
     "dashboard.policies.suggestions.exhausted_limits:exhausted_limit_of": "Says which limit the turn ran out of.",
     "dashboard.policies.suggestions.selectors:suggestion_and_less": "Finds a value and its evidence.",
     "dashboard.replay.sweep_service:run_of": "Tries values of that limit on the recording.",

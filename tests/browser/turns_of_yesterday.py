@@ -18,8 +18,7 @@ from dashboard.bench import generated_histories
 from dashboard.bench.bulk_load import id_at
 from dashboard.bench.turn_mix import Mix
 from dashboard.live.services import setup_of
-from dashboard.simulator.texts import ESSAY
-from dashboard.simulator.tokens import tokens_of
+from dashboard.simulator.texts import ESSAY, tokens_of
 from dashboard.turns.models import Turn
 
 #: What the essay's agent was asked, and the tokens it had for a call. With 60 four calls do not do; with 150 three do.

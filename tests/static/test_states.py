@@ -18,7 +18,7 @@ def test_every_state_has_a_shape_before_its_text():
     assert [(name, span) for name, span, shape in toned if not shape] == []
 
 
-@pytest.mark.parametrize("part", ["webhooks/_webhook_status", "webhooks/_delivery_status", "alerting/_status"])
+@pytest.mark.parametrize("part", ["webhooks/_webhook_status", "webhooks/_delivery_status", "alerts/_status"])
 def test_the_shapes_of_states_are_drawn(part: str):
     text = (TEMPLATES / f"{part}.html").read_text("utf-8")
     named = set(re.findall(r'_state.html" with hue="[a-z]+" shape="([a-z]+)"', text))

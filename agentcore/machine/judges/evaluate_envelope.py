@@ -2,7 +2,7 @@
 
 Truncation gets a larger budget and no corrective word; a violation gets a corrective fragment and the same budget.
 
-What a structured answer came to: refused, cut, or its text read by the policy's rules (design §3.7).
+Also here: what a structured answer came to: refused, cut, or its text read by the policy's rules (design §3.7).
 """
 
 import math
@@ -16,7 +16,7 @@ from agentcore.criteria.envelope_retries import envelope_bound
 from agentcore.envelope import EnvelopeFault, EnvelopeReading, corrective_fragment, read_envelope
 from agentcore.machine import finish
 from agentcore.machine.accounting import joining
-from agentcore.machine.classify import word_of
+from agentcore.machine.answer_classification import word_of
 from agentcore.machine.judgement import Judgement, evaluate
 from agentcore.messages import ChatResponse
 from agentcore.policy import EnvelopeRules, Policy, RecoveryPath

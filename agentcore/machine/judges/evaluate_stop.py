@@ -8,7 +8,7 @@ from agentcore.continuation_outcome import ContinuationOutcome, resolve
 from agentcore.criteria.builtin import StepsLimit
 from agentcore.evaluation import ContinuationDecision, ContinuationEvaluation
 from agentcore.events import ToolResult
-from agentcore.machine import classify, finish
+from agentcore.machine import answer_classification, finish
 from agentcore.machine.accounting import add_text, count_failure, keep_partial, text_added
 from agentcore.machine.judgement import Judgement, echoing, evaluate, evaluate_now, next_iteration
 from agentcore.messages import ChatResponse, Message, Role, ToolCall
@@ -31,10 +31,10 @@ def judge(snapshot: Snapshot, policy: Policy) -> Judgement:
     """Classify the answer, take in what it brings, and let the criteria speak."""
     response = snapshot.response
     assert response is not None, "evaluate_stop is entered by an answer only"
-    asked = classify.as_asked(snapshot, response)
+    asked = answer_classification.as_asked(snapshot, response)
     if asked is not response or snapshot.calls:
         snapshot = replace(snapshot, calls=(), response=asked)
-    trigger = classify.classify(snapshot, asked, policy)
+    trigger = answer_classification.classify(snapshot, asked, policy)
     return _JUDGES[trigger](snapshot, asked, policy)
 
 
@@ -125,7 +125,7 @@ def _requested_message(outcome: ContinuationOutcome) -> str | None:
 
 def _tool_call(snapshot: Snapshot, response: ChatResponse, policy: Policy) -> Judgement:
     repaired = finish.repair_answered(snapshot, success=True)
-    calls = classify.with_unique_ids(response.tool_calls, snapshot.call_ids, snapshot.spent.attempts)
+    calls = answer_classification.with_unique_ids(response.tool_calls, snapshot.call_ids, snapshot.spent.attempts)
     brought = {"calls": calls, "call_ids": snapshot.call_ids | {call.id for call in calls}, "repairing": None}
     snapshot = changed(snapshot, text_added(snapshot, response, policy) | brought)
     outcome = evaluate_now(snapshot, policy)
@@ -134,7 +134,7 @@ def _tool_call(snapshot: Snapshot, response: ChatResponse, policy: Policy) -> Ju
     if not outcome.should_continue:  # the calls ask for more, so a criterion forbade
         return _forbidden(snapshot, outcome, repaired)
     messages = (*snapshot.messages, *_spoken(snapshot, response, calls))
-    rejected: tuple[ToolResult, ...] = classify.rejections(snapshot, policy)
+    rejected: tuple[ToolResult, ...] = answer_classification.rejections(snapshot, policy)
     observed = (*repaired, *finish.termination_observed(snapshot, "completed"))
     also = {"messages": messages, "rejected": rejected, "truncated": False}
     also["flagged"] = _flagged(snapshot.flagged, response)
@@ -186,7 +186,7 @@ def _words_of_cut(snapshot: Snapshot, response: ChatResponse) -> str:
 
 
 def _broken(snapshot: Snapshot, response: ChatResponse, policy: Policy) -> Judgement:
-    issue = classify.broken_issue(snapshot, response, policy)
+    issue = answer_classification.broken_issue(snapshot, response, policy)
     repaired = finish.repair_answered(snapshot)
     snapshot = add_text(snapshot, response, policy)
     cut_by_tokens = response.stop_reason is NormalizedStopReason.MAX_TOKENS
@@ -198,7 +198,7 @@ def _broken(snapshot: Snapshot, response: ChatResponse, policy: Policy) -> Judge
 
 
 def _error(snapshot: Snapshot, response: ChatResponse, policy: Policy) -> Judgement:
-    error = classify.response_error(response)
+    error = answer_classification.response_error(response)
     assert error is not None, "classified as an error"
     failure = Failure(error.type, error.message, provider=error)
     spent = snapshot.failed_spent or (True if snapshot.revision and _cost(response) else None)

@@ -1,6 +1,7 @@
 """One answer of the Messages API, gathered from its events or its whole body by the same rules.
 
-Token counts of the Messages API. A stream tells them twice, cumulatively: each later count replaces an earlier.
+Also here: token counts of the Messages API. A stream tells them twice, cumulatively: each later count replaces an
+earlier.
 """
 
 from collections.abc import Mapping, Sequence

@@ -1,6 +1,6 @@
 """The parts of a Gemini answer: text, thoughts, calls, and what the provider's own tools did.
 
-Arguments that Vertex streams value by value (`streamFunctionCallArguments`), each under a JSON path.
+Also here: arguments that Vertex streams value by value (`streamFunctionCallArguments`), each under a JSON path.
 """
 
 import re

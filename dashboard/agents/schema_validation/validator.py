@@ -1,15 +1,21 @@
 """Judging by JSON Schemas of strangers: never in this process, unless the schema is plain and small.
 
 Asking a judge waits for it. A thread may wait; an event loop may not, and does its work by `off_loop`.
+
+Also here: what judges have found, by the hash of what they were asked: the same is not asked twice, and what was too
+much for them costs once.
 """
 
 import asyncio
 import json
+import threading
+from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from contextvars import ContextVar
 from enum import Enum
+from hashlib import blake2b
 from typing import Any, TypeVar
 from weakref import WeakKeyDictionary
 
@@ -30,8 +36,55 @@ from dashboard.agents.schema_validation.judge_program import (
 )
 from dashboard.agents.schema_validation.plain_schemas import is_plain
 from dashboard.agents.schema_validation.schema_faults import fault_of
-from dashboard.agents.schema_validation.verdict_cache import SPENT, VerdictMemory, key_of
 from dashboard.platform.fair_queue import FairQueue, FullError, QueueSize
+
+MOST_KEPT = 2_048  #: answers
+_LONG = 4_000  #: characters of an answer that is not kept
+
+#: In place of an answer: it was too much.
+SPENT: Mapping[str, Any] = {"spent": True}
+
+
+class VerdictMemory:
+    """Of this process."""
+
+    def __init__(self) -> None:
+        self._kept: OrderedDict[bytes, Mapping[str, Any]] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def recalled(self, key: bytes) -> Mapping[str, Any] | None:
+        with self._lock:
+            if (kept := self._kept.get(key)) is not None:
+                self._kept.move_to_end(key)
+            return kept
+
+    def keep(self, key: bytes, answer: Mapping[str, Any]) -> None:
+        if sum(map(len, _texts(answer))) > _LONG:
+            return
+        with self._lock:
+            self._kept[key] = answer
+            if len(self._kept) > MOST_KEPT:
+                self._kept.popitem(last=False)
+
+    def clear(self) -> None:
+        with self._lock:
+            self._kept.clear()
+
+
+def key_of(question: Question) -> bytes:
+    """What tells questions apart."""
+    digest = blake2b(question.asked, digest_size=16)
+    digest.update(len(question.schema).to_bytes(8))
+    digest.update(question.schema)
+    digest.update(question.value)
+    return digest.digest()
+
+
+def _texts(answer: Mapping[str, Any]) -> list[str]:
+    if "found" in answer:
+        return [text for violation in answer["found"] for text in violation]
+    return [str(held) for held in answer.values()]
+
 
 TOO_MUCH = (
     f"Checking by this schema took more than {seconds(SLOW_SECONDS)} of processor time or {MOST_MEMORY // 2**20:,} MiB "

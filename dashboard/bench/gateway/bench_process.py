@@ -14,7 +14,6 @@ import uvicorn
 from aiohttp import web
 from aiohttp.typedefs import Handler
 
-STARTING = 60.0  #: seconds
 LARGEST_BODY = 2**26  #: bytes of a request
 
 

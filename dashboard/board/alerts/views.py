@@ -27,7 +27,7 @@ from dashboard.exports.webhooks.events import ALERT_FIRED
 def index(request: HttpRequest) -> HttpResponse:
     """All alerts: which fire, and when each last did."""
     alerts = selectors.alerts_of(project_current())
-    return render(request, "alerting/index.html", {"alerts": alerts, "may": _may(request)})
+    return render(request, "alerts/index.html", {"alerts": alerts, "may": _may(request)})
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
@@ -71,7 +71,7 @@ def alert(request: HttpRequest, alert_id: UUID) -> HttpResponse:
 def preview(request: HttpRequest) -> HttpResponse:
     """What a rule would have done, as a part of the page that it is typed into."""
     form = _form(request.POST)
-    return render(request, "alerting/_preview.html", {"label": form["number"].label, **_previewed(form)})
+    return render(request, "alerts/_preview.html", {"label": form["number"].label, **_previewed(form)})
 
 
 @require_POST
@@ -132,7 +132,7 @@ def _page(
         "email_is_set_up": settings.EMAIL_IS_SET_UP,
         "may": _may(request),
     }
-    return render(request, "alerting/alert.html", {**whole, **context}, status=status)
+    return render(request, "alerts/alert.html", {**whole, **context}, status=status)
 
 
 def _may(request: HttpRequest) -> bool:

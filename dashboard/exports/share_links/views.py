@@ -109,7 +109,7 @@ def _page(request: HttpRequest, turn: Turn, *, status: int = HTTPStatus.OK, **co
         "now": timezone.now(),
         **context,
     }
-    return render(request, "sharing/manage.html", whole, status=status)
+    return render(request, "share_links/manage.html", whole, status=status)
 
 
 @require_POST
@@ -140,12 +140,12 @@ def shared(request: HttpRequest, token: str = "") -> HttpResponse:
     step = request.GET.get("step", "")
     number = int(step) if step.isascii() and step.isdigit() and len(step) < 8 else None
     try:
-        response = render(None, "sharing/shared.html", shared_context(link, step=number))
+        response = render(None, "share_links/shared.html", shared_context(link, step=number))
     except DAMAGED:
         if not (faults := damage_of(link.turn_id)):
             raise
         shown = {"link": link, "faults": faults}
-        response = render(None, "sharing/damaged.html", shown, status=HTTPStatus.CONFLICT)
+        response = render(None, "share_links/damaged.html", shown, status=HTTPStatus.CONFLICT)
     return _sealed(response)
 
 
@@ -157,7 +157,7 @@ def _wrong(address: str) -> HttpResponse:
 
 def _closed(status: int, headers: dict[str, str] | None = None) -> HttpResponse:
     """The same words for a link that never was, has expired or was revoked."""
-    response = render(None, "sharing/closed.html", {"often": status == HTTPStatus.TOO_MANY_REQUESTS}, status=status)
+    response = render(None, "share_links/closed.html", {"often": status == HTTPStatus.TOO_MANY_REQUESTS}, status=status)
     for name, value in (headers or {}).items():
         response[name] = value
     return _sealed(response)

@@ -11,7 +11,7 @@ from django.utils import timezone
 
 from dashboard.agents.models import Project
 from dashboard.exports.telemetry.models import Destination, Queued
-from dashboard.metrics.outgoing_requests import count_telemetry
+from dashboard.metrics.counters import count_telemetry
 
 BATCH = 200  #: turns of one export
 MOST = 50_000  #: turns that wait for one destination; of more, the oldest are dropped

@@ -18,7 +18,7 @@ from dashboard.exports.webhooks.delivery_queue import Outcome, Wanted, claim, se
 from dashboard.exports.webhooks.models import Delivery
 from dashboard.exports.webhooks.secret import LostSecretError, opened, signature
 from dashboard.live.transport import Transport, TransportError
-from dashboard.metrics.outgoing_requests import count_webhook_try
+from dashboard.metrics.counters import count_webhook_try
 from dashboard.platform.db_threads import in_database
 
 log = structlog.get_logger(__name__)

@@ -107,12 +107,6 @@ def _sent(link: PGconn) -> Generator[Wait, Ready, None]:
             link.consume_input()
 
 
-def whole_turns_store(turns: Iterable[tuple[UUID, TurnUpdate]]) -> None:
-    """Store these turns, and wait until they are stored."""
-    with TurnStore() as store:
-        store.store(turns)
-
-
 def execute_raw(sql: str, parameters: Sequence[object]) -> list[tuple[Any, ...]]:
     """The rows of a statement whose parameters, `$1` and on, go beside it: to write them into it takes long."""
     connection.ensure_connection()

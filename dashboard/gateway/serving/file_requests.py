@@ -18,8 +18,7 @@ from dashboard.gateway.routing import AWAY_FAULT
 from dashboard.gateway.serving.request_body import Receive, read_body
 from dashboard.gateway.serving.uploads import Uploaded, read_form
 from dashboard.gateway.wire.faults import INVALID, Fault
-from dashboard.gateway.wire.file_routes import BATCHES, CONNECTION_HEADER, FILES, FileRoute, connection_named
-from dashboard.gateway.wire.relay_routes import OPENAI
+from dashboard.gateway.wire.relay_routes import BATCHES, CONNECTION_HEADER, FILES, OPENAI, FileRoute, connection_named
 from dashboard.live.transport import Pieces
 from dashboard.platform.db_threads import AWAY, in_database
 

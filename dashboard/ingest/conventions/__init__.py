@@ -6,7 +6,6 @@ tables        each convention's names of the same facts, and how its spans are t
 attributes    one reader for all tables
 content       messages and answers in each convention's own form
 span_reader   a span with its log events → what it is, or nothing
-response_ids  the id of a call's answer, by which other traces of it are found
 failures      an error's words as a `ProviderError`
 
 A fact that no attribute tells is None, and stays so.

@@ -30,8 +30,13 @@ from dashboard.ingest.logs.transcripts import (
     vscode_chat,
     vscode_log,
 )
-from dashboard.ingest.logs.transcripts.message_sessions import Document, MessageSessions, Spoken
-from dashboard.ingest.logs.transcripts.whole_sessions import WholeSession, WholeSessions
+from dashboard.ingest.logs.transcripts.message_sessions import (
+    Document,
+    MessageSessions,
+    Spoken,
+    WholeSession,
+    WholeSessions,
+)
 from dashboard.ingest.logs.values import Episode, Fault, Found, Json, Skipped, UnreadableError
 from dashboard.platform.strict_json import read_strictly
 

@@ -10,7 +10,7 @@ from django.db import DataError, transaction
 from django.utils import timezone
 
 from dashboard.agents.schema_validation.judge_overload import JudgingSpent
-from dashboard.agents.schemas import violations
+from dashboard.agents.schema_validation.validator import violations
 from dashboard.gateway.recording.complete_turns import TurnStore
 from dashboard.ingest import span_store
 from dashboard.ingest.assembly.trace import TraceTurn, turns_of

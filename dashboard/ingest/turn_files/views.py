@@ -32,7 +32,7 @@ from dashboard.turns.timeline_page import address_of
 def page(request: HttpRequest) -> HttpResponse:
     """The form; a file that was sent becomes a turn, and its page is where one goes on. Of a ZIP each file is told."""
     if request.method != "POST":
-        return render(request, "keeping/import.html")
+        return render(request, "turn_files/import.html")
     unverified, by = request.POST.get("unverified") == "on", cast("User", request.user)
     try:
         file = _file(request)
@@ -44,9 +44,9 @@ def page(request: HttpRequest) -> HttpResponse:
             client=client_of(request),
         )
     except ValidationError as error:
-        return render(request, "keeping/import.html", {"faults": faults_of(error)}, status=422)
+        return render(request, "turn_files/import.html", {"faults": faults_of(error)}, status=422)
     except ImportBusyError as error:
-        busy = render(request, "keeping/import.html", {"faults": [("", str(error))]}, status=503)
+        busy = render(request, "turn_files/import.html", {"faults": [("", str(error))]}, status=503)
         busy["Retry-After"] = str(error.wait)
         return busy
     if imported.log is not None:
@@ -97,12 +97,12 @@ def _told(request: HttpRequest, outcomes: tuple[FileOutcome, ...]) -> HttpRespon
     imported = sum(outcome.made is not None and outcome.made.fresh for outcome in outcomes)
     refused = all(outcome.made is None for outcome in outcomes)
     context = {"outcomes": outcomes, "imported": imported}
-    return render(request, "keeping/import.html", context, status=422 if refused else 200)
+    return render(request, "turn_files/import.html", context, status=422 if refused else 200)
 
 
 def _log_told(request: HttpRequest, log: LogOutcome, name: str) -> HttpResponse:
     refused = bool(log.refused) and not log.turns and not log.here
-    return render(request, "keeping/import.html", {"log": log, "name": name}, status=422 if refused else 200)
+    return render(request, "turn_files/import.html", {"log": log, "name": name}, status=422 if refused else 200)
 
 
 def _words(made: Import) -> str:

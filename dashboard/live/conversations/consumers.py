@@ -14,10 +14,11 @@ from dashboard.live.conversations.page_context import (
     begun_at,
     changed,
     conversation_view,
+    number_from,
     rendered,
+    uuid_from,
 )
 from dashboard.live.conversations.selectors import conversation_get
-from dashboard.live.conversations.url_parameters import number_from, uuid_from
 from dashboard.live.scenes import Scene
 from dashboard.platform.notifications import TIMELINE_GROUP
 from dashboard.turns.conversations.models import Conversation

@@ -2,6 +2,8 @@
 
 A page says with these keys what it shows already, so whoever connects, for the first time or again, is sent what
 differs and nothing else. The text that streams is the newest turn's own affair: it has its own socket.
+
+Parses URL parameters: ids of conversations and turns, positions in a conversation.
 """
 
 from collections.abc import Iterable, Mapping
@@ -9,6 +11,7 @@ from dataclasses import dataclass, replace
 from hashlib import sha256
 from typing import Any
 from urllib.parse import urlencode
+from uuid import UUID
 
 from django.template.loader import render_to_string
 
@@ -159,3 +162,16 @@ def page_context(talk: ConversationView) -> dict[str, Any]:
 def rendered(talk: ConversationView, part: str) -> str:
     """One part, to take the place of what a page shows of it."""
     return render_to_string(f"conversations/_{part}.html", {**part_context(talk, part), "oob": True})
+
+
+def uuid_from(text: str | None) -> UUID | None:
+    """None for what names nothing."""
+    try:
+        return UUID(text or "")
+    except ValueError:
+        return None
+
+
+def number_from(text: str | None) -> int | None:
+    """A position, from 1; None for what is none."""
+    return int(text) or None if text and text.isascii() and text.isdigit() and len(text) < 6 else None

@@ -14,10 +14,15 @@ from dashboard.accounts.models import User
 from dashboard.agents.models import Agent
 from dashboard.agents.selectors import agent_get, agent_list, project_current
 from dashboard.live.conversations.forms import BudgetForm, PromptForm
-from dashboard.live.conversations.page_context import ConversationView, conversation_view, page_context
+from dashboard.live.conversations.page_context import (
+    ConversationView,
+    conversation_view,
+    number_from,
+    page_context,
+    uuid_from,
+)
 from dashboard.live.conversations.selectors import conversation_get
 from dashboard.live.conversations.services import budget_set, prompt_send
-from dashboard.live.conversations.url_parameters import number_from, uuid_from
 from dashboard.turns import selectors
 from dashboard.turns.conversations.models import Conversation
 from dashboard.turns.models import Turn

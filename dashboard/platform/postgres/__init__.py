@@ -16,8 +16,7 @@ paths       which folders it lives in
 locks       locks between processes
 cluster     making a cluster
 processes   whose pid is it
-postmaster  starting and stopping the server
-access      who may connect
+postmaster  starting and stopping the server, and who may connect
 """
 
 import os

@@ -1,8 +1,12 @@
-"""A backtest as its page shows it. The undecidable share stands in every figure; a flip claims no good end."""
+"""A backtest as its page shows it. The undecidable share stands in every figure; a flip claims no good end.
 
-from collections.abc import Mapping
+Also here: undecidable turns by reason, as pages and the terminal show them.
+"""
+
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
+from uuid import UUID
 
 from agentcore.policy import LIMIT_NAMES
 from dashboard.agents.samples import is_simulated
@@ -12,12 +16,51 @@ from dashboard.policies.backtests.result_text import difference_in_words, percen
 from dashboard.policies.backtests.selectors import whys_of
 from dashboard.policies.backtests.tallies import SURE, Flip, Group, Undecided
 from dashboard.policies.backtests.turn_judgement import DraftPolicy
-from dashboard.policies.backtests.undecided_turns import ReasonView, reasons_view
 from dashboard.timeline.chips import Chip, chips_of
+from dashboard.turns.certainty_text import undecided_in_words
 from dashboard.turns.filters import TimelineFilters
 from dashboard.turns.models import Turn
 from dashboard.turns.prices.templatetags.prices import dollars_in_words
 from dashboard.turns.timeline_page import address_of, query_of
+
+LISTED = 5  #: turns of one reason that are listed
+
+
+@dataclass(frozen=True, slots=True)
+class UndecidedTurn:
+    turn: Turn
+    debugger: str  #: the query of its replay under the draft
+
+
+@dataclass(frozen=True, slots=True)
+class ReasonView:
+    """One reason: how many turns are undecidable for it, and the first of them."""
+
+    why: str
+    count: int
+    turns: tuple[UndecidedTurn, ...]
+
+    @property
+    def words(self) -> str:
+        return undecided_in_words(self.why)
+
+
+def reasons_view(
+    whys: Mapping[str, int] | None, named: Sequence[Undecided], draft: DraftPolicy
+) -> tuple[ReasonView, ...]:
+    """Each reason, in the order of `whys`; none where reasons were not counted. Turns that were erased are left out."""
+    by_why = {why: [UUID(turn.turn) for turn in named if turn.why == why][:LISTED] for why in whys or {}}
+    listed = [turn_id for turn_ids in by_why.values() for turn_id in turn_ids]
+    turns, asked = Turn.objects.in_bulk(listed), debugger_of(draft, listed)
+    return tuple(
+        ReasonView(
+            why,
+            count,
+            tuple(UndecidedTurn(turns[id_], asked.get(id_, "")) for id_ in by_why[why] if id_ in turns),
+        )
+        for why, count in (whys or {}).items()
+    )
+
 
 SHOWN = 100  #: flipped turns that are listed
 WIDTH = 600.0  #: of the bar, in units of its viewBox

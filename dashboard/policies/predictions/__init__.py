@@ -8,5 +8,5 @@ selectors           the counts by model, and the predictions that did not come t
                     them
 trials              which re-runs `manage.py calibrate` makes of stored turns; `calibration_state` and
                     `calibration_loop` make them within a budget, `terminal_output` says what came of them
-live_trials         turns of unknown end under a draft, tried live; `live_trial_source` is where they come from
+live_trials         turns of unknown end under a draft, tried live
 """

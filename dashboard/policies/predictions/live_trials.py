@@ -2,6 +2,8 @@
 
 Each click is a calibration of its own, whose trials are the next turns that were not tried yet. It is stored whole or
 not at all, and the workers drive its turns as any others.
+
+Also here: what a backtest or a shadow leaves to be tried live: its draft, and its turns of unknown end.
 """
 
 from collections import Counter
@@ -18,11 +20,14 @@ from agentcore.replay import Certainty
 from dashboard.accounts.models import User
 from dashboard.agents.models import Project
 from dashboard.policies.backtests.debugger import overrides_of
+from dashboard.policies.backtests.models import Backtest
 from dashboard.policies.backtests.turn_judgement import DraftPolicy
+from dashboard.policies.models import Shadow
 from dashboard.policies.predictions import calibration_state
 from dashboard.policies.predictions.calibration_state import Budget, Used
 from dashboard.policies.predictions.models import Calibration, Prediction
 from dashboard.policies.predictions.trials import Plan, Trial, left_out_for
+from dashboard.policies.selectors import unended_of
 from dashboard.replay.usage_bounds import UsageBound, usage_bound
 from dashboard.turns.models import UNFINISHED, Turn
 
@@ -145,3 +150,13 @@ def _trial(turn: Turn, overrides: dict[str, Any]) -> Trial:
     bound = asdict(usage_bound(turn, overrides))
     dollars = None if bound["dollars"] is None else str(bound["dollars"])
     return Trial(str(turn.id), overrides, Certainty.UNDECIDABLE.value, {**bound, "dollars": dollars})
+
+
+def asked_of_backtest(backtest: Backtest) -> TrialSource:
+    turns = [UUID(turn) for turn in backtest.unended_turns]
+    return TrialSource(backtest.project, f"backtest-{backtest.pk}", DraftPolicy.of(backtest), turns)
+
+
+def asked_of_shadow(shadow: Shadow) -> TrialSource:
+    draft = DraftPolicy.in_place(shadow.version)
+    return TrialSource(shadow.project, f"shadow-{shadow.pk}", draft, unended_of(shadow))

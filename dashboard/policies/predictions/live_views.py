@@ -14,8 +14,7 @@ from dashboard.agents.selectors import project_current
 from dashboard.policies.backtests.models import Backtest
 from dashboard.policies.backtests.selectors import backtest_get
 from dashboard.policies.models import Shadow
-from dashboard.policies.predictions.live_trial_source import asked_of_backtest, asked_of_shadow
-from dashboard.policies.predictions.live_trials import TrialSource, tries_begin
+from dashboard.policies.predictions.live_trials import TrialSource, asked_of_backtest, asked_of_shadow, tries_begin
 from dashboard.policies.predictions.templatetags.live_tries import shown, tokens_in
 from dashboard.policies.selectors import shadow_get
 

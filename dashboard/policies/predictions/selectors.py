@@ -9,7 +9,6 @@ from django.db.models import Count, Q, QuerySet
 from agentcore.replay import Certainty
 from dashboard.agents.models import Project
 from dashboard.policies.predictions.models import Calibration, Prediction
-from dashboard.turns.models import Turn
 from dashboard.turns.selectors import Cursor
 
 #: Columns of turns that no list of predictions shows.
@@ -122,11 +121,6 @@ def record_of(*, project: Project, provider: str, model: str) -> ModelRecord:
 def prediction_get(prediction_id: UUID, *, project: Project) -> Prediction:
     """Raises `DoesNotExist`."""
     return Prediction.objects.select_related("parent", "child").get(id=prediction_id, project=project)
-
-
-def prediction_of_turn(turn: Turn) -> Prediction | None:
-    """What was predicted for a turn."""
-    return Prediction.objects.filter(child=turn).first()
 
 
 def with_turns(rows: QuerySet[Prediction]) -> QuerySet[Prediction]:

@@ -9,7 +9,7 @@ class SuggestionsConfig(AppConfig):
 
     def ready(self) -> None:
         from dashboard.policies.suggestions.api_suggestions import suggestions_shown
-        from dashboard.policies.suggestions.limit_order import limit_orders
+        from dashboard.policies.suggestions.list_suggestions import limit_orders
         from dashboard.turns import api_serializers, sort_order
 
         api_serializers.turn_suggestions.provide(suggestions_shown)

@@ -13,10 +13,9 @@ from django.db.models.functions import Length as Characters
 from agentcore.reasons import TurnStatus
 from agentcore.values import replace
 from dashboard.agents.models import Project
-from dashboard.policies.backtests.answer_lengths import MOST, lengths_of, lengths_of_each
+from dashboard.policies.backtests.answer_lengths import MOST, lengths_of, lengths_of_each, one_per_family
 from dashboard.policies.backtests.batched_queries import rows_of_each
 from dashboard.policies.backtests.survival import Length
-from dashboard.policies.backtests.turn_families import one_per_family
 from dashboard.turns.filters import TimelineFilters
 from dashboard.turns.models import UNFINISHED, Attempt, Turn
 from dashboard.turns.provider_words import stored
@@ -50,7 +49,7 @@ class UsageOf(Protocol):
     def __call__(self, *, turn: Turn, limit: str, filters: TimelineFilters) -> tuple[Length, ...]: ...
 
 
-_remembered: dict[tuple[object, ...], tuple[float, tuple[Length, ...]]] = {}
+_usage_cache: dict[tuple[object, ...], tuple[float, tuple[Length, ...]]] = {}
 
 
 def usage_lately(*, turn: Turn, limit: str, filters: TimelineFilters) -> tuple[Length, ...]:
@@ -70,14 +69,14 @@ def usage_lately(*, turn: Turn, limit: str, filters: TimelineFilters) -> tuple[L
 
 def _fresh(key: tuple[object, ...]) -> tuple[Length, ...] | None:
     """What is remembered, and not too old. Taken once: another thread may forget it at any moment."""
-    known = _remembered.get(key)
+    known = _usage_cache.get(key)
     return known[1] if known is not None and time.monotonic() - known[0] <= LATELY else None
 
 
 def _remember(key: tuple[object, ...], used: tuple[Length, ...]) -> None:
-    if len(_remembered) >= MOST_REMEMBERED:
-        _remembered.clear()
-    _remembered[key] = (time.monotonic(), used)
+    if len(_usage_cache) >= MOST_REMEMBERED:
+        _usage_cache.clear()
+    _usage_cache[key] = (time.monotonic(), used)
 
 
 def usage_of(*, turn: Turn, limit: str, filters: TimelineFilters) -> tuple[Length, ...]:

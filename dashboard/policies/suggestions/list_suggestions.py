@@ -3,6 +3,8 @@
 What `suggestion_for` reads of one turn is read of all of them first (`dashboard.turns.read_ahead`), and so is what
 turns like them used of a limit; of turns that need no limit, their rows alone. What the calls of a model bear out is
 read by model, and kept for a minute.
+
+Also here: turns in the order of the limit that would have sufficed: limit by limit, each by its value.
 """
 
 from collections import defaultdict
@@ -12,6 +14,7 @@ from uuid import UUID
 from django.db import connection
 
 from agentcore.errors import CoreError
+from agentcore.policy import LIMIT_NAMES
 from dashboard.agents.models import Connection, Project
 from dashboard.policies.suggestions.exhausted_limits import may_need_a_limit
 from dashboard.policies.suggestions.limit_trials import TriedLimit
@@ -26,6 +29,7 @@ from dashboard.turns.nodes import read_all
 from dashboard.turns.read_ahead import ReadAhead, reading_ahead
 from dashboard.turns.record_reader import acts_of, records_of_all
 from dashboard.turns.shared_values import UNREADABLE
+from dashboard.turns.sort_order import Place
 
 #: What of a turn tells whether it may need a limit, and which suggestion is remembered.
 ROW = ("project_id", "status", "continuations", "envelope_retries", "tool_repairs", "terminal_reason", "last_seq")
@@ -176,3 +180,19 @@ def _kept_of(
         if (parent in family or each in line) and model == turn.model and each != turn.id
     }
     return newest(line, found)
+
+
+_LIMITS = tuple(LIMIT_NAMES)  #: what counts in one unit stands together, in the order in which people are shown limits
+
+
+def limit_orders(ids: Collection[UUID]) -> Mapping[UUID, Place | None]:
+    """By turn; None where no limit is missing. The history of each turn is read. A limit of which no value is known
+    comes after those that have one."""
+    return {turn_id: _order(said) for turn_id, said in suggestions_lately(ids).items()}
+
+
+def _order(said: Suggestion | None) -> Place | None:
+    if said is None:
+        return None
+    limit = f"{_LIMITS.index(said.limit):02d}"
+    return (0, f"{limit} {said.value:020.3f}") if said.sufficient else (1, limit)

@@ -14,9 +14,8 @@ from dashboard.live.turn_loader import connection_of, may_be_rerun
 from dashboard.policies.backtests.models import Backtest
 from dashboard.policies.backtests.result_text import in_words
 from dashboard.policies.backtests.services import UNFINISHED as UNDONE
-from dashboard.policies.suggestions.cap_refusals import refusal_of
 from dashboard.policies.suggestions.exhausted_limits import ExhaustedLimit
-from dashboard.policies.suggestions.limit_trials import TriedLimit, limit_trials
+from dashboard.policies.suggestions.limit_trials import TriedLimit, limit_trials, refusal_of
 from dashboard.policies.suggestions.relatives import is_reworded
 from dashboard.policies.suggestions.reruns import LimitTrial
 from dashboard.policies.suggestions.selectors import LIKELY_END, suggestion_and_less

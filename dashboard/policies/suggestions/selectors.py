@@ -12,8 +12,7 @@ from agentcore.replay import Certainty, Recording, fold
 from agentcore.snapshot import Snapshot
 from agentcore.sufficient_max_tokens import enough_for_one_call
 from agentcore.values import replace
-from dashboard.policies.backtests.answer_lengths import ENOUGH
-from dashboard.policies.backtests.length_drift import newest_alike
+from dashboard.policies.backtests.answer_lengths import ENOUGH, newest_alike
 from dashboard.policies.backtests.survival import LEAST_ENDED, estimate
 from dashboard.policies.suggestions.exhausted_limits import CONTINUING, ExhaustedLimit, used_of
 from dashboard.policies.suggestions.limit_trials import TriedLimit, limit_trials

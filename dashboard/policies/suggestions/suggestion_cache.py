@@ -16,7 +16,7 @@ from dashboard.turns.shared_values import UNREADABLE
 LATELY = 60.0  #: seconds
 MOST_REMEMBERED = 5_000
 
-_remembered: dict[tuple[UUID, int, bool], tuple[float, Suggestion | None]] = {}
+_suggestions: dict[tuple[UUID, int, bool], tuple[float, Suggestion | None]] = {}
 
 
 def suggestion_now(turn: Turn, *, alone: bool = False) -> Suggestion | None:
@@ -29,9 +29,9 @@ def suggestion_now(turn: Turn, *, alone: bool = False) -> Suggestion | None:
         return None
     except (CoreError, *UNREADABLE):
         said = None
-    if len(_remembered) >= MOST_REMEMBERED:
-        _remembered.clear()
-    _remembered[turn.id, turn.last_seq, alone] = (time.monotonic(), said)
+    if len(_suggestions) >= MOST_REMEMBERED:
+        _suggestions.clear()
+    _suggestions[turn.id, turn.last_seq, alone] = (time.monotonic(), said)
     return said
 
 
@@ -44,10 +44,10 @@ def suggestion_lately(turn: Turn, *, alone: bool = False) -> Suggestion | None:
 def remembered(turn: Turn, *, alone: bool = False) -> tuple[Suggestion | None] | None:
     """What `suggestion_lately` gives without reading anything; None where it has to read."""
     # Taken once: another thread may forget it at any moment.
-    known = _remembered.get((turn.id, turn.last_seq, alone))
+    known = _suggestions.get((turn.id, turn.last_seq, alone))
     return known[1:] if known is not None and time.monotonic() - known[0] <= LATELY else None
 
 
 def last_suggestion(turn: Turn) -> Suggestion | None:
     """What was found last, of any age; None where nothing was."""
-    return _remembered.get((turn.id, turn.last_seq, False), (0.0, None))[1]
+    return _suggestions.get((turn.id, turn.last_seq, False), (0.0, None))[1]

@@ -13,7 +13,7 @@ from django.views.decorators.http import require_POST, require_safe
 
 from dashboard.accounts.models import User
 from dashboard.live.turn_loader import may_be_rerun
-from dashboard.policies.draft_policy import policy_of_replay
+from dashboard.policies.policy_creation import policy_of_replay
 from dashboard.policies.suggestions.suggestion import Suggestion
 from dashboard.policies.suggestions.suggestion_log import tell
 from dashboard.policies.suggestions.suggestion_text import standing_in_words

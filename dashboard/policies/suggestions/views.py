@@ -58,7 +58,7 @@ def cells(request: HttpRequest) -> HttpResponse:
         return redirect("timeline:timeline")
     told = suggestions_now(_asked(request), project_current())
     tell_all(told)
-    return render(request, "suggesting/_cells.html", {"told": told})
+    return render(request, "suggestions/_cells.html", {"told": told})
 
 
 def _asked(request: HttpRequest) -> set[UUID]:
@@ -189,4 +189,4 @@ def _shown(request: HttpRequest, turn: Turn, fault: str = "", *, asked: str = ""
         "follows": follows,
         **leading_on(turn, last),
     }
-    return render(request, "suggesting/_limit.html", context)
+    return render(request, "suggestions/_limit.html", context)

@@ -26,11 +26,13 @@ def page(request: HttpRequest) -> HttpResponse:
         turns[side], faults[side] = _turn(text)
     context: dict[str, Any] = {"typed": typed, "faults": faults, **turns}
     if turns["left"] and turns["right"]:
-        return render(request, "comparing/page.html", {**context, "both": comparison_of(turns["left"], turns["right"])})
+        return render(
+            request, "comparison/page.html", {**context, "both": comparison_of(turns["left"], turns["right"])}
+        )
     known = turns["left"] or turns["right"]
     if known:
         context |= {"known": known, "free": "right" if turns["left"] else "left", "candidates": candidates_for(known)}
-    return render(request, "comparing/choose.html", context, status=404 if any(faults.values()) else 200)
+    return render(request, "comparison/choose.html", context, status=404 if any(faults.values()) else 200)
 
 
 def _turn(text: str) -> tuple[Turn | None, str]:

@@ -3,12 +3,12 @@
 On a connection, before there is a request:
 
 resource_limits    the numbers
-connection_census  who is connected, who makes room
+connection_census  who is connected, who makes room, when the handshake of a websocket is answered
 transfer_rate      who is too slow
 unread_answer      how much an answer takes until its client has read it
 request_parser     HTTP: heads are bounded while they are parsed
 protocol           HTTP: heads, bodies and readers are timed, and all that waits is bounded
-websocket_guard    websockets; `handshake_pace` is when they are opened, `frame_budget` what all of them may send
+websocket_guard    websockets; `frame_budget` is what all of them may send
 connection_close   how a connection ends, whatever its client does
 
 On a request, before anything of it is kept:

@@ -9,7 +9,7 @@ from dashboard.gateway.serving.request_body import MOST_BYTES as MOST_GATEWAY
 from dashboard.gateway.serving.uploads import MOST_BYTES as MOST_FORM
 from dashboard.gateway.serving.uploads import UPLOADED
 from dashboard.gateway.wire.decompression import MOST_PACKED as MOST_EXPORT
-from dashboard.gateway.wire.file_routes import FILES
+from dashboard.gateway.wire.relay_routes import FILES
 from dashboard.ingest.turn_files.file_reader import MAX_BYTES as MOST_FILE
 
 SMALL = 32_768  #: bytes that anybody may send anywhere; an address that is not below takes no more

@@ -15,8 +15,7 @@ from django.conf import settings
 from django.db import InterfaceError, OperationalError
 
 from dashboard.accounts.access import is_machine
-from dashboard.accounts.error_responses import STRANGER
-from dashboard.accounts.failure_responses import AWAY
+from dashboard.accounts.error_responses import AWAY, STRANGER
 from dashboard.accounts.websocket import NO_PLACE, TOO_MANY, deny
 from dashboard.ingest.turn_files import import_queue
 from dashboard.platform.client_gone import SCOPE_KEY, ClientConnection, CutShortError

@@ -13,7 +13,7 @@ from dashboard.accounts.credentials import has_credentials
 from dashboard.accounts.error_responses import STRANGER
 from dashboard.platform.client_gone import CutShortError
 from dashboard.platform.unread_responses import SCOPE_KEY, KeptAnswer
-from dashboard.runtime.request_guard import refusal_texts
+from dashboard.runtime.request_guard import refusals
 from dashboard.runtime.request_guard.connection_census import counted_address
 from dashboard.runtime.request_guard.connection_close import ClosingTransport
 from dashboard.runtime.request_guard.refusals import CHALLENGE, plainly
@@ -42,7 +42,7 @@ class GuardedProtocol(RequestParser):
         if self._census.admit(self):
             self._wait_for_head()
             return
-        told = refusal_texts.FULL if self.address is None else refusal_texts.FULL_ADDRESS
+        told = refusals.FULL if self.address is None else refusals.FULL_ADDRESS
         self.transport.write(plainly(503, told, (b"retry-after", b"1")))
         self.transport.bare().close_now()  # type: ignore[attr-defined]
 
@@ -101,7 +101,7 @@ class GuardedProtocol(RequestParser):
             super().handle_websocket_upgrade()
         else:
             self._refusal = plainly(401, STRANGER, CHALLENGE)
-            self.send_400_response(refusal_texts.NO_REQUEST)
+            self.send_400_response(refusals.NO_REQUEST)
 
     def pause_writing(self) -> None:
         super().pause_writing()
@@ -128,7 +128,7 @@ class GuardedProtocol(RequestParser):
             self.transport.abort()
             return
         if not self._silent and not self._is_answering():
-            self.transport.write(plainly(503, refusal_texts.FULL, (b"retry-after", b"1")))
+            self.transport.write(plainly(503, refusals.FULL, (b"retry-after", b"1")))
         self.transport.bare().close_now()  # type: ignore[attr-defined]
 
     def abandon(self) -> bool:
@@ -154,9 +154,9 @@ class GuardedProtocol(RequestParser):
             return
         elif self._sender is not None:
             if self._sender.is_late(now, reading=not self.flow.read_paused):
-                self._end(b"" if self._is_answering() else self._refused(408, refusal_texts.SLOW_BODY))
+                self._end(b"" if self._is_answering() else self._refused(408, refusals.SLOW_BODY))
         elif self._head_since is not None and now - self._head_since > self._census.bounds.head_seconds:
-            self._end(b"" if self._silent else plainly(408, refusal_texts.SLOW_HEAD))
+            self._end(b"" if self._silent else plainly(408, refusals.SLOW_HEAD))
 
     def _is_answering(self) -> bool:
         """Whether a part of an answer is sent, into which no other may be written."""

@@ -1,4 +1,7 @@
-"""The answer to a request that is refused before anything has looked at it, in the form its address speaks."""
+"""The answer to a request that is refused before anything has looked at it, in the form its address speaks.
+
+Also here: what a connection is told that ends before its request has reached an application.
+"""
 
 import json
 from collections.abc import Mapping
@@ -13,6 +16,7 @@ from dashboard.accounts.error_responses import error_body
 from dashboard.gateway.wire.caller_dialects import dialect_at
 from dashboard.gateway.wire.faults import Fault
 from dashboard.platform.ids import new_id
+from dashboard.runtime.request_guard.resource_limits import HEAD_BYTES, HEAD_FIELDS, PIPELINED
 
 HEADERS = (
     (b"cache-control", b"private, no-store"),
@@ -79,3 +83,15 @@ def plainly(status: int, detail: str, *more: tuple[bytes, bytes]) -> bytes:
     body = detail.encode() + b"\n"
     told = ((b"content-type", b"text/plain; charset=utf-8"), (b"content-length", b"%d" % len(body)))
     return Answer(status, (*HEADERS, *told, CLOSE, *more), body).on_the_wire()
+
+
+FULL = "This server has as many connections open as it may. Try again in a moment."
+FULL_ADDRESS = "Your address has as many connections open as one may have. Close some, or try again in a moment."
+LONG_HEAD = (
+    f"The address and the header fields of a request may have at most {HEAD_BYTES:,} bytes together. Send fewer."
+)
+MANY_FIELDS = f"A request may have at most {HEAD_FIELDS} header fields. Send fewer."
+PIPELINED_TOO_MANY = f"At most {PIPELINED} requests of a connection may wait for their answers. Send fewer at once."
+SLOW_HEAD = "The head of the request did not come in time. Send it at once."
+NO_REQUEST = "Invalid HTTP request received."
+SLOW_BODY = "The body of the request came too slowly. Send it again, over a faster connection."

@@ -2,18 +2,78 @@
 
 A head has so many bytes and fields, and a connection so many requests that wait. What is beyond that is refused while
 it is parsed; how long a head or a body may take is the protocol's (`protocol.py`).
+
+Also here: uvicorn's HTTP protocol with buffered writes: what is sent in one turn of the loop leaves in one system call.
 """
 
+import asyncio
 from typing import Any
 
 import httptools
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
-from dashboard.runtime.buffered_protocol import BufferedProtocol
-from dashboard.runtime.request_guard import refusal_texts
+from dashboard.runtime.request_guard import refusals
 from dashboard.runtime.request_guard.connection_census import ConnectionCensus
 from dashboard.runtime.request_guard.refusals import RefusedError, plainly, refusal
 from dashboard.runtime.request_guard.resource_limits import HEAD_BYTES, HEAD_FIELDS, PIPELINED, WIRE_RATIO
 from dashboard.runtime.request_guard.transfer_rate import Sender
+
+MOST_BYTES = 64 * 1024  #: that wait; with more the kernel is asked at once, and says when it has enough
+
+
+class BufferedProtocol(HttpToolsProtocol):
+    """One connection. Each send is a call of the kernel, and wakes who waits at the other end."""
+
+    def connection_made(self, transport: Any) -> None:
+        super().connection_made(BufferedTransport(transport, self.loop))  # type: ignore[arg-type]
+
+    def handle_websocket_upgrade(self) -> None:
+        """A websocket gathers for itself."""
+        assert isinstance(self.transport, BufferedTransport)
+        self.transport = self.transport.bare()
+        super().handle_websocket_upgrade()
+
+
+class BufferedTransport:
+    """A transport like the one it is made of, but for when it sends."""
+
+    def __init__(self, transport: Any, loop: asyncio.AbstractEventLoop) -> None:
+        self._transport = transport
+        self._loop = loop
+        self._pieces: list[bytes] = []
+        self._size = 0  #: of them, in bytes
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._transport, name)
+
+    def write(self, data: bytes) -> None:
+        """Send this with what else is written before the loop goes on."""
+        if not self._pieces:
+            self._loop.call_soon(self._send)
+        self._pieces.append(data)
+        self._size += len(data)
+        if self._size > MOST_BYTES:
+            self._send()
+
+    def close(self) -> None:
+        """Send what was written, and close."""
+        self._send()
+        self._transport.close()
+
+    def get_write_buffer_size(self) -> int:
+        """Bytes that are not yet the kernel's."""
+        return self._size + int(self._transport.get_write_buffer_size())
+
+    def bare(self) -> Any:
+        """The transport itself, with nothing left to send."""
+        self._send()
+        return self._transport
+
+    def _send(self) -> None:
+        """What waits for a client that has gone is dropped; its transport would raise an error."""
+        pieces, self._pieces, self._size = self._pieces, [], 0
+        if pieces and not self._transport.is_closing():
+            self._transport.write(b"".join(pieces))
 
 
 class HeadSize:
@@ -34,13 +94,13 @@ class HeadSize:
     def add(self, size: int) -> str:
         """So many bytes of it. Why it is too large; empty: it is not."""
         self._size += size
-        return refusal_texts.LONG_HEAD if self._size > HEAD_BYTES else ""
+        return refusals.LONG_HEAD if self._size > HEAD_BYTES else ""
 
     def add_field(self, name: bytes, value: bytes) -> str:
         """The same, of a field."""
         self._fields += 1
         too_long = self.add(len(name) + len(value) + 4)  # a colon, a space, and the line's end
-        return too_long or (refusal_texts.MANY_FIELDS if self._fields > HEAD_FIELDS else "")
+        return too_long or (refusals.MANY_FIELDS if self._fields > HEAD_FIELDS else "")
 
     def feed(self, size: int) -> None:
         """The parser is given so many bytes."""
@@ -86,8 +146,8 @@ class RequestParser(BufferedProtocol):
             self._parse(piece)
             self.parsed()
             if self.still_sends() and self._size.is_endless and not self.transport.is_closing():
-                self._refusal = self._refused(431, refusal_texts.LONG_HEAD) if self._in_head else None
-                self.send_400_response(refusal_texts.NO_REQUEST)
+                self._refusal = self._refused(431, refusals.LONG_HEAD) if self._in_head else None
+                self.send_400_response(refusals.NO_REQUEST)
 
     def parsed(self) -> None:
         """A piece was parsed: what came with it may be worked on."""
@@ -103,12 +163,12 @@ class RequestParser(BufferedProtocol):
             if self._should_upgrade():
                 self.handle_websocket_upgrade()
         except httptools.HttpParserError:
-            self.send_400_response(refusal_texts.NO_REQUEST)
+            self.send_400_response(refusals.NO_REQUEST)
         self._parsing = False
 
     def on_message_begin(self) -> None:
         if len(self.pipeline) >= PIPELINED:
-            self._refusal = plainly(429, refusal_texts.PIPELINED_TOO_MANY)
+            self._refusal = plainly(429, refusals.PIPELINED_TOO_MANY)
             raise RefusedError
         super().on_message_begin()
         self._in_head = True

@@ -54,4 +54,4 @@ def report(request: HttpRequest) -> HttpResponse:
     drawn = [(found, bars_of(found.days)) for found in told.found]
     periods = [(period, f"{period} days", f"?days={period}") for period in PERIODS]
     context = {"report": told, "drawn": drawn, "days": days, "periods": periods, "since": since, "most": MOST}
-    return render(request, "linting/report.html", context)
+    return render(request, "lint/report.html", context)

@@ -1,7 +1,6 @@
 """Tools of other programs, called by the Model Context Protocol.
 
-servers     a server as a visit needs it
-names       how a server's tool is called by agents and by providers
+servers     a server as a visit needs it; how its tools are called by agents and by providers
 session     one visit to a server: connect, ask one thing, leave; on an event loop of its own
 transports  the two ways to a server: streamable HTTP (`guarded_transport`), and a command's standard input and output
 responses   what a server says, as our values

@@ -1,6 +1,6 @@
 """A turn: where it stands, a projection of its records; and what turns have in common.
 
-What the turns of a run come to together.
+Also here: what the turns of a run come to together.
 """
 
 from dataclasses import dataclass
@@ -136,7 +136,7 @@ class Turn(models.Model):
 
     run_sums: RunSums | None = None  #: in a list that is folded into runs, what its run comes to
     price: object = None  #: in a list, what it cost (`dashboard.turns.prices`); None where that is not known
-    held_ms: int = 0  #: in a list or beside another, how much of its duration it was held (`held_time`)
+    held_ms: int = 0  #: in a list or beside another, how much of its duration it was held (`time_breakdown`)
     snippet: object = None  #: in a list that was searched, where the words stand (`snippets.Snippet`)
 
     def __str__(self) -> str:

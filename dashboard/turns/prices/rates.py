@@ -21,7 +21,6 @@ MAKERS: Mapping[str, str] = {
     "bedrock": "aws",
     "cohere": "cohere",
 }
-MILLION = 1_000_000
 
 
 @dataclass(frozen=True, slots=True)

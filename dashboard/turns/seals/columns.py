@@ -1,7 +1,7 @@
 """What of a turn's tables is evidence: each column is chained, compared with what it is made of, or free for a reason.
 
-A test walks over every column of every table of `dashboard.turns` and of `origin_tables`: a new one has to be decided
-here.
+A test walks over every column of every table of `dashboard.turns` and of `row_parts.origin_tables`: a new one has to be
+decided here.
 """
 
 from collections.abc import Mapping
@@ -31,7 +31,7 @@ LINKS: Mapping[str, str] = {
     "conversation": "its conversation",
     "imported_by": "who imported it",
 }
-IMPORTER = "imported_by"  #: is its origin's (`origin_tables`)
+IMPORTER = "imported_by"  #: is its origin's (`row_parts`)
 #: However the row holds them.
 RECORD = ("at", "event", "transitions", "command", "observed", "core_version")
 ATTEMPT = (

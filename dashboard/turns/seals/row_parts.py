@@ -2,7 +2,8 @@
 
 Turns that were chained by earlier releases do not have them (`parts.LATER`).
 
-The tables that tell where a turn came from. Their rows are evidence too; `ingest`, which has them, provides them.
+Also here: the tables that tell where a turn came from. Their rows are evidence too; `ingest`, which has them, provides
+them.
 """
 
 import hashlib

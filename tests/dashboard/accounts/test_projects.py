@@ -16,13 +16,13 @@ from dashboard.accounts.roles import CHANGE_MEMBERS, ERASE, EXPORT, MAKE_PROJECT
 from dashboard.agents.current_project import working_in
 from dashboard.agents.models import Project
 from dashboard.agents.selectors import project_default
-from dashboard.configuration.project_contents import LISTED
+from dashboard.configuration.project_views import LISTED
 from dashboard.exports.telemetry.models import Queued
 from dashboard.exports.webhooks.delivery_creation import announce_all
 from dashboard.exports.webhooks.models import Delivery, DroppedEvents
 from dashboard.gateway.selectors import keys_of
 from dashboard.gateway.services import key_create
-from dashboard.runtime.seed import seed
+from dashboard.runtime.database_setup import seed
 from dashboard.tour.selectors import agents_on_simulator, simulator_of
 from dashboard.turns.models import Turn
 from tests.dashboard.accounts.conftest import csrf_of

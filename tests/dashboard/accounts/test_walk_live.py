@@ -13,8 +13,7 @@ from dashboard.accounts.roles import START
 from dashboard.asgi import application
 from dashboard.gateway import app
 from dashboard.gateway.serving.uploads import UPLOADED
-from dashboard.gateway.wire.file_routes import _ROUTES
-from dashboard.gateway.wire.relay_routes import RELAYED
+from dashboard.gateway.wire.relay_routes import _ROUTES, RELAYED
 from tests.dashboard.accounts.walking import MEMBERS, STRANGERS, Caller, World, made_world, member, stranger
 
 pytestmark = pytest.mark.django_db(transaction=True)

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dashboard.agents.json_repairer import MAX_REPAIRED, repaired
+from dashboard.agents.policies import MAX_REPAIRED, repaired
 from tests.together import together
 
 

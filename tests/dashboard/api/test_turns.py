@@ -9,7 +9,7 @@ from dashboard.agents.models import Connection
 from dashboard.agents.services import connection_update
 from dashboard.live.models import Signal
 from dashboard.live.services import turn_start
-from dashboard.live.slot_queue import slot_ask
+from dashboard.live.slots import slot_ask
 from dashboard.simulator.texts import ESSAY
 from dashboard.turns.api_serializers import MAX_SHOWN_RESPONSE
 from dashboard.turns.models import AttemptChunk, Turn

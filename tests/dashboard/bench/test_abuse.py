@@ -11,7 +11,7 @@ from django.core.management import CommandError, call_command
 
 from agentcore.schema import MOST_BREACHES
 from agentcore.schema_size import TooMuchWork
-from dashboard.agents.schemas import violations
+from dashboard.agents.schema_validation.validator import violations
 from dashboard.bench.abuse import connections, files, provider, run, schemas, traces
 from dashboard.bench.abuse.bystander import Heard
 from dashboard.bench.abuse.run import ATTACKS, Outcome

@@ -14,7 +14,7 @@ from dashboard.accounts.models import User
 from dashboard.agents import services
 from dashboard.agents.models import Agent, Connection, Project
 from dashboard.agents.stale_forms import _shown
-from dashboard.policies.configuration_log import configuration_trail
+from dashboard.policies.audit_log import configuration_trail
 from dashboard.policies.policy_creation import policy_create
 from dashboard.policies.policy_versions import policy_attach
 from tests.dashboard.timeline.populations import make_turns

@@ -26,11 +26,10 @@ from dashboard.accounts.models import ApiToken, User
 from dashboard.accounts.services import bootstrap_token_ensure
 from dashboard.accounts.session_watch import AccessEndedError, Ticket
 from dashboard.agents.selectors import project_default
+from dashboard.exports import formats, turn_rows
 from dashboard.exports import parquet as writing
-from dashboard.exports import streaming_response, turn_rows
 from dashboard.exports.columns import ATTEMPT, NO_REASONING, TOKENS, TURN
-from dashboard.exports.formats import file_of
-from dashboard.exports.streaming_response import _sent
+from dashboard.exports.formats import _sent, file_of
 from dashboard.live.services import turn_start
 from dashboard.live.stream_limits import Caller
 from dashboard.turns.filters import TimelineFilters
@@ -266,7 +265,7 @@ async def test_the_audit_log_export_breaks_off_when_access_ends(monkeypatch: pyt
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 @pytest.mark.parametrize("path", ["/api/v1/turns/export", "/audit/file"])
 def test_a_file_that_breaks_off_with_its_readers_access_is_one_log_line(path: str, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(streaming_response, "file_of", lambda **_: repeat(b"line\n" * 1_000))
+    monkeypatch.setattr(formats, "file_of", lambda **_: repeat(b"line\n" * 1_000))
     monkeypatch.setattr(audit_views, "_pieces", lambda *_, **__: repeat(b"line\n" * 1_000))
     monkeypatch.setattr(session_watch, "LOOK_SECONDS", 0.05)
     bootstrap_token_ensure(TOKEN)

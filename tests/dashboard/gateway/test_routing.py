@@ -18,7 +18,7 @@ from dashboard.gateway.access.callers import Caller, Target
 from dashboard.gateway.routing import AWAY_FAULT, CONTINUE, AnyModel, Route, Routes
 from dashboard.gateway.serving import file_requests
 from dashboard.gateway.wire.faults import Fault
-from dashboard.gateway.wire.file_routes import file_route
+from dashboard.gateway.wire.relay_routes import file_route
 from dashboard.policies.policy_creation import policy_create
 from dashboard.policies.policy_versions import policy_attach
 from dashboard.turns.shared_values import rules_text

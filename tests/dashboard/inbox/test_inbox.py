@@ -11,9 +11,8 @@ from django.utils import timezone
 from dashboard.accounts.models import User
 from dashboard.accounts.services import one_time_code_create
 from dashboard.agents.selectors import project_default
-from dashboard.inbox.entries import entry_of_notice
 from dashboard.inbox.models import Notice
-from dashboard.inbox.selectors import Inbox, inbox_of
+from dashboard.inbox.selectors import Inbox, entry_of_notice, inbox_of
 from dashboard.live.services import approvals_expire, turn_control, turn_start
 from dashboard.timeline.services import turns_erase
 from dashboard.turns.models import Turn

@@ -9,9 +9,8 @@ import pytest
 from channels.layers import get_channel_layer
 
 from dashboard.live import broadcast_hub
-from dashboard.live.broadcast_hub import DONE, TRY_AGAIN, hub_of
+from dashboard.live.broadcast_hub import CLOSE, DONE, MOST_WAITING, TRY_AGAIN, Message, Subscriber, hub_of
 from dashboard.live.scenes import Scene
-from dashboard.live.subscriber import CLOSE, MOST_WAITING, Message, Subscriber
 from dashboard.live.websocket_app import _Visit
 from dashboard.platform import unread_responses
 from dashboard.platform.unread_responses import KeptAnswer

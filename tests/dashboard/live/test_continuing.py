@@ -11,8 +11,7 @@ from dashboard.live.probe_service import connection_probe
 from dashboard.live.services import turn_start
 from dashboard.replay.rerun_service import turn_rerun
 from dashboard.replay.services import turn_what_if
-from dashboard.simulator.texts import WHAT_WAS
-from dashboard.simulator.tokens import count_tokens
+from dashboard.simulator.texts import WHAT_WAS, count_tokens
 from dashboard.turns.models import Turn
 from tests.dashboard.driving import AgentOf, drive
 from tests.together import together

@@ -12,15 +12,13 @@ from agentcore.replay import verify
 from dashboard.agents.models import Connection
 from dashboard.agents.selectors import project_default
 from dashboard.agents.services import connection_create, connection_update
-from dashboard.live import slot_queue
 from dashboard.live import slots as holding
 from dashboard.live.driver import Driver
 from dashboard.live.models import CallSlot
 from dashboard.live.selectors import _ordinal, waiting_words
 from dashboard.live.services import turn_cancel, turn_start
 from dashboard.live.signal_inbox import SignalInbox
-from dashboard.live.slot_queue import KEPT_SECONDS, LEASE_SECONDS, slot_ask, slot_release, slots_grant, slots_renew
-from dashboard.live.slots import Slots
+from dashboard.live.slots import KEPT_SECONDS, LEASE_SECONDS, Slots, slot_ask, slot_release, slots_grant, slots_renew
 from dashboard.live.transport import Transport
 from dashboard.platform.db_threads import in_database
 from dashboard.turns.history import position_of, recording_of
@@ -68,8 +66,8 @@ def aged(seconds: float, **which: object) -> None:
 def long_up(monkeypatch: pytest.MonkeyPatch) -> None:
     """As if the server had been up for long."""
     for name in ("_GRANT", "_RENEW"):
-        query = getattr(slot_queue, name).replace("pg_postmaster_start_time()", "'-infinity'::timestamptz")
-        monkeypatch.setattr(slot_queue, name, query)
+        query = getattr(holding, name).replace("pg_postmaster_start_time()", "'-infinity'::timestamptz")
+        monkeypatch.setattr(holding, name, query)
 
 
 def test_slots_are_granted_in_order_of_request(narrow):
@@ -202,7 +200,7 @@ def test_a_connection_without_limits_makes_no_queries(connection, django_assert_
 @pytest.fixture
 def full_line(narrow: Connection, monkeypatch: pytest.MonkeyPatch):
     """Both slots taken, and one call in line before whoever comes next; nobody renews them, however long that takes."""
-    monkeypatch.setattr(slot_queue, "LEASE_SECONDS", 3_600.0)
+    monkeypatch.setattr(holding, "LEASE_SECONDS", 3_600.0)
     return [ask(narrow)[0] for _ in range(3)]
 
 

@@ -9,7 +9,7 @@ from django.db import OperationalError, connection
 from django.test import RequestFactory
 from django.test.utils import CaptureQueriesContext
 
-from dashboard.accounts.failure_responses import server_failed
+from dashboard.accounts.error_responses import server_failed
 from dashboard.agents.selectors import project_default
 from dashboard.api.problems import of_no_database
 from dashboard.platform.db_threads import in_database, retrying

@@ -11,10 +11,9 @@ from dashboard.accounts.models import User
 from dashboard.agents.change_tracking import on_behalf
 from dashboard.agents.models import Agent, Connection, Project
 from dashboard.agents.services import agent_create, connection_create
-from dashboard.policies.audit_log import LENGTH
-from dashboard.policies.configuration_log import configuration_trail
+from dashboard.policies.audit_log import LENGTH, configuration_trail
 from dashboard.policies.policy_creation import policy_create
-from dashboard.runtime.seed import seed
+from dashboard.runtime.database_setup import seed
 from tests.dashboard.pages import page
 
 pytestmark = pytest.mark.django_db

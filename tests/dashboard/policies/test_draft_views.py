@@ -10,7 +10,7 @@ from dashboard.accounts.models import User
 from dashboard.agents import selectors
 from dashboard.agents.models import Agent, PolicyVersion, Project
 from dashboard.agents.services import agent_create, connection_create
-from dashboard.policies.configuration_log import configuration_trail
+from dashboard.policies.audit_log import configuration_trail
 from dashboard.policies.policy_creation import policy_create
 
 pytestmark = pytest.mark.django_db

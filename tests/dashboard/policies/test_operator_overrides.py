@@ -10,7 +10,7 @@ from django.utils import timezone
 
 from dashboard.agents.observe_policy import WATCHER
 from dashboard.platform.ids import new_id
-from dashboard.policies.operator_overrides import OperatorChange, changes_of
+from dashboard.policies.stop_setting import OperatorChange, changes_of
 from dashboard.turns.models import Record
 
 pytestmark = pytest.mark.django_db

@@ -23,8 +23,8 @@ from dashboard.ingest.turn_files import import_lock, import_runner
 from dashboard.ingest.turn_files.import_runner import turn_import_apart
 from dashboard.platform.client_gone import SCOPE_KEY, ClientConnection, ClientGoneError
 from dashboard.platform.replica import REPLICA
-from dashboard.runtime import connection_return
-from dashboard.runtime.client_gone import NOBODY_READS
+from dashboard.runtime import middleware
+from dashboard.runtime.middleware import NOBODY_READS
 from dashboard.turns.models import Turn
 from tests.dashboard.accounts.walked_routes import SERVED
 from tests.dashboard.accounts.walking import ROUTES, made_world, member
@@ -50,7 +50,7 @@ def asked(handler: BaseHandler, path: str, cookie: str, client: ClientConnection
 def test_no_page_or_api_call_queries_the_database_for_a_disconnected_client(
     caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr(connection_return, "close_old_connections", lambda: None)  # the connection is this test's
+    monkeypatch.setattr(middleware, "close_old_connections", lambda: None)  # the connection is this test's
     world = made_world()
     cookie = member("superuser", world).client.cookies[settings.SESSION_COOKIE_NAME].value
     handler, gone = BaseHandler(), ClientConnection()
@@ -156,7 +156,7 @@ def test_a_cancellation_runs_once_and_only_during_the_work():
 
 
 def test_a_write_runs_to_its_end():
-    from dashboard.runtime.client_gone import ClientGoneMiddleware
+    from dashboard.runtime.middleware import ClientGoneMiddleware
 
     gone = ClientConnection()
     gone.close()

@@ -2,7 +2,7 @@ import pytest
 
 from dashboard.agents import selectors
 from dashboard.platform.errors import StartError
-from dashboard.runtime.seed import seed
+from dashboard.runtime.database_setup import seed
 
 ONE, OTHER = "http://127.0.0.1:1/v1", "http://127.0.0.1:2/v1"
 

@@ -15,7 +15,7 @@ from dashboard.simulator import texts
 from dashboard.simulator.behaviours import MODELS
 from dashboard.simulator.cut_calls import CUT_FORMS
 from dashboard.simulator.dialects.bedrock import _BLOCKED as GUARDRAIL
-from dashboard.simulator.tokens import count_tokens
+from dashboard.simulator.texts import count_tokens
 from tests.together import together
 
 from .client import Client

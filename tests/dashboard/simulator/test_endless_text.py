@@ -2,7 +2,7 @@ from itertools import islice
 
 import pytest
 
-from dashboard.simulator.endless_text import line, rest_of_list
+from dashboard.simulator.texts import line, rest_of_list
 
 START = "".join(map(line, range(60)))
 

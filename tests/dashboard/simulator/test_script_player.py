@@ -4,7 +4,6 @@ import pytest
 
 from agentcore.continuation_merge import Joining, join, merge_continuation
 from dashboard.simulator import texts
-from dashboard.simulator.endless_text import rest_of_list
 from dashboard.simulator.script_player import (
     Call,
     CallOpened,
@@ -18,7 +17,7 @@ from dashboard.simulator.script_player import (
     overlap,
     speak,
 )
-from dashboard.simulator.tokens import count_tokens
+from dashboard.simulator.texts import count_tokens, rest_of_list
 from tests.together import together
 
 ESSAY = Script(fixed(texts.ESSAY))

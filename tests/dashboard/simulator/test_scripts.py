@@ -27,7 +27,7 @@ from dashboard.simulator.scripts import (
     Answer,
     ScriptProgress,
 )
-from dashboard.simulator.tokens import count_tokens
+from dashboard.simulator.texts import count_tokens
 from tests.together import together
 
 from .client import Client

@@ -10,7 +10,7 @@ from agentcore.errors import ProviderError
 from agentcore.messages import ChatRequest, ChatResponse, Continuation, Message, Role
 from agentcore.providers import PROVIDERS
 from dashboard.simulator import texts
-from dashboard.simulator.tokens import tokens_of
+from dashboard.simulator.texts import tokens_of
 from tests.together import together
 
 from .client import CALCULATOR, HINT, Client, assistant, user

@@ -3,7 +3,7 @@ from collections import Counter
 import pytest
 
 from dashboard.simulator import texts
-from dashboard.simulator.tokens import count_tokens
+from dashboard.simulator.texts import count_tokens
 from tests.together import together
 
 #: Texts that repeat themselves on purpose: an expression, equal elements, words for models that continue exactly.

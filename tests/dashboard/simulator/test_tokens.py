@@ -1,7 +1,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dashboard.simulator.tokens import count_tokens, tokens_of
+from dashboard.simulator.texts import count_tokens, tokens_of
 
 
 @given(st.text())

@@ -5,7 +5,7 @@ from typing import Any
 
 from agentcore.events import ToolResult
 from agentcore.messages import ToolCall
-from dashboard.tools.mcp.names import wire_name
+from dashboard.tools.mcp.servers import wire_name
 from dashboard.tools.models import McpServer
 from dashboard.tools.runner import run_tool
 from dashboard.tools.selectors import server_tool

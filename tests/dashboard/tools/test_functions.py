@@ -12,7 +12,7 @@ import pytest
 from pydantic import BaseModel, Field
 
 from agentcore.errors import ErrorType
-from dashboard.agents.schemas import violations
+from dashboard.agents.schema_validation.validator import violations
 from dashboard.tools.functions import ToolThreads, tool_of
 from dashboard.tools.tool import TurnContext
 from tests.dashboard.tools.calling import call

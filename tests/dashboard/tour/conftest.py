@@ -4,7 +4,7 @@ import pytest
 
 from dashboard.agents.models import Project
 from dashboard.agents.selectors import project_default
-from dashboard.runtime.seed import seed
+from dashboard.runtime.database_setup import seed
 from dashboard.tour import services
 from dashboard.tour.lessons import BY_KEY
 

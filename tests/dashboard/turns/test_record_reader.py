@@ -14,7 +14,7 @@ from agentcore.events import OperatorActed
 from agentcore.machine.advance import advance
 from agentcore.replay import verify
 from dashboard.accounts.models import User
-from dashboard.gateway.recording.complete_turns import whole_turns_store
+from dashboard.gateway.recording.complete_turns import TurnStore
 from dashboard.gateway.recording.recorder_messages import AnswerChunk, TurnUpdate
 from dashboard.policies.backtests.recording_loader import batches, recordings
 from dashboard.replay.services import turn_verify
@@ -45,7 +45,8 @@ def together() -> Turn:
     story = Story(ANSWERS)
     pieces, entries = zip(*story.steps(), strict=True)
     chunks = [AnswerChunk(n, entries[n].at, [raw], [text]) for n, raw, text in filter(None, pieces)]
-    whole_turns_store([(story.id, TurnUpdate(0.0, story.new_turn(), list(entries), chunks))])
+    with TurnStore() as store:
+        store.store([(story.id, TurnUpdate(0.0, story.new_turn(), list(entries), chunks))])
     return Turn.objects.get(id=story.id)
 
 
@@ -96,7 +97,8 @@ def acted(turn_id: UUID) -> Iterator[StepRows]:
 
 def test_records_that_queries_need_have_their_own_row():
     story = Story([])
-    whole_turns_store([(story.id, TurnUpdate(0.0, story.new_turn(), list(acted(story.id))))])
+    with TurnStore() as store:
+        store.store([(story.id, TurnUpdate(0.0, story.new_turn(), list(acted(story.id))))])
     rows = Record.objects.order_by("seq").values_list("seq", "length")
     assert list(rows) == [(1, 2), (3, 1), (4, 1)]
     assert numbers(acts_between(story.id, story.id)) == [3]

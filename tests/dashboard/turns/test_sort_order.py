@@ -6,7 +6,7 @@ from django.utils import timezone
 
 from agentcore.replay import Certainty
 from dashboard.agents.selectors import project_default
-from dashboard.policies.suggestions import limit_order, suggestion_cache
+from dashboard.policies.suggestions import list_suggestions, suggestion_cache
 from dashboard.policies.suggestions.suggestion import Basis, Suggestion
 from dashboard.turns import selectors
 from dashboard.turns.end_summary import _ORDER, end_summary_of
@@ -100,7 +100,7 @@ def test_limits_of_one_kind_are_adjacent_and_those_without_a_value_come_last(sor
     kept = [("max_tokens", 900, True), ("max_seconds", 30, True), ("max_tokens", 80, True), ("max_seconds", 9, False)]
     told: list[Suggestion | None] = [None, *(suggestion(*each) for each in kept), None]
     found = {turn.id: said for turn, said in zip(turns, told, strict=True)}
-    monkeypatch.setattr(limit_order, "suggestions_lately", lambda ids: {each: found[each] for each in ids})
+    monkeypatch.setattr(list_suggestions, "suggestions_lately", lambda ids: {each: found[each] for each in ids})
     shown = [found[turn.id] for turn in page(sort, limit=99).items]
     values = [(said.limit, said.value) if said else None for said in shown]
     known = [("max_seconds", 30), ("max_tokens", 80), ("max_tokens", 900)]
@@ -185,7 +185,7 @@ def test_the_limit_that_would_have_sufficed_is_sorted_among_fewer_turns(play: Pl
         cursor.execute("SET session_replication_role = 'replica'")
         cursor.execute("UPDATE turns_record SET packed = NULL WHERE turn_id = %s", [cut.id])
         cursor.execute("SET session_replication_role = 'origin'")
-    suggestion_cache._remembered.clear()
+    suggestion_cache._suggestions.clear()
     assert {turn.id for turn in page("limit", limit=9).items} == {cut.id, whole.id}
     monkeypatch.setitem(WINDOWS, "limit", 1)
     assert (page("limit").sorted_among, page("limit").items) == (1, [whole])

@@ -5,7 +5,7 @@ from typing import Any
 
 from agentcore.commands import CallModel
 from agentcore.messages import ChatRequest
-from dashboard.agents.schemas import violations
+from dashboard.agents.schema_validation.validator import violations
 from tests.agentcore.playbook import Playbook, started
 
 SCHEMA = {

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from agentcore.machine.classify import with_unique_ids
+from agentcore.machine.answer_classification import with_unique_ids
 from agentcore.messages import Message, Role, ToolCall
 from dashboard.gateway.wire.faults import Fault
 from dashboard.gateway.wire.gemini.address import camel

@@ -12,8 +12,7 @@ from dashboard.gateway.wire.faults import Fault
 from dashboard.gateway.wire.gemini.address import STREAM, ParsedAddress, camel
 from dashboard.gateway.wire.gemini.conversation import Conversation, read_contents, system_of
 from dashboard.gateway.wire.gemini.faults import expected, invalid
-from dashboard.gateway.wire.gemini.schemas import json_schema
-from dashboard.gateway.wire.gemini.tools import read_tools, run_by_provider
+from dashboard.gateway.wire.gemini.tools import json_schema, read_tools, run_by_provider
 from dashboard.gateway.wire.offered_tools import OfferedTools
 from dashboard.gateway.wire.parsed_request import LONGEST_NAME, MOST_TOKENS, ParsedRequest, SchemaFault, read_body
 

@@ -8,9 +8,9 @@ from typing import Any
 from dashboard.gateway.wire.caller_dialect import CallerDialect, EndMarkers, HeaderRules
 from dashboard.gateway.wire.chat.dialect import CHAT
 from dashboard.gateway.wire.faults import Fault
+from dashboard.gateway.wire.responses.output import word_of
 from dashboard.gateway.wire.responses.request_parser import CAP, DIALECT, read_request
 from dashboard.gateway.wire.responses.serializers import body_of
-from dashboard.gateway.wire.responses.status_words import word_of
 from dashboard.gateway.wire.responses.stream_serializer import EventStream
 
 #: The last event says all: why it ended, and the whole answer.

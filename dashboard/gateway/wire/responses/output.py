@@ -1,16 +1,44 @@
 """What a turn ended with as items of a Responses answer: thoughts, a message, calls. Pure.
 
 The items of a single answer of this dialect stand as they came; others are made of what is said.
+
+Maps the end of a turn to the Responses API's `status` and `incomplete_details`. Pure.
+
+| chat completions would say | `status`     | `incomplete_details.reason` |
+|----------------------------|--------------|-----------------------------|
+| `stop`                     | `completed`  |                             |
+| `tool_calls`               | `completed`  |                             |
+| `length`                   | `incomplete` | `max_output_tokens`         |
+| `content_filter`           | `incomplete` | `content_filter`            |
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from agentcore.messages import ToolCall
 from agentcore.providers.openai_responses.items import call_id, client_calls
 from dashboard.gateway.wire.answer_values import AnswerIdentity, EndedTurn
+from dashboard.gateway.wire.finish_reasons import FILTERED, LENGTH
 from dashboard.gateway.wire.responses.conversation import OUR_THOUGHTS, text_of
-from dashboard.gateway.wire.responses.status_words import COMPLETED, status_of
+
+COMPLETED, INCOMPLETE, IN_PROGRESS, FAILED = "completed", "incomplete", "in_progress", "failed"
+#: Why an answer is incomplete; all others are completed.
+REASONS: Mapping[str, str] = {LENGTH: "max_output_tokens", FILTERED: "content_filter"}
+
+
+def reason_of(ended: EndedTurn) -> str | None:
+    """Why it is incomplete; None: it is not."""
+    return REASONS.get(ended.said.finish_reason)
+
+
+def status_of(ended: EndedTurn) -> str:
+    return COMPLETED if reason_of(ended) is None else INCOMPLETE
+
+
+def word_of(ended: EndedTurn) -> str:
+    """The word that the caller is told: the status, or what makes it incomplete."""
+    return reason_of(ended) or COMPLETED
+
 
 Json = dict[str, Any]
 

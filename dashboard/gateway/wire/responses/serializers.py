@@ -8,9 +8,8 @@ from agentcore.messages import TokenUsage
 from dashboard.gateway.wire.answer_values import AnswerIdentity, EndedTurn
 from dashboard.gateway.wire.parsed_request import ParsedRequest
 from dashboard.gateway.wire.responses import output
-from dashboard.gateway.wire.responses.output import Json
+from dashboard.gateway.wire.responses.output import Json, reason_of, status_of
 from dashboard.gateway.wire.responses.request_parser import PREVIOUS
-from dashboard.gateway.wire.responses.status_words import reason_of, status_of
 
 #: What an answer says of its request, and what it says where that is silent.
 _REPEATED: Mapping[str, Any] = {

@@ -10,14 +10,14 @@ codex              ~/.codex/sessions/**/rollout-*.jsonl, also packed with zstd
 pi                 ~/.pi/agent/sessions/**/*.jsonl
 aider              .aider.chat.history.md in a project's folder
 gemini             ~/.gemini/tmp/*/chats/session-*.json
-message_sessions   sessions whose records are messages: the frame of the next five
+message_sessions   sessions whose records are messages, the frame of the next five; and sessions that are one document
+                   each, the frame of the last ones of JSON
 amp                ~/.local/share/amp/threads/T-*.json
 cline              the tasks of Cline and Roo Code: api_conversation_history.json
 crush              .crush/crush.db in a project's folder
 goose              ~/.local/share/goose/sessions: *.jsonl of older releases, sessions.db of newer ones
 qwen               ~/.qwen/projects/*/chats/*.jsonl
 copilot            ~/.copilot/session-state/*/events.jsonl
-whole_sessions     sessions that are one document each: the frame of the next three
 continue_dev       ~/.continue/sessions/*.json
 vscode_chat        the chats of Visual Studio Code: chatSessions/*.json
 vscode_log         the same as newer releases write them: chatSessions/*.jsonl

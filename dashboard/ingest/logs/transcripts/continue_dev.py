@@ -7,9 +7,8 @@ from dashboard.ingest.conventions.attributes import as_count
 from dashboard.ingest.conventions.content.shapes import mapping, mappings, words
 from dashboard.ingest.conventions.observations import AskedCall
 from dashboard.ingest.logs.request_reader import text_of
-from dashboard.ingest.logs.transcripts.message_sessions import Document, Result, Spoken
+from dashboard.ingest.logs.transcripts.message_sessions import Document, Result, Spoken, WholeSession
 from dashboard.ingest.logs.transcripts.session_calls import ModelCallText, usage_of
-from dashboard.ingest.logs.transcripts.whole_sessions import WholeSession
 from dashboard.ingest.logs.values import Json
 
 AGENT = "continue"

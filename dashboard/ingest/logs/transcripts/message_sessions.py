@@ -1,4 +1,8 @@
-"""Sessions whose records are messages, each of which says all of itself: each agent has a function that reads one."""
+"""Sessions whose records are messages, each of which says all of itself: each agent has a function that reads one.
+
+Also here: sessions that are one JSON document each: a record of the file is all of a session, with its messages in
+order.
+"""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
@@ -84,3 +88,29 @@ def _taken(calls: SessionCalls, message: Spoken, name: str, line: int) -> Iterat
     if (said := message.answer) is not None:
         notes = said.notes if message.at is not None else (*said.notes, TIME)
         yield from calls.answered(replace(said, name=name, notes=notes), at=message.at, line=line)
+
+
+@dataclass(frozen=True, slots=True)
+class WholeSession:
+    """What a document comes to. Raises nothing for a field in another form."""
+
+    document: Document
+    messages: Iterator[Spoken]
+
+
+@dataclass(frozen=True, slots=True)
+class WholeSessions:
+    """Reads the documents of a file one after another."""
+
+    agent: str
+    session_of: Callable[[Json], WholeSession]
+
+    def take(self, told: Json, line: int) -> Iterator[Found]:
+        session = self.session_of(told)
+        reader = MessageSessions(self.agent, lambda _: None, session.document)
+        for number, message in enumerate(session.messages, 1):
+            yield from reader.take_message(message, name=message.name or str(number), line=line, told=told)
+        yield from reader.end()
+
+    def end(self) -> Iterator[Episode]:
+        yield from ()

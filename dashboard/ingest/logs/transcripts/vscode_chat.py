@@ -10,9 +10,8 @@ from dashboard.ingest.conventions.content.shapes import mapping, mappings, words
 from dashboard.ingest.conventions.observations import AskedCall
 from dashboard.ingest.logs.timestamps import moment_of, span_of
 from dashboard.ingest.logs.transcripts.codex import INTERRUPTED
-from dashboard.ingest.logs.transcripts.message_sessions import Document, Result, Spoken
+from dashboard.ingest.logs.transcripts.message_sessions import Document, Result, Spoken, WholeSession
 from dashboard.ingest.logs.transcripts.session_calls import ModelCallText
-from dashboard.ingest.logs.transcripts.whole_sessions import WholeSession
 from dashboard.ingest.logs.values import Json
 
 AGENT = "vscode-chat"

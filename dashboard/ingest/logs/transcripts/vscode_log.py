@@ -9,8 +9,8 @@ from typing import Any
 
 from dashboard.ingest.conventions.content.shapes import mapping
 from dashboard.ingest.logs.transcripts import vscode_chat
+from dashboard.ingest.logs.transcripts.message_sessions import WholeSessions
 from dashboard.ingest.logs.transcripts.session_calls import MOST_HELD
-from dashboard.ingest.logs.transcripts.whole_sessions import WholeSessions
 from dashboard.ingest.logs.values import Episode, Found, Json, Skipped, UnreadableError
 
 NO_PLACE = "It changes a place that the chat does not have."

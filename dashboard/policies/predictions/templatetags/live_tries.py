@@ -9,8 +9,14 @@ from django.urls import reverse
 
 from dashboard.policies.backtests.models import Backtest
 from dashboard.policies.models import Shadow
-from dashboard.policies.predictions.live_trial_source import asked_of_backtest, asked_of_shadow
-from dashboard.policies.predictions.live_trials import ONCE, TOKENS, TrialSource, tried_so_far
+from dashboard.policies.predictions.live_trials import (
+    ONCE,
+    TOKENS,
+    TrialSource,
+    asked_of_backtest,
+    asked_of_shadow,
+    tried_so_far,
+)
 from dashboard.policies.predictions.presenters import compared_at
 from dashboard.turns.end_summary import end_summary_of
 from dashboard.turns.prices.templatetags.prices import dollars_in_words

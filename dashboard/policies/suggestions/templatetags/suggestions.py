@@ -30,7 +30,7 @@ register.filter(last_suggestion)
 register.filter(beside)
 
 
-@register.inclusion_tag("suggesting/_limit.html", takes_context=True)
+@register.inclusion_tag("suggestions/_limit.html", takes_context=True)
 def limit_of_turn(context: Context, turn: Turn, last: Snapshot) -> dict[str, Any]:
     """What a socket pushes knows nobody's rights: there the panel asks for itself."""
     if turn.status in UNFINISHED:

@@ -23,7 +23,7 @@ from agentcore import (
     TurnStatus,
 )
 from agentcore.criteria.builtin import ResponseContentCheck
-from agentcore.machine.classify import CALL_WORDS, ERROR_WORDS
+from agentcore.machine.answer_classification import CALL_WORDS, ERROR_WORDS
 from agentcore.messages import CallIssue
 from agentcore.policy import OnTruncation
 from tests.agentcore.playbook import (

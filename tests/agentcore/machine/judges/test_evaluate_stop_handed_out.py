@@ -4,7 +4,7 @@ import pytest
 
 from agentcore import AttemptKind, NormalizedStopReason, State, StopReason, Trigger, TurnStatus
 from agentcore.criteria.builtin import ResponseContentCheck
-from agentcore.machine.classify import CALL_WORDS
+from agentcore.machine.answer_classification import CALL_WORDS
 from tests.agentcore.playbook import (
     Playbook,
     call,

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from agentcore.events import ModelResponded, Started, ToolsReturned
-from dashboard.ingest.assembly.lost_calls import with_calls_run
 from dashboard.ingest.assembly.trace import TraceTurn
+from dashboard.ingest.assembly.turn_grouping import with_calls_run
 from dashboard.ingest.conventions.observations import ToolRun
 from dashboard.ingest.conventions.spans import Span
 from dashboard.turns.sent_caps import DEFAULT_CAP

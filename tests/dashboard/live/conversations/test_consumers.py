@@ -14,12 +14,12 @@ from django.db import connections
 
 from dashboard.accounts.services import one_time_code_create
 from dashboard.agents.models import Agent, Connection
+from dashboard.live.broadcast_hub import UNKNOWN
 from dashboard.live.conversations.consumers import ConversationScene
 from dashboard.live.conversations.page_context import PARTS, ConversationView, conversation_view, page_context, rendered
 from dashboard.live.conversations.selectors import conversation_get
 from dashboard.live.conversations.services import budget_set, conversation_start
 from dashboard.live.services import turn_cancel, turn_start
-from dashboard.live.subscriber import UNKNOWN
 from dashboard.platform import notifications
 from dashboard.turns.conversations.models import Conversation
 from dashboard.turns.models import Turn

@@ -11,7 +11,7 @@ from random import Random
 
 import pytest
 
-from dashboard.policies.backtests.length_drift import newest_alike
+from dashboard.policies.backtests.answer_lengths import newest_alike
 from dashboard.policies.backtests.survival import LEAST_ENDED, LEAST_SHARE, Length, estimate
 
 Law = Callable[[Random], int]

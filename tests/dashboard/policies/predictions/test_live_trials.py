@@ -14,8 +14,13 @@ from dashboard.policies.backtests.result_text import in_words
 from dashboard.policies.backtests.selectors import backtest_shown
 from dashboard.policies.backtests.services import backtest_create
 from dashboard.policies.policy_creation import policy_create
-from dashboard.policies.predictions.live_trial_source import asked_of_backtest, asked_of_shadow
-from dashboard.policies.predictions.live_trials import ONCE, tried_so_far, tries_begin
+from dashboard.policies.predictions.live_trials import (
+    ONCE,
+    asked_of_backtest,
+    asked_of_shadow,
+    tried_so_far,
+    tries_begin,
+)
 from dashboard.policies.predictions.models import Calibration
 from dashboard.policies.selectors import tally_of
 from dashboard.policies.services import shadow_start

@@ -16,8 +16,7 @@ from dashboard.agents.models import Project
 from dashboard.agents.selectors import project_default
 from dashboard.live.services import turn_start
 from dashboard.policies.suggestions import limit_usage, suggestion_cache
-from dashboard.policies.suggestions.limit_order import limit_orders
-from dashboard.policies.suggestions.list_suggestions import suggestions_lately, suggestions_now
+from dashboard.policies.suggestions.list_suggestions import limit_orders, suggestions_lately, suggestions_now
 from dashboard.policies.suggestions.suggestion import Basis, Goal, Suggestion
 from dashboard.policies.suggestions.suggestion_cache import remembered, suggestion_now
 from dashboard.policies.suggestions.suggestion_text import because
@@ -43,7 +42,7 @@ TRIED = Suggestion("max_retries", 4, 3, Certainty.UNDECIDABLE, Basis.NONE)
 
 
 def cell(said: Suggestion) -> str:
-    html = render_to_string("suggesting/_cell.html", {"said": said})
+    html = render_to_string("suggestions/_cell.html", {"said": said})
     return " ".join(re.sub(r"<[^>]*>", " ", html).split())
 
 
@@ -60,8 +59,8 @@ def test_whether_two_failed_runs_are_the_same_is_unknown():
 
 
 def forget() -> None:
-    suggestion_cache._remembered.clear()
-    limit_usage._remembered.clear()
+    suggestion_cache._suggestions.clear()
+    limit_usage._usage_cache.clear()
     shared_values._content.clear()
 
 
@@ -124,7 +123,7 @@ def test_the_list_gives_the_same_limit_as_each_turn_alone(agent_of: AgentOf):
     alone = {turn.id: said and (said.limit, said.value) for turn in every for said in [suggestion_now(turn)]}
     forget()
     limit_orders([turn.id for turn in every])
-    listed = {key[0]: said and (said.limit, said.value) for key, (_, said) in suggestion_cache._remembered.items()}
+    listed = {key[0]: said and (said.limit, said.value) for key, (_, said) in suggestion_cache._suggestions.items()}
     assert all(alone[turn] == said for turn, said in listed.items())
     assert len(listed) == 4
 
@@ -176,14 +175,14 @@ def test_a_concurrent_cache_eviction_breaks_nothing(agent_of: AgentOf, monkeypat
     forget()
     said, filters = suggestion_now(turn), limit_usage.alike(turn)[0]
     limit_usage.usage_lately(turn=turn, limit="max_steps", filters=filters)
-    suggestions, usage = suggestion_cache._remembered.copy(), limit_usage._remembered.copy()
-    monkeypatch.setattr(suggestion_cache, "_remembered", Forgetful(suggestions))
+    suggestions, usage = suggestion_cache._suggestions.copy(), limit_usage._usage_cache.copy()
+    monkeypatch.setattr(suggestion_cache, "_suggestions", Forgetful(suggestions))
     assert suggestion_cache.suggestion_lately(turn) == said
     for read in (
         lambda: limit_usage.usage_lately(turn=turn, limit="max_steps", filters=filters),
         lambda: limit_usage.usage_of_list([(turn, "max_steps")]),
     ):
-        monkeypatch.setattr(limit_usage, "_remembered", Forgetful(usage))
+        monkeypatch.setattr(limit_usage, "_usage_cache", Forgetful(usage))
         assert read()
 
 
@@ -195,7 +194,7 @@ def test_a_slow_suggestion_is_requested_again_and_delays_no_other_turn(
     monkeypatch.setattr(limit_usage, "rows_of_each", lambda queries, _: [None] * len(queries))
     known = limit_usage.usage_of_list([(turn, "max_steps")])
     assert [*known.values()] == [None, None]
-    assert not limit_usage._remembered
+    assert not limit_usage._usage_cache
 
 
 def test_a_suggestion_not_found_in_time_is_not_reported_as_missing(agent_of: AgentOf, monkeypatch: pytest.MonkeyPatch):

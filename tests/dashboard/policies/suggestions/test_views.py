@@ -371,7 +371,7 @@ def test_row_panel_and_api_treat_the_answer_to_a_retry_as_unknown(browser: Clien
     told = browser.get(f"/api/v1/turns/{turn.id}/verdict").json()["suggestion"]
     assert (told["certainty"], told["certainty_word"]) == ("undecidable", "not known")
     panel = browser.get(f"/turns/{turn.id}/limit", headers=HTMX).content.decode()
-    row = render_to_string("suggesting/_cell.html", {"said": suggestion_and_less(turn, last_of(turn))[0]})
+    row = render_to_string("suggestions/_cell.html", {"said": suggestion_and_less(turn, last_of(turn))[0]})
     for shown in (panel, row):
         assert "not known" in text_of(shown)
         assert re.findall('data-certainty="([a-z]+)"', shown) == ["undecidable"]

@@ -1,6 +1,6 @@
 """Transition beside transition."""
 
-from dashboard.replay.comparison.path_comparison import path_diff
+from dashboard.replay.comparison.turn_comparison import path_diff
 from dashboard.turns.turn_view import recording_view
 from tests.dashboard.turns.histories import answered, cut_twice, recorded, started, with_a_tool
 

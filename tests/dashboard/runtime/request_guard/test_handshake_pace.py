@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from dashboard.runtime.request_guard.handshake_pace import TASK_SECONDS, HandshakePace
+from dashboard.runtime.request_guard.connection_census import TASK_SECONDS, HandshakePace
 
 
 class One:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from dashboard.tools.builtin.arithmetic import ArithmeticProblem, calculate
+from dashboard.tools.builtin.calculator import ArithmeticProblem, calculate
 from tests.together import together
 
 

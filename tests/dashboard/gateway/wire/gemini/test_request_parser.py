@@ -15,7 +15,7 @@ from dashboard.gateway.validation import schema_fault
 from dashboard.gateway.wire.faults import Fault
 from dashboard.gateway.wire.gemini.address import ParsedAddress, parse_address, wants_array
 from dashboard.gateway.wire.gemini.request_parser import read_request, thoughts_wanted
-from dashboard.gateway.wire.gemini.schemas import json_schema
+from dashboard.gateway.wire.gemini.tools import json_schema
 from dashboard.gateway.wire.parsed_request import ParsedRequest
 from dashboard.gateway.wire.request_fields import extra_of, tools_of
 
