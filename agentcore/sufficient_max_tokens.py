@@ -1,4 +1,4 @@
-"""Whether one larger call would certainly have been enough: when a verdict may name a value for max_tokens."""
+"""Whether one larger call would certainly have sufficed. Only then a verdict names a value for max_tokens."""
 
 from agentcore.machine.snapshot import Snapshot
 from agentcore.prefill import ECHO, TRIMMING, goes_on_exactly
@@ -11,7 +11,8 @@ _NATURAL = (NormalizedStopReason.END_TURN, NormalizedStopReason.TOOL_CALL)
 
 
 def enough_for_one_call(snapshot: Snapshot) -> int | None:
-    """The `max_tokens` from which on one call is certain to have said the same; None where no number is."""
+    """The smallest `max_tokens` with which one call is certain to have given the same answer; None if no number is
+    certain."""
     return snapshot.spent.output_tokens + END_AT_MOST if _one_call_is_certain(snapshot) else None
 
 

@@ -11,10 +11,10 @@ from agentcore.messages import ChatResponse
 class Failure:
     """The error being judged. `provider` is None for tool errors."""
 
-    type: ErrorType  #: as the error policy knows it
+    type: ErrorType  #: the type used by the error policy
     message: str  #: in words
     tool_name: str | None = None  #: where a tool failed
     provider: ProviderError | None = None
-    said: ChatResponse | None = None  #: what had arrived, with the reason that the error really is
-    context: ErrorContext | None = None  #: what `Policy.resolver` made of it; None: what the snapshot counts
-    unresolved: str = ""  #: in words, why `Policy.resolver` could make nothing of it
+    said: ChatResponse | None = None  #: the part of the answer received, with the stop reason that the error means
+    context: ErrorContext | None = None  #: from `Policy.resolver`; None: counted by the snapshot
+    unresolved: str = ""  #: why `Policy.resolver` failed, in words

@@ -28,6 +28,6 @@ class Spent:
         return self.input_tokens + self.output_tokens
 
     def less(self, before: "Spent") -> "Spent":
-        """What was used since `before`. Consecutive failures and `estimated` are those of this value."""
+        """The usage since `before`. Consecutive failures and `estimated` are those of this value."""
         counts = (field.name for field in fields(self) if field.name not in ("estimated", "consecutive_failures"))
         return replace(self, **{name: getattr(self, name) - getattr(before, name) for name in counts})
