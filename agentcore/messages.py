@@ -210,7 +210,7 @@ class ChatResponse:
     reasoning_content: str = ""  #: thinking that the provider shows
     quota_metadata: Mapping[str, Any] | None = None  #: rate limits and quotas reported in the body
     stop_reason: NormalizedStopReason = NormalizedStopReason.UNKNOWN  #: why the model stopped, normalized
-    raw_stop_reason: str | None = None  #: the provider's own word, verbatim; None: it sent none
+    raw_stop_reason: str | None = None  #: the provider's own stop reason, verbatim; None: it sent none
     reason_trail: tuple[ReasonSighting, ...] = ()  #: every sighting of a reason, in order
     refusal: str | None = None  #: the text of a refusal, separate from `text`
     diagnostics: tuple[str, ...] = ()

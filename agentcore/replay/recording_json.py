@@ -1,8 +1,8 @@
 """A recording as one JSON object: `{version, policy, outside, base_snapshot?, records: [{seq, event, …}]}`.
 
-What is not data stays outside: a validator, a repairer, criteria and a resolver of one's own. `outside` says which of
-them the policy had (`agentcore.replay.external_judges`). They are given again when the recording is read, or others
-stand in.
+Functions are not stored: a validator, a repairer, custom criteria and a resolver. `outside` says which of them the
+policy had (`agentcore.replay.external_judges`). They are given again when the recording is read, or substitutes are
+used.
 """
 
 from collections.abc import Mapping
