@@ -57,4 +57,4 @@ def _too_large(exception: Exception) -> str | None:
         most = f"{settings.DATA_UPLOAD_MAX_NUMBER_FIELDS:,} fields"
     else:
         return None
-    return f"The form is too large: a form may have at most {most}. Nothing was changed. Send less at once."
+    return f"The form is too large: a form may have at most {most}. Nothing was changed. Send less."

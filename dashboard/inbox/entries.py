@@ -76,7 +76,7 @@ def entry_of_held(turn: Turn) -> Entry:
     except Exception:
         # One that cannot be read hides no other; its own page says what is wrong with it.
         log.exception("held_turn_unreadable", turn=str(turn.id))
-        since, why, approval = None, "Why it is held cannot be read.", None
+        since, why, approval = None, "The reason for the hold cannot be read.", None
     kind = "approval" if approval else "held"
     leads_to = reverse("turns:detail", args=[turn.id])
     return Entry(kind, str(turn.id), turn, turn.input_text, leads_to, since or turn.created_at, why, approval)

@@ -11,7 +11,7 @@ class FullError(Exception):
     """Too many wait already, or it took too long. `own`: because of what this caller itself has waiting."""
 
     def __init__(self, *, own: bool) -> None:
-        super().__init__("There is no place in line.")
+        super().__init__("The queue is full.")
         self.own = own
 
 

@@ -76,7 +76,7 @@ PICTURES: Mapping[str, str] = {
 }
 
 #: Pages that a request cannot ask for: what they are rendered from, with which status.
-FORM_TOO_LARGE = "The form is too large: a form may have at most 10,000 fields. Nothing was changed. Send less at once."
+FORM_TOO_LARGE = "The form is too large: a form may have at most 10,000 fields. Nothing was changed. Send less."
 FAILURES: Mapping[str, tuple[str, int]] = {
     "bad-request": ("400.html", 400),
     "forbidden": ("403.html", 403),

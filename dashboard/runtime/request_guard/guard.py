@@ -43,7 +43,7 @@ Application = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 PRIVATE = (b"cache-control", b"private, no-store")
 FILE_SECONDS, FILE_RATE = 30.0, 50_000  #: in which a file is taken, and bytes a second beyond that
-_LARGE = "This is too large: {what} may have {most:,} bytes. Nothing was done; send less at once."
+_LARGE = "This is too large: {what} may have {most:,} bytes. Nothing was changed; send less at a time."
 _UNKNOWN = f"Sign in first, then send this again: without signing in a request may have {SMALL:,} bytes."
 #: Threads of their own: to end a statement may take two seconds, and many clients may hang up at once.
 _ENDING = ThreadPoolExecutor(max_workers=4, thread_name_prefix="client-gone")
