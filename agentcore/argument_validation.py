@@ -1,9 +1,9 @@
 """Validation of public constructors and functions: wrong input raises an error that names the argument.
 
-`strict` decorates a frozen slotted dataclass. Its constructor then judges every field by its annotation and its range,
-in one written-out expression; only what does not pass is looked at again, to say what is wrong.
-What is judged is shallow, for a value inside was judged when it was made; only JSON is judged all the way down. Copies
-(`values.replace`) are not judged, nor is what `serial` reads (`unchecked`): stored histories must read as they are.
+`strict` decorates a frozen slotted dataclass. Its constructor then checks every field against its annotation and its
+range in one generated expression. A value that fails is checked again, to say what is wrong. The check is shallow,
+because a nested value was checked when it was constructed; only JSON is checked to its full depth. Copies
+(`values.replace`) and values that `serial` reads (`unchecked`) are not checked: stored histories must stay readable.
 """
 
 import types
@@ -28,7 +28,7 @@ class WrongInput(CoreError, ValueError, TypeError):
 _Made = TypeVar("_Made")
 #: The smallest and the largest value that a number may have; None: any.
 Range = tuple[float | None, float | None]
-#: The words that a text may be.
+#: The enumeration of the values that a text may have.
 Words = type[StrEnum]
 
 _NOT_NEGATIVE: Range = (0, None)
@@ -67,7 +67,7 @@ def _unfitting(owner: str, error: TypeError, known: Sequence[str]) -> WrongInput
 def strict(**ranges: Range | Words) -> Callable[[type[_Made]], type[_Made]]:
     """Decorates a class so that its constructor raises `WrongInput`. Numbers are at least 0 where no range is given.
 
-    A text with an enumeration is one of its words, or None, and stays a text: stored ones read whatever they say.
+    A text with an enumeration must be one of its values, or None, and stays a text: stored texts are read unchecked.
     """
 
     def decorate(cls: type[_Made]) -> type[_Made]:
@@ -87,7 +87,7 @@ def _rule(hint: Any, given: Range | Words) -> tuple[Any, Range]:
 
 
 def unchecked(cls: type[_Made]) -> Callable[..., _Made]:
-    """What makes a value of this class without judging it, for what is stored."""
+    """Return a constructor of this class without validation, for stored data."""
     init = cls.__dict__.get("__unchecked__")
     if init is None:
         return cls
@@ -101,19 +101,19 @@ def unchecked(cls: type[_Made]) -> Callable[..., _Made]:
 
 
 def required(value: object, cls: type, name: str) -> None:
-    """Raise `WrongInput` where an argument is not of this class."""
+    """Raise `WrongInput` if an argument is not of this class."""
     if not isinstance(value, cls):
         raise WrongInput(f"{name} must be {_a(cls.__name__)}, not {shown(value)}.")
 
 
 def optional(value: object, cls: type, name: str) -> None:
-    """Raise `WrongInput` where an argument is neither of this class nor None."""
+    """Raise `WrongInput` if an argument is neither of this class nor None."""
     if value is not None and not isinstance(value, cls):
         raise WrongInput(f"{name} must be {_a(cls.__name__)} or None, not {shown(value)}.")
 
 
 def shown(value: object) -> str:
-    """A wrong value in an error: a number or a short text as it is, anything else by its type."""
+    """Return a wrong value as shown in an error: a number or a short text unchanged, anything else as its type."""
     if isinstance(value, type):
         return f"the class {value.__name__}"
     if isinstance(value, int) and abs(value) >= 10**_DIGITS:  # of many digits Python makes no text
@@ -142,7 +142,7 @@ def _belongs(item: Any, one: Any) -> bool:
 
 
 def asks(one: object) -> bool:
-    """Whether this is a criterion, or as good as one. A class is none: one of its own makes a criterion."""
+    """Whether this object is a criterion: it has `explain` or `decide`. A class is not; its instances may be."""
     return not isinstance(one, type) and callable(getattr(one, "decide", getattr(one, "explain", None)))
 
 

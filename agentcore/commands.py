@@ -14,20 +14,20 @@ from agentcore.values import quickly_made, settle
 class CallModel:
     """Call the model; answer with ModelResponded or ModelFailed. `attempt` counts from 1.
 
-    The call ends with a timeout error after `seconds_left` seconds, where that is set. Where there is an `answer`, the
-    model is not called: that is what it responded, and a call in flight is ended.
+    If `seconds_left` is set, the call ends with a timeout error after that many seconds. If `answer` is set, the model
+    is not called: the driver returns this answer, and ends a call in flight.
     """
 
     kind: AttemptKind  #: why the model is called
     attempt: int
     request: ChatRequest  #: for the dialect's codec
     seconds_left: float | None = None
-    answer: ChatResponse | None = None  #: an operator's, in place of the model's
+    answer: ChatResponse | None = None  #: an operator's answer, in place of the model's
 
 
 @dataclass(frozen=True, slots=True)
 class RunTools:
-    """Run these calls, all of them whole and valid; answer with ToolsReturned."""
+    """Run these calls, all of which are complete and valid; answer with ToolsReturned."""
 
     calls: tuple[ToolCall, ...]
     seconds_left: float | None = None  #: of max_seconds; None: no limit
@@ -42,9 +42,9 @@ class Wait:
 
 @dataclass(frozen=True, slots=True)
 class Hold:
-    """Do nothing until an operator acts, or until the `deadline`: then what `Approvals.otherwise` says."""
+    """Do nothing until an operator acts, or until the `deadline`; then perform `Approvals.otherwise`."""
 
-    deadline: float | None = None  #: seconds since the turn started; None: for ever
+    deadline: float | None = None  #: seconds since the turn started; None: no time limit
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,18 +68,19 @@ class StopSentence:
 @quickly_made
 @dataclass(frozen=True, slots=True)
 class Finish:
-    """The turn has ended. `notice` says apart from the answer what is missing from it."""
+    """The turn has ended. `notice`, which is separate from the answer, says what is missing from the answer."""
 
     status: TurnStatus  #: as the turn is filed
     stop_reason: StopReason  #: why the agent stopped
-    terminal_reason: str  #: finer, such as budget_exhausted
-    output_text: str = ""  #: the merged answer, as far as it came
+    terminal_reason: str  #: more specific, such as budget_exhausted
+    output_text: str = ""  #: the merged answer, possibly incomplete
     notice: str = ""
     error_code: str | None = None  #: such as envelope_refusal
     error_message: str = ""  #: in words, without the model's or the user's content
     envelope: Any = None  #: the accepted value of an envelope turn
     calls: tuple[ToolCall, ...] = ()  #: complete calls, for the client to run (`Setup.client_tools`)
-    #: Of a stop by a criterion, what `notice` or `error_message` was made of. It is not stored: a fold makes it again.
+    #: The parts of `notice` or `error_message`, if a criterion stopped the turn. They are not stored: folding the
+    #: history builds them again.
     sentence: StopSentence | None = field(default=None, compare=False)
 
     def __post_init__(self) -> None:
@@ -87,7 +88,7 @@ class Finish:
             settle(self, calls=tuple)
 
 
-#: What the driver has to do; exactly one results from each event.
+#: Any command for the driver. Each event results in exactly one.
 Command = CallModel | RunTools | Wait | Hold | Finish
 
 

@@ -15,22 +15,22 @@ from agentcore.values import replace
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """`lead` and `rest` say what happened, in one text; `lead` is what pages colour, and may be empty. `helps` says
-    what would have helped, as far as the recording tells; empty where nothing is to be said."""
+    """`lead` and `rest` together say what happened. `lead` is the part that pages highlight, and may be empty. `helps`
+    says what would have helped, according to the recording; it may be empty."""
 
     lead: str
     rest: str
     helps: str = ""
-    rerun: bool = False  #: only a live re-run shows more; the whole text says so at its end
+    rerun: bool = False  #: only a live re-run can tell more; the full text ends with this advice
 
     @property
     def happened(self) -> str:
-        """What happened, without what would have helped."""
+        """What happened, without the remedy."""
         return f"{self.lead}{self.rest}"
 
     @property
     def advice(self) -> str:
-        """What would have helped, and to re-run where only that shows more."""
+        """What would have helped, and the advice to re-run if only that can tell more."""
         return f"{self.helps} {RE_RUN if self.rerun else ''}".strip()
 
     def __str__(self) -> str:

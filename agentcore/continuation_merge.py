@@ -18,8 +18,8 @@ from agentcore.argument_validation import WrongInput, door, required
 from agentcore.overlaps import COPIES, is_ambiguous, is_surrounded, prefix_function
 from agentcore.values import quickly_made
 
-TAIL = 400  #: characters in which words that were broken off are looked for
-MIN_OVERLAP = 12  #: characters; a shorter repetition is as likely the author's own
+TAIL = 400  #: The number of characters at the end of the answer that are searched for interrupted text.
+MIN_OVERLAP = 12  #: The default minimum length of an overlap in characters. A shorter repetition may well be intended.
 _QUICK_TRIES = 16  #: whole comparisons, each as long as the text
 _NEAR = 64  #: characters by whose end candidates are found
 _ZWJ = "\u200d"
@@ -38,7 +38,7 @@ class Rule(IntEnum):
 @quickly_made
 @dataclass(frozen=True, slots=True)
 class Merge:
-    """The joined text, and how many characters of the addition were dropped because they stood there already.
+    """The joined text, and how many characters of the addition were dropped as a repeat.
 
     `ambiguous`: how many characters at the beginning of the addition may be a repeat, and were kept.
     """
@@ -58,12 +58,12 @@ class Joining:
     exact: bool = False  #: the model continues the text itself, and repeats nothing
     echo: bool = False  #: the server repeats the text that it continues
     anew: bool = False  #: the answer was requested from the start, as in a repair
-    rule: Rule = Rule.BROKEN_OFF  #: what is done with an ambiguous overlap
-    said: int = 0  #: characters of the last answer that brought any; they end the text so far
-    generated: bool = False  #: the provider counted tokens for what came: it is no mere echo
+    rule: Rule = Rule.BROKEN_OFF  #: how an ambiguous overlap is handled
+    said: int = 0  #: length of the last answer that added text; it is at the end of the text so far
+    generated: bool = False  #: the provider counted output tokens for the addition, so it is not an echo
 
 
-DEFAULT = Joining()  #: nothing is known but that a hint asked to go on
+DEFAULT = Joining()  #: The joining of a continuation that a hint requested, if nothing else is known.
 
 
 @door
@@ -71,8 +71,8 @@ def merge_continuation(existing: str, addition: str, *, min_overlap: int = MIN_O
     """Remove the longest overlap between the end of `existing` and the start of `addition`, from `min_overlap` up,
     unless it is ambiguous.
 
-    `trimmed`: the model went on from `existing` without its trailing whitespace, so what it says of that again is
-    dropped, however short.
+    `trimmed`: the model continued `existing` without its trailing whitespace, so repeated whitespace is dropped,
+    however short.
     """
     required(existing, str, "existing")
     required(addition, str, "addition")
@@ -90,8 +90,8 @@ def join(existing: str, addition: str, how: Joining = DEFAULT) -> Merge:
 
 
 def seam(existing: str, addition: str, how: Joining = DEFAULT) -> tuple[int, int]:
-    """The same without the text: how many characters at the beginning of the addition are dropped, and how many are
-    kept that may be a repeat. At least one of them is 0."""
+    """The same as numbers: how many characters at the start of the addition are dropped, and how many possible repeats
+    are kept. At least one of the two is 0."""
     if how.exact:
         echoed = _echoed(existing, addition, trimmed=how.trimmed)
         surely = echoed >= how.min_overlap and not (how.generated and echoed == len(addition))
@@ -106,9 +106,9 @@ def seam(existing: str, addition: str, how: Joining = DEFAULT) -> tuple[int, int
 
 
 def join_broken_off(existing: str, addition: str, how: Joining, *, asked_again: bool = False) -> Merge | None:
-    """The same of an addition that was broken off before it got to anything new; None where it did.
+    """Join an addition that was interrupted before it added anything new; None if it did add something new.
 
-    Where the author may have said it once more it is kept, unless it is surely asked for again.
+    It is kept if the author may have repeated it, unless it is certain to be requested again.
     """
     if not is_repetition(existing, addition):
         return None
@@ -237,7 +237,7 @@ def _cuts(text: str, begin: int) -> bytearray:
 
 
 def splits_grapheme(text: str, index: int) -> bool:
-    """Whether a cut before `text[index]` would part what a reader sees as one character."""
+    """Whether a cut before `text[index]` would split what a reader sees as one character."""
     if index <= 0 or index >= len(text):
         return False
     before, after = text[index - 1], text[index]

@@ -39,7 +39,7 @@ class _ToldLater:
             return object.__getattribute__(self, name)
 
 
-#: What an outcome is without its evaluations: the first four fields of `ContinuationOutcome`.
+#: An outcome without its evaluations: the first four fields of `ContinuationOutcome`.
 Decided = tuple[ContinuationDecision, bool, str, StopReason]
 _DECIDED = frozenset({"decision", "should_continue", "resolved_by", "stop_reason"})
 
@@ -47,7 +47,7 @@ _DECIDED = frozenset({"decision", "should_continue", "resolved_by", "stop_reason
 @dataclass(frozen=True, slots=True)
 class ContinuationOutcome(_ToldLater):
     """All evaluations of one decision. `resolved_by`: the first forbidding criterion, else the first requesting one,
-    else `aggregate`. `stop_reason` means something only when `should_continue` is false."""
+    else `aggregate`. `stop_reason` is meaningful only if `should_continue` is false."""
 
     decision: ContinuationDecision
     should_continue: bool
@@ -62,8 +62,8 @@ class ContinuationOutcome(_ToldLater):
         tell: Callable[..., tuple[ContinuationEvaluation, ...]],
         *about: object,
     ) -> "ContinuationOutcome":
-        """An outcome whose evaluations are `tell(*about)`, asked for when they are first read. Until then
-        `decide(*about)` says what they come to; None where it takes the evaluations to say."""
+        """An outcome whose evaluations are built by `tell(*about)` when first read. Until then `decide(*about)` gives
+        the decision, or None if it requires the evaluations."""
         outcome = object.__new__(_DRAFT)
         outcome._decide = (decide, about)
         outcome._tell = (tell, about)
@@ -74,7 +74,7 @@ class ContinuationOutcome(_ToldLater):
     def decided_now(
         cls, found: Decided, tell: Callable[..., tuple[ContinuationEvaluation, ...]], *about: object
     ) -> "ContinuationOutcome":
-        """The same of which is known already what the evaluations come to."""
+        """The same, with a decision that is already known."""
         outcome = object.__new__(_DRAFT)
         outcome.decision, outcome.should_continue, outcome.resolved_by, outcome.stop_reason = found
         outcome._decide = None
@@ -83,12 +83,12 @@ class ContinuationOutcome(_ToldLater):
         return outcome  # type: ignore[no-any-return]
 
     def get_evaluation_for(self, name: str) -> ContinuationEvaluation | None:
-        """The evaluation of the criterion of this name; None where it was not asked."""
+        """The evaluation of the criterion of this name; None if it was not evaluated."""
         required(name, str, "name")
         return next((e for e in self.evaluations if e.criterion == name), None)
 
     def get_forbidding_criterion(self) -> str | None:
-        """The name of the first criterion that forbade; None where none did."""
+        """The name of the first criterion that forbade; None if none did."""
         if self.should_continue:
             return None
         return next((e.criterion for e in self.evaluations if e.decision is ContinuationDecision.FORBID), None)
@@ -127,8 +127,8 @@ def _decided_by(outcome: ContinuationOutcome) -> Decided:
 
 
 def decided(outcome: ContinuationOutcome) -> ContinuationOutcome:
-    """The same outcome, for who reads next what it comes to: Python finds an empty slot by way of an error, which takes
-    as long as deciding does."""
+    """Return the same outcome with its decision computed. Reading an empty slot raises an error inside Python, which
+    takes as long as deciding."""
     if (undecided := getattr(outcome, "_decide", None)) is not None:  # else it has been decided
         decide, about = undecided
         found, put = decide(*about) or _decided_by(resolve(outcome.evaluations)), object.__setattr__
@@ -146,7 +146,7 @@ def unforbidden(should_continue: bool, resolved_by: str) -> Decided:
 
 
 class Decides(Protocol):
-    """The least a criterion can be."""
+    """The minimal criterion: it decides without a reason."""
 
     def decide(self, state: Any, /) -> ContinuationDecision:
         """The decision about this state, a `Snapshot`."""
@@ -159,7 +159,7 @@ class Explains(Protocol):
         """The decision about this state, a `Snapshot`, with its reason."""
 
 
-#: What may be asked: something that explains, or at least decides.
+#: A criterion: an object that explains, or at least decides.
 Criterion = Decides | Explains
 
 
@@ -186,8 +186,8 @@ def _ask(criterion: Criterion, state: Any) -> ContinuationEvaluation:
 
 
 class ContinuationCriteria:
-    """Asks every criterion, in any order and without short-circuits, and resolves the answers by fixed priority:
-    continue = no Forbid and (a Request, or an Allow without AllowStop)."""
+    """Evaluates every criterion, without short-circuits, and resolves the results by fixed priority: continue = no
+    Forbid and (a Request, or an Allow without AllowStop)."""
 
     def __init__(self, *criteria: Criterion) -> None:
         for criterion in criteria:
@@ -206,7 +206,7 @@ class ContinuationCriteria:
         return self.evaluate(state).decision
 
     def evaluate(self, state: Judged) -> ContinuationOutcome:
-        """Ask all of them about a `Snapshot`. Without any criterion the agent stops, completed."""
+        """Evaluate all criteria for a `Snapshot`. Without criteria the agent stops as completed."""
         _judged(state)
         if not self.criteria:
             name = type(self).__name__
@@ -237,7 +237,7 @@ def resolve(evaluations: tuple[ContinuationEvaluation, ...]) -> ContinuationOutc
 
 
 def goes_on(decisions: Collection[ContinuationDecision]) -> bool:
-    """What these decisions add up to: no Forbid, and a Request, or an Allow without AllowStop."""
+    """Whether these decisions continue the turn: no Forbid, and a Request, or an Allow without AllowStop."""
     if ContinuationDecision.FORBID in decisions:
         return False
     allowed = ContinuationDecision.ALLOW in decisions and ContinuationDecision.STOP not in decisions

@@ -36,7 +36,8 @@ def read_payload(
 ) -> Payload | None:
     """The JSON in the text: the text itself, or an object or array found by one of the `recovery` paths.
 
-    None where there is none that is whole. The order is fixed: what changes least comes first, `repair` last.
+    None if there is no complete JSON. The order is fixed: the path that changes the text least comes first, `repair`
+    last.
     """
     for path, start, candidate in _candidates(text, recovery, repair):
         try:
@@ -90,13 +91,13 @@ def _braces(text: str) -> list[tuple[int, int]]:
 
 
 class EnvelopeFault(StrEnum):
-    """Why a structured answer is not complete. `envelope.retry.attempted` uses these words."""
+    """Why a structured answer is not complete. `envelope.retry.attempted` uses these values."""
 
-    TRUNCATION = "truncation"  #: it was cut; wins over the other faults
+    TRUNCATION = "truncation"  #: it was truncated; takes precedence over the other faults
     SCHEMA_VIOLATION = "schema-violation"  #: JSON that the schema does not allow
-    PARSE_ERROR = "parse-error"  #: no JSON, though the model ended by itself
+    PARSE_ERROR = "parse-error"  #: no JSON, although the model ended naturally
     REFUSAL = "refusal"  #: the provider refused; never retried
-    UNKNOWN = "unknown"  #: it could not be judged: the validator itself failed
+    UNKNOWN = "unknown"  #: it could not be validated, because the validator failed
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,13 +108,13 @@ class EnvelopeReading:
     value: Any = None  #: the accepted value, where there is no fault
     violations: tuple[Violation, ...] = ()  #: all of the payload's
     payload: Payload | None = None  #: what was read, accepted or not
-    told: str = ""  #: the violations in the words of the schema; empty under policies of earlier releases
-    cut: bool = False  #: it is whole, though the provider cut the call: only the mark of its end is missing
-    problem: str = ""  #: what the validator raised: the exception's name, for its words may hold the answer's
+    told: str = ""  #: the violations, described by the schema; empty under policies of earlier releases
+    cut: bool = False  #: it is complete, although the provider truncated the call: only the end marker is missing
+    problem: str = ""  #: the name of the exception that the validator raised; its message may quote the answer
 
     @property
     def summary(self) -> str:
-        """The fault in words of ours and of the schema, never the model's content."""
+        """The fault in words, without any text of the model."""
         match self.fault:
             case None:
                 return "complete"
@@ -130,8 +131,8 @@ class EnvelopeReading:
 
 
 def read_envelope(text: str, schema: Mapping[str, Any], policy: Policy, *, clean: bool) -> EnvelopeReading:
-    """Judge a structured answer's text by the policy's rules. `clean`: the model ended by itself; else any fault is
-    truncation, and nothing is repaired: to close what was cut off would pass half an answer as a whole one."""
+    """Read and validate a structured answer by the policy's rules. `clean`: the model ended naturally. Otherwise any
+    fault counts as truncation and nothing is repaired, because a repair would pass off half an answer as complete."""
     payload = read_payload(text, policy.envelope.recovery, policy.repair if clean else None)
     if payload is None:
         return EnvelopeReading(EnvelopeFault.PARSE_ERROR if clean else EnvelopeFault.TRUNCATION)

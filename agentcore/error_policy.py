@@ -11,10 +11,10 @@ from agentcore.values import settle
 
 
 class ErrorHandlingDecision(StrEnum):
-    """What is done about an error (spec: continuation-and-error-policy)."""
+    """How an error is handled (spec: continuation-and-error-policy)."""
 
     STOP = "stop"  #: forbid continuation at once
-    RETRY = "retry"  #: allow another try
+    RETRY = "retry"  #: allow another attempt
     IGNORE = "ignore"  #: allow continuation, as if there were no error
 
 
@@ -24,7 +24,7 @@ _KINDS = {f"on_{error}_error": ErrorHandlingDecision for error in ErrorType}
 @strict()
 @dataclass(frozen=True, slots=True)
 class ErrorContext:
-    """The error being judged, with the failures before it. `consecutive_failures` 0 means that there is none."""
+    """The error being judged, with the number of failures so far. `consecutive_failures` is 0 if there is no error."""
 
     type: ErrorType  #: of the last failure
     consecutive_failures: int
@@ -43,7 +43,7 @@ class ErrorContext:
 
 
 class ResolvesErrorContext(Protocol):
-    """What makes the error context of a state (spec: `CanResolveErrorContext`)."""
+    """Provides the error context of a state (spec: `CanResolveErrorContext`)."""
 
     def resolve(self, state: Any, /) -> ErrorContext:
         """The error context of this state, a `Snapshot` whose `failure` is set. Pure: the same for the same state."""
@@ -72,7 +72,7 @@ class ErrorPolicy:
 
     @classmethod
     def retry_tool_errors(cls, max_retries: int = 3) -> Self:
-        """Retry tool, validation, rate-limit and timeout errors; stop on the model's own and on unknown ones."""
+        """Retry tool, validation, rate-limit and timeout errors; stop on model errors and unknown errors."""
         retry = ErrorHandlingDecision.RETRY
         return cls(
             on_tool_error=retry,
@@ -84,7 +84,8 @@ class ErrorPolicy:
 
     @classmethod
     def ignore_tool_errors(cls) -> Self:
-        """Ignore tool, validation and unknown errors. Its "retry" can never retry: `max_retries` is 0."""
+        """Ignore tool, validation and unknown errors. All other errors stop: those set to retry too, because
+        `max_retries` is 0."""
         ignore, retry = ErrorHandlingDecision.IGNORE, ErrorHandlingDecision.RETRY
         return cls(
             on_tool_error=ignore,
@@ -101,24 +102,25 @@ class ErrorPolicy:
         return cls(retry, retry, retry, retry, retry, retry, max_retries)
 
     def with_max_retries(self, max_retries: int) -> Self:
-        """This policy, stopping at that many failures running."""
+        """This policy with another number of consecutive failures at which it stops."""
         return replace(self, max_retries=max_retries)
 
     def with_tool_error_handling(self, decision: ErrorHandlingDecision) -> Self:
-        """This policy, with another answer to tool errors."""
+        """This policy with another handling of tool errors."""
         if decision not in list(ErrorHandlingDecision):
             raise WrongInput(f"decision must be one of {', '.join(ErrorHandlingDecision)}, not {shown(decision)}.")
         return replace(self, on_tool_error=decision)
 
     def configured(self, error: ErrorType) -> ErrorHandlingDecision:
-        """What the policy says of this type of error, before retries are counted."""
+        """The configured handling of this type of error, before retries are counted."""
         decision: ErrorHandlingDecision | None = getattr(self, f"on_{error}_error", None)
         if decision is None:
             raise WrongInput(f"error must be one of {', '.join(ErrorType)}, not {shown(error)}.")
         return decision
 
     def evaluate(self, context: ErrorContext) -> ErrorHandlingDecision:
-        """What to do now; a retry becomes `stop` at `max_retries` failures running. No failure: `ignore`."""
+        """The handling of this error: a retry becomes `stop` at `max_retries` consecutive failures. Without a failure:
+        `ignore`."""
         if context.__class__ is not ErrorContext:
             required(context, ErrorContext, "context")
         if context.consecutive_failures == 0:

@@ -179,7 +179,7 @@ _REFUSED = {
 
 
 def _refused(snapshot: Snapshot) -> str:
-    """Who refused, of an answer that was; a block that is told as an error has the provider's own words."""
+    """Who refused, of an answer that was; a block reported as an error has the provider's own message."""
     blocked = snapshot.end is not None and snapshot.end.terminal_reason == NormalizedStopReason.SAFETY_BLOCKED
     refuser = refuser_of(snapshot) if blocked and snapshot.failure is None else None
     return "" if refuser is None else _REFUSED[refuser]

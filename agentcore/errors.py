@@ -15,7 +15,7 @@ from agentcore.argument_validation import CoreError, WrongInput, strict
 from agentcore.reasons import NormalizedStopReason
 from agentcore.values import settle
 
-CHECK_BASE_URL = "Check the base URL."  #: advice for whoever calls a provider
+CHECK_BASE_URL = "Check the base URL."  #: The advice at the end of a `DecodeError`, for callers of a provider.
 
 
 class DecodeError(CoreError):
@@ -46,7 +46,7 @@ class ErrorType(StrEnum):
 
     TOOL = "tool"  #: a tool failed: arguments, exception, timeout
     MODEL = "model"  #: the provider failed or refused the request
-    VALIDATION = "validation"  #: the answer is not the dialect's
+    VALIDATION = "validation"  #: the answer is not in the dialect's format
     RATE_LIMIT = "rate_limit"  #: 429 and throttling
     TIMEOUT = "timeout"  #: 408, 504, 524 and our own
     UNKNOWN = "unknown"  #: none of these
@@ -57,20 +57,19 @@ class ErrorType(StrEnum):
 class ProviderError:
     """A failed model call, with the normalized kind of error and the provider's message.
 
-    `kind` is finer than `type` (rate_limit, quota, auth, not_found, context_length, content_policy, overloaded, server,
-    connection, timeout, invalid_request, incomplete_stream, answer_too_large, not_dialect, no_answer …).
-    `retry_after` is in seconds. `stop_reason` is set where the error really is a stop reason (a context-length 400, for
-    one).
+    `kind` is more specific than `type` (rate_limit, quota, auth, not_found, context_length, content_policy, overloaded,
+    server, connection, timeout, invalid_request, incomplete_stream, answer_too_large, not_dialect, no_answer …).
+    `retry_after` is in seconds. `stop_reason` is set where the error means a stop reason, such as a context-length 400.
     """
 
     type: ErrorType
     kind: str
-    message: str  #: the provider's words, without secrets
+    message: str  #: the provider's message, without secrets
     status: int | None = None  #: HTTP status; None: no answer, or inside a stream
     code: str | None = None  #: the provider's code, verbatim
     retry_after: float | None = None  #: at least 0
     stop_reason: NormalizedStopReason | None = None
-    retryable: bool = True  #: False: the same request cannot heal (400, 401, 402, 403, 404, 413, 422, spent quota)
+    retryable: bool = True  #: False: a permanent error of this request (400, 401, 402, 403, 404, 413, 422, spent quota)
 
     def __post_init__(self) -> None:
         settle(self, type=ErrorType, stop_reason=NormalizedStopReason)

@@ -42,8 +42,8 @@ _INFERRED = (
 class ContinuationEvaluation:
     """One criterion's answer, with its reason in words.
 
-    `stop_reason` is what a Forbid means for the agent (None: inferred from the criterion's name); `message` is what a
-    Request wants said to the model.
+    `stop_reason` is the agent's stop reason if this is a Forbid (None: inferred from the criterion's name). `message`
+    is the message that a Request sends to the model.
     """
 
     criterion: str
@@ -58,7 +58,7 @@ class ContinuationEvaluation:
 
     @classmethod
     def from_decision(cls, criterion: str, decision: ContinuationDecision) -> "ContinuationEvaluation":
-        """An evaluation of a criterion that gives no reason of its own."""
+        """An evaluation with the default reason, for a criterion that gives none."""
         required(criterion, str, "criterion")
         if decision not in list(_DEFAULT_REASON):
             raise WrongInput(f"decision must be one of {', '.join(_DEFAULT_REASON)}, not {shown(decision)}.")
@@ -74,7 +74,8 @@ class ContinuationEvaluation:
         /,
         **context: Any,
     ) -> "ContinuationEvaluation":
-        """What this criterion says; `stop` is what its Forbid means, `context` the numbers it was judged by."""
+        """The evaluation of this criterion. `stop`: the stop reason of its Forbid; `context`: the numbers it was judged
+        by."""
         return cls(type(criterion).__name__, decision, reason, context, stop, bound=context.get("bound"))
 
     def check(self) -> None:
@@ -90,7 +91,7 @@ class ContinuationEvaluation:
             raise WrongInput(f"context must be JSON, not one with {shown(parts[0])}.")
 
     def inferred_stop_reason(self) -> StopReason:
-        """What a Forbid of this criterion means for the agent; `guard` where nothing says."""
+        """The agent's stop reason if this criterion forbids; `guard` if none is known."""
         named = (reason for part, reason in _INFERRED if part in self.criterion)
         return self.stop_reason or next(named, StopReason.GUARD)
 

@@ -16,9 +16,10 @@ from agentcore.values import quickly_made, replace, settle
 @strict(budget_below=(0, 1), state=State, trigger=Trigger, stop_reason=NormalizedStopReason)
 @dataclass(frozen=True, slots=True)
 class Breakpoint:
-    """Where to hold: on entering `state`, by `trigger`, on a normalized `stop_reason`, on a call of `tool`.
+    """Where to hold the turn: on entering `state`, by `trigger`, on a normalized `stop_reason`, or on a call of `tool`.
 
-    Or once when less than `budget_below` of any budget is left (a fraction, 0 to 1). All that is set must match.
+    With `budget_below` (a fraction, 0 to 1): once, when less than this share of any budget is left. All fields that are
+    set must match.
     """
 
     state: str | None = None
@@ -31,22 +32,22 @@ class Breakpoint:
 class Otherwise(StrEnum):
     """What happens to calls that were not approved in time."""
 
-    REFUSE = "refuse"  #: each comes to an error result
+    REFUSE = "refuse"  #: each becomes an error result
     RUN = "run"  #: they run
     CANCEL = "cancel"  #: the turn is cancelled
 
 
-#: The user named for a refusal, release or cancellation when the time to approve is over.
+#: The name recorded in place of a user when an approval expires.
 APPROVAL_TIME_LIMIT = "the approval's time limit"
 
 
 @strict()
 @dataclass(frozen=True, slots=True)
 class Approvals:
-    """The tools that run only once a person has approved their calls, and how long that is waited for."""
+    """The tools whose calls a person must approve, and the time limit of an approval."""
 
     tools: tuple[str, ...]  #: names, as the model calls them
-    seconds: float | None = None  #: None: for ever
+    seconds: float | None = None  #: None: no time limit
     otherwise: Otherwise = Otherwise.REFUSE  #: after that time
 
     def __post_init__(self) -> None:
@@ -60,7 +61,7 @@ class Setup:
     """The request of the turn. Numbers are tokens; `ceiling` is the connection's largest output of one call."""
 
     turn_id: str  #: the turn's id; also the `nodeId` of envelope events
-    provider: str  #: the dialect's name, for observations
+    provider: str  #: the dialect's name, used in observations
     model: str  #: as the provider knows it
     max_tokens: int  #: of the first call
     system_prompt: str = ""  #: empty: none
@@ -71,17 +72,18 @@ class Setup:
     output_floor: int = 1  #: the smallest output limit the dialect takes
     extra: Mapping[str, Any] = field(default_factory=dict)  #: settings of the connection, and fields for the body
     approvals: Approvals | None = None  #: None: every tool may run
-    client_tools: bool | None = None  #: True: who asked runs the tools; whole calls end the turn. None: we run them
-    #: True: the provider is not told `envelope_schema`, for `extra` asks for JSON in the dialect's own words
+    #: True: the client runs the tools, and complete calls end the turn. None: the agent runs them
+    client_tools: bool | None = None
+    #: True: `envelope_schema` is not sent to the provider, because `extra` requests JSON with the dialect's own fields
     any_json: bool | None = None
-    ending_tools: tuple[str, ...] = ()  #: names of tools whose whole calls end the turn, as those of `client_tools` do
+    ending_tools: tuple[str, ...] = ()  #: names of tools whose complete calls end the turn, as with `client_tools`
     parent: str | None = None  #: the id of the turn that this one was forked or re-run from; None: there is none
 
     def __post_init__(self) -> None:
         settle(self, tools=tuple, ending_tools=tuple)
 
     def asking(self, *, max_tokens: int | None, model: str | None, system_prompt: str | None) -> "Setup":
-        """The same with these in place of its own; None leaves what there is, and so does an empty model."""
+        """A copy with these values. None keeps the current value, and so does an empty model."""
         if max_tokens is None and not model and system_prompt is None:
             return self
         return replace(
@@ -104,7 +106,7 @@ def without_uncapped(extra: Mapping[str, Any]) -> Mapping[str, Any]:
 @quickly_made
 @dataclass(frozen=True, slots=True)
 class Started:
-    """A user asked. The first event of a turn, and only that."""
+    """The turn starts with a user's request. Always the first event of a turn, and never a later one."""
 
     at: float  #: seconds since the turn started
     setup: Setup  #: the request of the turn
@@ -119,22 +121,22 @@ class Started:
 @quickly_made
 @dataclass(frozen=True, slots=True)
 class ModelResponded:
-    """A call came back with an answer, also one that was cut, blocked or holds an error."""
+    """A call returned an answer, which may be truncated, blocked or contain an error."""
 
     at: float  #: seconds since the turn started
-    response: ChatResponse  #: the whole answer, whatever its reason
-    draw: float = 0.5  #: the driver's chance in [0, 1), for a backoff
-    waited: float | None = None  #: seconds of these that the call stood in line before it was made; None: it did not
+    response: ChatResponse  #: the complete answer, whatever its stop reason
+    draw: float = 0.5  #: the driver's random number in [0, 1), for a backoff
+    waited: float | None = None  #: seconds that the call waited in a queue before it was made; None: it did not wait
 
 
 @strict(draw=(0, 1))
 @dataclass(frozen=True, slots=True)
 class ModelFailed:
-    """A call came back with no answer to judge."""
+    """A call failed without an answer."""
 
     at: float  #: seconds since the turn started
     error: ProviderError  #: what went wrong
-    partial: ChatResponse | None = None  #: what had arrived when the call ended
+    partial: ChatResponse | None = None  #: the part of the answer received before the call ended
     draw: float = 0.5  #: as of an answer
     waited: float | None = None  #: as of an answer
 
@@ -142,17 +144,17 @@ class ModelFailed:
 @strict()
 @dataclass(frozen=True, slots=True)
 class Interrupted:
-    """The worker that performed the command is gone; another has taken the turn over, or ends it as `lost`."""
+    """The worker that performed the command has died. Another has taken over the turn, or ends it as `lost`."""
 
     at: float  #: seconds since the turn started
-    partial: ChatResponse | None = None  #: what had arrived of the call in flight
+    partial: ChatResponse | None = None  #: the part received of the call in flight
     lost: str = ""  #: why the turn cannot continue, in words; empty: it continues, and the command is repeated
 
 
 @strict()
 @dataclass(frozen=True, slots=True)
 class ToolResult:
-    """What one tool call came to. `error` is None where it succeeded; `content` is what the model reads."""
+    """The result of one tool call. `error` is None if it succeeded; `content` is the text sent to the model."""
 
     call_id: str  #: `ToolCall.id`
     name: str  #: of the tool
@@ -184,19 +186,19 @@ class WokeUp:
 
 
 class OperatorAction(StrEnum):
-    """What an operator may do to a running turn."""
+    """The actions of an operator on a running turn."""
 
     HOLD = "hold"  #: stop at the next deciding state
-    RELEASE = "release"  #: go on from where it is held
+    RELEASE = "release"  #: continue from the held state
     STEP = "step"  #: release, and hold again at the next deciding state
-    REFUSE = "refuse"  #: release, and let the calls that wait for approval come to errors
-    CHANGE = "change"  #: only what the other fields say
+    REFUSE = "refuse"  #: release, and reject the calls that await approval: each becomes an error result
+    CHANGE = "change"  #: only apply the changes in the other fields
 
 
 @strict()
 @dataclass(frozen=True, slots=True)
 class ChangedCall:
-    """Other arguments for a tool call that has not run; a broken one becomes whole by them."""
+    """New arguments for a tool call that has not run. They also complete a broken call."""
 
     call_id: str  #: `ToolCall.id`
     arguments: Mapping[str, Any]
@@ -205,7 +207,7 @@ class ChangedCall:
 @strict()
 @dataclass(frozen=True, slots=True)
 class OperatorActed:
-    """Who did what to a running turn. `limits` and `error_policy` hold only the fields that change."""
+    """An operator's action on a running turn. `limits` and `error_policy` contain only the changed fields."""
 
     at: float  #: seconds since the turn started
     by: str  #: who
@@ -213,18 +215,18 @@ class OperatorActed:
     limits: Mapping[str, Any] = field(default_factory=dict)
     error_policy: Mapping[str, Any] = field(default_factory=dict)
     max_tokens: int | None = None  #: of the next call
-    #: True: none is sent from the next call on; `max_tokens` is then what is only calculated with. False becomes None,
-    #: which is not written: earlier releases, which do not know the field, can then read the event
+    #: True: no cap is sent from the next call on, and `max_tokens` is used for calculations only. False becomes None,
+    #: which is not stored, so that earlier releases without this field can read the event
     uncapped: bool | None = None
     model: str | None = None  #: of the next call on
     system_prompt: str | None = None  #: of the next call on
-    messages: tuple[Message, ...] | None = None  #: the whole conversation in place of the turn's own
-    tool_result: ToolResult | None = None  #: given in place of running the tool
-    breakpoints: tuple[Breakpoint, ...] | None = None  #: in place of those there are
-    run_to: str | None = None  #: released, and held once more on entering this deciding state
-    tool_call: ChangedCall | None = None  #: of the answer that is held, or about to run
-    answer: ChatResponse | None = None  #: to the next call of the model, or the one in flight, in the model's place
-    waited: float | None = None  #: as of an answer, where a call is in flight
+    messages: tuple[Message, ...] | None = None  #: replaces the whole conversation
+    tool_result: ToolResult | None = None  #: used instead of running the tool
+    breakpoints: tuple[Breakpoint, ...] | None = None  #: replaces the current breakpoints
+    run_to: str | None = None  #: release, and hold once on entering this deciding state
+    tool_call: ChangedCall | None = None  #: of the held answer, or of the calls about to run
+    answer: ChatResponse | None = None  #: used as the model's answer to the next call, or to the one in flight
+    waited: float | None = None  #: as in `ModelResponded`, if a call is in flight
 
     def __post_init__(self) -> None:
         settle(self, action=OperatorAction, messages=tuple, uncapped=lambda given: given or None)
@@ -237,9 +239,9 @@ class CancelRequested:
 
     at: float  #: seconds since the turn started
     by: str = ""  #: who
-    partial: ChatResponse | None = None  #: what had arrived of the call in flight
-    waited: float | None = None  #: as of an answer, where a call is in flight
+    partial: ChatResponse | None = None  #: the part received of the call in flight
+    waited: float | None = None  #: as in `ModelResponded`, if a call is in flight
 
 
-#: What may happen; `advance` takes one of these.
+#: Any event. `advance` accepts one of these.
 Event = Started | ModelResponded | ModelFailed | Interrupted | ToolsReturned | WokeUp | OperatorActed | CancelRequested

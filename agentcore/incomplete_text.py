@@ -1,7 +1,7 @@
 """Whether a text ends in the middle of something: JSON, a code fence, a bracket, a sentence.
 
-Each reader gives the place where what is still open begins, or None. They would rather miss a cut than see one where an
-author ended in an odd way: poems, lists, headings, scripts without full stops, fences inside fences.
+Each function returns the position of the unfinished part, or None. They rather miss a truncation than report one for an
+unusual ending: poems, lists, headings, scripts without full stops, fences inside fences.
 """
 
 import re
@@ -27,7 +27,7 @@ _SIGNS = 15  #: the same, in characters of a script that does not part words
 
 
 def json_at(text: str) -> int | None:
-    """Where JSON begins that is the whole text and does not end."""
+    """The start of unfinished JSON, if the whole text is JSON."""
     said = text.strip()
     if said[:1] not in ("{", "[") or len(said) == 1:
         return None
@@ -39,7 +39,7 @@ def json_at(text: str) -> int | None:
 
 
 def fence_at(text: str) -> int | None:
-    """Where a code fence begins that is not closed, neither as CommonMark closes one nor as one inside another."""
+    """The start of an unclosed code fence. Fences inside fences are taken into account."""
     if "```" not in text and "~~~" not in text:
         return None
     nested: list[tuple[str, int]] = []
@@ -65,7 +65,7 @@ def _closes(mark: str, opened: str) -> bool:
 
 
 def bracket_at(text: str) -> int | None:
-    """Where a bracket of the last paragraph begins that is not closed; kinds may differ, as in [0, 1)."""
+    """The position of an unclosed bracket in the last paragraph. The kinds may differ, as in [0, 1)."""
     start = text.rfind("\n\n", 0, len(text.rstrip())) + 1
     paragraph = text[start:]
     if not any(map(paragraph.__contains__, _OPENERS)):
@@ -82,7 +82,7 @@ def bracket_at(text: str) -> int | None:
 
 
 def sentence_at(text: str) -> int | None:
-    """Where a sentence begins that is not ended, in a text that ends all its others."""
+    """The start of an unfinished sentence, in a text whose other sentences are all finished."""
     lines = _without_fences(text).rstrip().split("\n")
     last, item = lines[-1].strip().rstrip(_MARKUP), bool(_MARKER.match(lines[-1].strip()))
     if _is_ended(last) or not _is_prose(lines[-1]) or not _ENDS.search(text):

@@ -1,7 +1,7 @@
 """Signs that a stop reason hides truncation. They are shown beside the provider's stop reason and never replace it.
 
-An answer says that it ended by itself, and its numbers or its text say that it was cut. What is found is a sign with
-its evidence in words; the reason stays as the provider gave it.
+The stop reason says that the answer ended naturally, but its token count or its text says that it was truncated. Each
+such finding is a sign, with its evidence in words. The stop reason stays unchanged.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -14,7 +14,7 @@ from agentcore.messages import BEYOND_CAP, ChatResponse, ReasonSighting
 from agentcore.reasons import CALL_WORDS, ERROR_WORDS, MALFORMED_CALL_WORDS
 from agentcore.reasons import NormalizedStopReason as Reason
 
-#: The codes, in the order in which they are shown, each with what it says.
+#: The codes in display order, each with its description.
 CODES: Mapping[str, str] = {
     "output_at_cap": "Reported as ended, all output tokens used",
     "unclosed_json": "Reported as ended, inside JSON",
@@ -44,14 +44,15 @@ _MAY_STOP = frozenset(_STOPS + _STOPS_IN)
 
 @dataclass(frozen=True, slots=True)
 class Sign:
-    """One sign of one answer. `text`: a few characters that show it; `at`: where they begin in the merged answer,
-    None where a number is the evidence."""
+    """One sign of one answer. `text`: a few characters that show it. `at`: their position in the merged answer; None if
+    a number is the evidence."""
 
     code: str  #: one of CODES
     words: str  #: the evidence, as a sentence
     text: str = ""
     at: int | None = None
-    #: of a seam that may hide a repeat, with the text around it: all kept, as the answer has it; and without the repeat
+    #: of a seam with a possible repeat, both readings with the surrounding text: with the repeat, as in the answer,
+    #: and without it
     readings: tuple[str, ...] = ()
 
 
@@ -75,14 +76,14 @@ def signs(
     stops: bool = False,
     rule: Rule = Rule.BROKEN_OFF,
 ) -> tuple[Sign, ...]:
-    """What of one answer to a call of `max_tokens` contradicts its reason. None: what was sent is not known. `before`:
-    the text that it continues, by which rule; `stops`: the caller asked it to end at strings of its own, so where its
-    text ends says nothing."""
+    """The signs in one answer to a call with this `max_tokens` (None: not known) that contradict its stop reason.
+    `before`: the text that the answer continues, joined by `rule`. `stops`: the caller gave stop strings, so an
+    unfinished text is not a sign."""
     return tuple(_signs(response, max_tokens, before, stops, rule))
 
 
 def seam_sign(text: str, start: int, ambiguous: int) -> Sign:
-    """The sign of a seam at which the first `ambiguous` characters from `start` on may be a repeat, and were kept."""
+    """The sign of a seam at `start` whose first `ambiguous` characters may be a repeat and were kept."""
     end = start + ambiguous
     before, kept, after = text[max(0, start - ambiguous - _AROUND) : start], text[start:end], text[end : end + _AROUND]
     words = (
@@ -98,8 +99,8 @@ def seam_sign(text: str, start: int, ambiguous: int) -> Sign:
 
 
 def asks_for_stops(extra: Mapping[str, Any]) -> bool:
-    """Whether a call's fields (`Setup.extra`) name strings to end at, in any dialect's place for them. Most providers
-    then say that the answer ended by itself."""
+    """Whether a call's fields (`Setup.extra`) contain stop strings, in the field of any dialect. Most providers report
+    an answer that met one as ended naturally."""
     if _MAY_STOP.isdisjoint(extra):
         return False  # nearly every call
     parts = (extra, *(part for name in _STOPS_IN if isinstance(part := extra.get(name), Mapping)))
@@ -107,7 +108,7 @@ def asks_for_stops(extra: Mapping[str, Any]) -> bool:
 
 
 def ended_at_cap(response: ChatResponse, cap: int | None) -> bool:
-    """Whether an answer that is reported as ended used every output token. It may have been cut there."""
+    """Whether an answer that is reported as ended used every output token. It may have been truncated there."""
     return claims_an_end(response) and _at_cap(response, cap)
 
 

@@ -17,8 +17,8 @@ from agentcore.values import quickly_made, settle
 class Role(StrEnum):
     """The role of a message."""
 
-    SYSTEM = "system"  #: instructions; dialects put them where they belong
-    USER = "user"  #: what a person, or a criterion, says
+    SYSTEM = "system"  #: instructions; each codec puts them where its API expects them
+    USER = "user"  #: input of a person or of a criterion
     ASSISTANT = "assistant"  #: what the model said
     TOOL = "tool"  #: the result of one call
 
@@ -36,9 +36,10 @@ class CallIssue(StrEnum):
 class ToolCall:
     """One tool call of the model, to be run by the client.
 
-    `raw` is the argument text as it came (or its canonical JSON where the dialect sends objects); `arguments` is empty
-    while `issue` is set. `custom` marks a free-text call, whose text is `raw`. `shown_whole` says that the arguments
-    came as text that closes, or not as the last block: then even a `max_tokens` answer has shown them whole.
+    `raw` is the argument text as received (or its canonical JSON where the dialect sends objects). `arguments` is empty
+    while `issue` is set. `custom` marks a free-text call, whose text is `raw`. `shown_whole`: the arguments are proven
+    complete even in a `max_tokens` answer, because their JSON closes in the text, or because another block follows
+    them.
     """
 
     id: str  #: the provider's, or made from the position; unique within a turn
@@ -59,7 +60,8 @@ class ToolCall:
 class Message:
     """One message of a conversation. `tool_call_id` is set on tool results only.
 
-    `echo` is the assistant content exactly as its dialect wants it back; another dialect gets `text` and `tool_calls`.
+    `echo` is the assistant content in the exact form in which its dialect must receive it back. Other dialects get
+    `text` and `tool_calls`.
     """
 
     role: Role  #: who wrote the message
@@ -85,9 +87,10 @@ class ToolSpec:
 @strict()
 @dataclass(frozen=True, slots=True)
 class Continuation:
-    """How a truncated answer is continued. `text`: the merged answer so far, possibly empty. `hint`: our words.
+    """How a truncated answer is continued. `text`: the merged answer so far, possibly empty. `hint`: the instruction.
 
-    `repairs`: a broken tool call is asked for again, so the hint is said even where text alone could be gone on with.
+    `repairs`: a broken tool call is requested again, so the hint is sent even where text could be continued without
+    one.
     """
 
     text: str
@@ -98,7 +101,8 @@ class Continuation:
 #: `extra["uncapped"]` of a call for which no `max_tokens` was set: none is sent. Stored calls of earlier releases
 #: have True there, and `unknown` means that the recording does not say what was sent.
 NO_CAP = "unset"
-#: The same in a dialect that demands a cap (`Provider.demands_cap`): the one that Whystop calculates with is sent.
+#: The value of `extra["uncapped"]` in a dialect that requires a cap (`Provider.demands_cap`): the calculated cap is
+#: sent.
 DEMANDED = "demanded"
 
 
@@ -108,8 +112,8 @@ DEMANDED = "demanded"
 class ChatRequest:
     """One request to a model; `max_tokens` bounds the output, reasoning included. `extra` goes into the body.
 
-    `resume_token` is that of the cut answer whose rest is asked for (`ChatResponse.resume_token`): a dialect that gives
-    such tokens sends the request as it was with it; the others give none.
+    `resume_token` is the token of the truncated answer to continue (`ChatResponse.resume_token`). A dialect with such
+    tokens repeats the unchanged request with it; other dialects have none.
     """
 
     model: str
@@ -117,8 +121,8 @@ class ChatRequest:
     max_tokens: int
     system_prompt: str = ""  #: empty: none is sent
     tools: tuple[ToolSpec, ...] = ()  #: what the model may call
-    stream: bool = True  #: whether the answer is to come in pieces
-    continuation: Continuation | None = None  #: set: ask for the rest of this answer
+    stream: bool = True  #: whether the answer is streamed
+    continuation: Continuation | None = None  #: set: request the rest of this answer
     envelope_schema: Mapping[str, Any] | None = None  #: JSON Schema of a structured answer; None: free text
     extra: Mapping[str, Any] = field(default_factory=dict)
     resume_token: str | None = None  #: set: the provider resumes the answer with this token
@@ -128,7 +132,7 @@ class ChatRequest:
             settle(self, messages=tuple, tools=tuple)
 
 
-BEYOND_CAP = 1.05  #: of the cap: an answer that used more was not held to it
+BEYOND_CAP = 1.05  #: Factor of the cap. An answer that used more than this was not limited by the cap.
 
 
 @strict()
@@ -141,7 +145,7 @@ class TokenUsage:
     output_tokens: int = 0
     reasoning_tokens: int = 0  #: of the output, hidden or shown thinking
     cached_tokens: int = 0  #: of the input, read from the provider's cache
-    no_reasoning: bool | None = None  #: True: the provider itself said that none of the output was reasoning
+    no_reasoning: bool | None = None  #: True: the provider reported that none of the output was reasoning
 
     @property
     def tells_reasoning(self) -> bool:
@@ -149,8 +153,8 @@ class TokenUsage:
         return bool(self.reasoning_tokens or self.no_reasoning)
 
     def is_at(self, cap: int) -> bool:
-        """Whether the output ended at a cap of so many tokens, counted with its reasoning or, where a provider holds
-        only the rest to the cap, without. Far more than the cap was not held to it by this count."""
+        """Whether the output used up a cap of this many tokens. Reasoning is counted, unless the provider applies the
+        cap to the rest only. Output far above the cap was not limited by it."""
         required(cap, int, "cap")
         if not 0 <= cap <= LARGEST_NUMBER:
             raise WrongInput(f"cap must be a whole number of at least 0, not {shown(cap)}.")
@@ -173,7 +177,7 @@ class ReasonSighting:
 @quickly_made
 @dataclass(frozen=True, slots=True)
 class Delta:
-    """One increment of a streamed answer, for showing: text, reasoning, or a piece of a tool call's arguments.
+    """One increment of a streamed answer, for display: text, reasoning, or a piece of a tool call's arguments.
 
     `signature` signs the reasoning before it. A client needs it to send the reasoning back. Where an answer
     is a list of items (`openai_responses`), `begins` is one that is announced here, and `thought` a whole item of
@@ -195,27 +199,27 @@ class Delta:
 class ChatResponse:
     """One answer of a model, complete or partial.
 
-    `diagnostics` holds words such as `empty_output`, `relabelled`; `error` is an error object inside a 200;
-    `incomplete_stream`: neither a stop reason nor the closing event came.
+    `diagnostics` has codes such as `empty_output` and `relabelled`. `error` is an error object inside a 200 response.
+    `incomplete_stream`: neither a stop reason nor the closing event was received.
     """
 
-    text: str = ""  #: what was said to the user, without reasoning and refusal
-    tool_calls: tuple[ToolCall, ...] = ()  #: whole client-side calls
+    text: str = ""  #: the text for the user, without reasoning and refusal
+    tool_calls: tuple[ToolCall, ...] = ()  #: complete calls to be run by the client
     broken_tool_calls: tuple[ToolCall, ...] = ()  #: calls that must not run, each with its `issue`
     usage: TokenUsage | None = None  #: None: the provider sent no counts
     reasoning_content: str = ""  #: thinking that the provider shows
-    quota_metadata: Mapping[str, Any] | None = None  #: what the body says of rates and quotas
+    quota_metadata: Mapping[str, Any] | None = None  #: rate limits and quotas reported in the body
     stop_reason: NormalizedStopReason = NormalizedStopReason.UNKNOWN  #: why the model stopped, normalized
-    raw_stop_reason: str | None = None  #: the provider's own word, verbatim; None: it sent none
+    raw_stop_reason: str | None = None  #: the provider's own stop reason, verbatim; None: it sent none
     reason_trail: tuple[ReasonSighting, ...] = ()  #: every sighting of a reason, in order
-    refusal: str | None = None  #: the words of a refusal, kept apart from text
+    refusal: str | None = None  #: the text of a refusal, separate from `text`
     diagnostics: tuple[str, ...] = ()
     provider: str = ""  #: the dialect's name
     model: str = ""
     response_id: str | None = None  #: the provider's, where it gives one
     incomplete_stream: bool = False
     error: ProviderError | None = None
-    resume_token: str | None = None  #: sent back to go on where the provider stopped
+    resume_token: str | None = None  #: sent back to resume where the provider stopped
     echo: Any = None  #: the assistant content exactly as the dialect wants it back; opaque
     answered_by: str = ""  #: the operator who injected the answer; empty: the model answered
 

@@ -11,7 +11,7 @@ from agentcore.error_policy import ErrorPolicy, ResolvesErrorContext
 from agentcore.reasons import NormalizedStopReason
 from agentcore.values import settle
 
-#: First calls' worth of tokens that a turn may use where `max_total_completion_tokens` is None.
+#: Factor of the first `max_tokens` that a turn may use in total where `max_total_completion_tokens` is None.
 DEFAULT_COMPLETION_CALLS = 4
 
 
@@ -20,7 +20,7 @@ DEFAULT_COMPLETION_CALLS = 4
 class Limits:
     """What a turn may use, counted over the whole turn (spec: stop-reason-state-machine, "Hard limits")."""
 
-    max_continuations: int = 3  #: how often a cut answer is continued, resumes included
+    max_continuations: int = 3  #: how often a truncated answer is continued, resumes included
     #: output tokens of all attempts, beyond which nothing is continued, nor tried again after an error that cost some;
     #: None: 4 times the first max_tokens, and no limit where none is known
     max_total_completion_tokens: int | None = None
@@ -29,7 +29,7 @@ class Limits:
     max_steps: int = 20  #: iterations
     max_total_tokens: int | None = None  #: input and output tokens together; None: no limit
     max_seconds: float | None = None  #: seconds in the model and in tools; None: no limit
-    schema_rounds: int = 3  #: envelope retries; the first call is none
+    schema_rounds: int = 3  #: envelope retries, without the first call
     truncation_budget_multiplier: float = 2.0  #: factor of max_tokens after a truncated envelope, 1 to 8
 
 
@@ -60,9 +60,9 @@ SPEC_KEYS: Mapping[str, str] = {
 
 
 class OnTruncation(StrEnum):
-    """What is done with whole and valid tool calls of a `max_tokens` answer."""
+    """What happens to complete, valid tool calls of a `max_tokens` answer."""
 
-    EXECUTE_IF_COMPLETE = "execute_if_complete"  #: they run, where all are whole and valid
+    EXECUTE_IF_COMPLETE = "execute_if_complete"  #: they run, if all are complete and valid
     REPAIR = "repair"  #: they are requested again, like broken ones
 
 
@@ -81,25 +81,25 @@ class Violation:
 #: an error result (or is asked for again, if cut), an envelope turn ends as forbidden, with stop reason `error`.
 Validator = Callable[[Mapping[str, Any], Any], list[Violation]]
 
-#: Makes JSON of what is nearly JSON; what it gives back need not be JSON, it is read as strictly as anything.
+#: Turns almost valid JSON into JSON. The result is parsed strictly, so it need not be valid.
 Repairer = Callable[[str], str]
 
 
 class RecoveryPath(StrEnum):
-    """How a structured answer was found in a text; the words of `envelope.recovery.applied` (design §3.7)."""
+    """How a structured answer was found in a text, with the values of `envelope.recovery.applied` (design §3.7)."""
 
     DIRECT = "direct"  #: the whole text, always tried first; no recovery
     MARKDOWN_FENCE = "markdown-fence"  #: inside a fenced block
     BRACE_WALKER = "brace-walker"  #: the first balanced object
-    JSONREPAIR = "jsonrepair"  #: made JSON by `Policy.repair`; never of a text that was cut
+    JSONREPAIR = "jsonrepair"  #: repaired by `Policy.repair`; never for a truncated text
 
 
 @strict()
 @dataclass(frozen=True, slots=True)
 class EnvelopeRules:
-    """How structured answers are read: which local recoveries are tried, after the text as it is."""
+    """How structured answers are read: which local recoveries are tried if the unchanged text is not JSON."""
 
-    #: which are on; the order in which they are tried is always the enumeration's
+    #: the enabled paths; they are always tried in the order of the enumeration
     recovery: tuple[RecoveryPath, ...] = (RecoveryPath.MARKDOWN_FENCE, RecoveryPath.BRACE_WALKER)
 
     def __post_init__(self) -> None:
@@ -112,7 +112,8 @@ REVISION = 9  #: the judging rules of this release
 @strict()
 @dataclass(frozen=True, slots=True)
 class CriterionSpec:
-    """A criterion as a policy names it: its class by dotted path, and the keyword arguments it is built with."""
+    """A criterion as stored in a policy: the dotted path of its class, and the keyword arguments for its
+    constructor."""
 
     path: str  #: `module.Class`, or a name that the builder knows
     kwargs: Mapping[str, Any] = field(default_factory=dict)  #: JSON types
@@ -121,7 +122,7 @@ class CriterionSpec:
 @strict(revision=(0, REVISION))
 @dataclass(frozen=True, slots=True)
 class Policy:
-    """Limits, error policy and rules of one turn; it never changes while the turn runs.
+    """Limits, error policy and rules of one turn. A policy does not change while the turn runs.
 
     `max_tokens`, `system_prompt` and `model` replace what the agent asks for, where set: a replay's altered budget is a
     policy like any other. `validate` and `repair` come from outside, for the core has no JSON Schema validator and no
@@ -130,27 +131,27 @@ class Policy:
     """
 
     limits: Limits = field(default_factory=Limits)  #: what the turn may use
-    error_policy: ErrorPolicy = field(default_factory=ErrorPolicy)  #: what is done about its errors
+    error_policy: ErrorPolicy = field(default_factory=ErrorPolicy)  #: how its errors are handled
     tool_calls_on_truncation: OnTruncation = OnTruncation.EXECUTE_IF_COMPLETE  #: about whole calls of a cut answer
-    finish_reasons: tuple[NormalizedStopReason, ...] = ()  #: reasons after which the agent must not go on
+    finish_reasons: tuple[NormalizedStopReason, ...] = ()  #: stop reasons after which the agent must not continue
     criteria: tuple[Criterion, ...] = ()  #: beside the built-in ones
     criterion_specs: tuple[CriterionSpec, ...] = ()  #: where `criteria` come from, in the same order
     envelope: EnvelopeRules = field(default_factory=EnvelopeRules)  #: how structured answers are read
-    max_tokens: int | None = None  #: tokens of one call; None: as the agent says
-    system_prompt: str | None = None  #: None: as the agent says
-    model: str | None = None  #: None: as the agent says
-    min_overlap: int = 12  #: characters from which a repeated seam counts as overlap
+    max_tokens: int | None = None  #: output tokens of one call; None: the agent's setting
+    system_prompt: str | None = None  #: None: the agent's setting
+    model: str | None = None  #: None: the agent's setting
+    min_overlap: int = 12  #: minimum length in characters of an overlap
     #: whether words that were broken off while they repeated the answer's end are dropped; None: as before they were
     drop_repetitions: bool | None = None
     #: whether evaluations and notices say “about” before token counts that are estimates; None: as in releases before
     #: this field
     tell_estimates: bool | None = None
     #: the judging rules that this policy's turns are judged by: those of this release, unless a stored policy says
-    #: otherwise. None: those from before rules were numbered, as in every policy that was stored without a number
+    #: otherwise. None: the rules from before revisions were numbered, as in every policy stored without a number
     revision: int | None = REVISION
     #: whether the call is only observed, so no limit applies to it. None: no
     watched: bool | None = None
-    max_retry_after: float = 120.0  #: seconds we are ready to wait because a provider says so
+    max_retry_after: float = 120.0  #: the longest wait, in seconds, that a provider may request
     validate: Validator | None = field(default=None, compare=False, repr=False)  #: None: every value is valid
     repair: Repairer | None = field(default=None, compare=False, repr=False)  #: None: nothing is repaired
     #: provides the context of a failure for the error policy; None: the machine's counts. One that raises
@@ -163,5 +164,5 @@ class Policy:
 
 
 def is_watched(policy: Policy) -> bool | None:
-    """Whether a turn under this policy is only watched; None where it is not, or may go on under other limits."""
+    """Whether a turn under this policy is only observed; None if it is not, or may continue under other limits."""
     return True if policy.watched and policy.limits.max_continuations == 0 else None

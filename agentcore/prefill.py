@@ -1,17 +1,17 @@
 """Whether a connection's model continues a final assistant message in place, so that nothing is repeated at a seam.
 
-Most servers answer such a message as one more message of the chat. Whether a connection continues it is one of its
-settings, which a test determines. This module lists the dialects and models that can use it.
+Most servers treat such a message like any other message of the chat. Whether a connection continues it is one of its
+settings, which a connection test determines. This module lists the dialects and models that can use it.
 """
 
 import re
 from collections.abc import Mapping
 from typing import Any
 
-#: The settings of a connection (`Setup.extra`) that ask for it, each as its server knows it.
+#: The settings of a connection (`Setup.extra`) that enable prefill, each under the name its server uses.
 SETTINGS = ("prefill", "prefix", "continue_final_message")
 _SETTINGS = frozenset(SETTINGS)
-#: The setting that says that the server sends the text that it wrote on from again.
+#: The setting of a server that repeats the prefilled text in its answer.
 ECHO = "prefill_echo"
 #: Dialects that have no way to go on with an assistant message.
 _NEVER = frozenset({"openai_responses", "cohere"})
@@ -28,15 +28,14 @@ def prefills(extra: Mapping[str, Any]) -> bool:
 
 
 def goes_on_exactly(provider: str, model: str, extra: Mapping[str, Any]) -> bool:
-    """Whether a continuation of this dialect, model and connection is written on from the text itself."""
+    """Whether a continuation with this dialect, model and connection continues the text itself, without repeats."""
     if not prefills(extra) or provider in _NEVER:
         return False
     return provider not in TRIMMING or not refuses_prefill(model, extra)
 
 
 def refuses_prefill(model: str, extra: Mapping[str, Any]) -> bool:
-    """Whether this Claude answers a prefill with an error: a newer one, or one that is told to think (providers.md
-    §1.6)."""
+    """Whether this Claude model rejects a prefill: a newer one, or one with reasoning enabled (providers.md §1.6)."""
     fields = extra.get("additionalModelRequestFields")
     thinking = extra.get("thinking") or (fields.get("thinking") if isinstance(fields, Mapping) else None)
     if isinstance(thinking, Mapping) and thinking.get("type") in ("enabled", "adaptive"):

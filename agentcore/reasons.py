@@ -2,7 +2,7 @@
 
 from enum import StrEnum
 
-#: Where Anthropic says why it refused: a `category`, which only a classifier gives, and an explanation.
+#: Anthropic's field with the reason of a refusal: a `category`, given by classifiers only, and an explanation.
 REFUSAL_DETAILS = "stop_details"
 
 
@@ -61,9 +61,9 @@ class AttemptKind(StrEnum):
     REQUESTED = "requested"  #: a criterion requested more after a natural end
 
 
-#: Words of an unknown reason that say the provider ran out of time.
+#: Unknown stop reasons that mean that the provider timed out.
 TIMEOUT_WORDS = frozenset({"timeout", "reason_time_limit"})
-#: Words of an unknown reason that mean something broke: the text is kept, the error policy decides.
+#: Unknown stop reasons that mean an error. The text is kept and the error policy decides.
 ERROR_WORDS = TIMEOUT_WORDS | {
     "error",
     "failed",
@@ -74,7 +74,7 @@ ERROR_WORDS = TIMEOUT_WORDS | {
     "queued",
     "in_progress",
 }
-#: Words of a tool call that may not run, whole as it looks, and cannot be repaired.
+#: Unknown stop reasons of a tool call that must not run, even if it looks complete, and cannot be repaired.
 CALL_WORDS = frozenset({"unexpected_tool_call", "too_many_tool_calls", "missing_thought_signature"})
-#: Words of a call the model wrote so badly that the provider did not even pass it on: a broken call.
+#: Unknown stop reasons of a malformed tool call that the provider did not pass on. It counts as a broken call.
 MALFORMED_CALL_WORDS = frozenset({"malformed_function_call", "malformed_tool_use", "malformed_model_output"})

@@ -1,6 +1,6 @@
 """The resource that ran out: the limit that ended a turn, separate from the stop reasons of agent and model.
 
-Told by the last judgement: by the criterion that settled it, and the numbers it was judged by.
+It is derived from the last judgement: from the deciding criterion and its numbers.
 """
 
 from collections.abc import Callable, Mapping
@@ -12,23 +12,23 @@ from agentcore.errors import ErrorType
 from agentcore.reasons import NormalizedStopReason, StopReason
 from agentcore.snapshot import Snapshot
 
-Json = Mapping[str, Any]  #: an outcome, as `ContinuationOutcome.to_dict` writes it
+Json = Mapping[str, Any]  #: An outcome, as written by `ContinuationOutcome.to_dict`.
 
-#: The limit that a criterion asks about, as policies name it.
+#: The limit that a criterion checks, by its key in policies.
 LIMIT_OF: Mapping[str, str] = {
     "StepsLimit": "max_steps",
     "TokenUsageLimit": "max_total_tokens",
     "ExecutionTimeLimit": "max_seconds",
 }
-IDLE = 2  #: cut answers running that add nothing end the turn
-#: Its name in a verdict and in other possible transitions.
+IDLE = 2  #: The number of consecutive truncated answers without new text that ends the turn.
+#: The description of that cause in verdicts and other possible transitions.
 REPEATED = "two truncated answers in a row that added nothing new"
-#: The same where the last answer has no text because reasoning used up its cap,
+#: The same, if the last answer has no text because reasoning used up its cap.
 REASONED = "two answers in a row in which reasoning used up max_tokens"
-#: and where an error alone told that its cap was used up.
+#: The same, if only an error reported that the cap was used up.
 USED_UP = "two calls in a row that used up max_tokens before any text came"
-#: What can run out: the limits of a policy, the retries of its error policy, a connection's ceiling for one call, and
-#: the cap of the call itself, where a turn was only watched.
+#: All resources that can run out: the limits of a policy, the retries of its error policy, a connection's ceiling for
+#: one call, and the cap of the call itself for an observed turn.
 RESOURCES = (
     "max_continuations",
     "max_total_completion_tokens",
@@ -58,7 +58,7 @@ _BOUND: Mapping[str, str] = {"retry_limit": "max_continuations", "output_cap": "
 
 
 def resource_of(snapshot: Snapshot) -> str | None:
-    """The limit (one of `RESOURCES`) that ended the turn; None while it runs, and where none did."""
+    """The limit (one of `RESOURCES`) that ended the turn; None while it runs, and if no limit ended it."""
     end, outcome = snapshot.end, snapshot.outcome
     if end is None or outcome is None or end.terminal_reason in _UNBOUND:
         return None
@@ -68,26 +68,26 @@ def resource_of(snapshot: Snapshot) -> str | None:
 
 
 def idle_in_words(snapshot: Snapshot) -> str:
-    """What ended a turn whose last answers added nothing, as a verdict calls it."""
+    """The cause of ending a turn whose last answers added nothing, as worded in verdicts."""
     if snapshot.eaten:
         return REASONED
     return USED_UP if snapshot.refused_as_cut else REPEATED
 
 
 def characters_spent(snapshot: Snapshot) -> bool:
-    """Whether no character may come any more; a cap inside a character leaves some unused that nothing fits into."""
+    """Whether no further character is allowed. A cap inside a grapheme leaves a remainder that nothing fits into."""
     return snapshot.cut_at_cap or snapshot.spent.output_chars >= snapshot.limits.max_total_output_chars
 
 
 def out_of_time(snapshot: Snapshot) -> bool:
-    """Whether the turn's own time limit ended its last call: no provider failed."""
+    """Whether the turn's own time limit ended its last call, so the provider did not fail."""
     error = snapshot.failure.provider if snapshot.failure else None
     return error is not None and error.type is ErrorType.TIMEOUT and resource_of(snapshot) == "max_seconds"
 
 
 def no_retry_helps(snapshot: Snapshot) -> bool:
-    """Whether the error that ended the turn would not have been retried under any max_retries: it is permanent, or the
-    provider asks to wait for longer than the policy waits."""
+    """Whether the error that ended the turn would not have been retried under any max_retries, because it is permanent,
+    or because the provider requests a longer wait than the policy allows."""
     error = snapshot.failure.provider if snapshot.failure else None
     if error is None or not error.retryable:
         return error is not None
@@ -105,8 +105,9 @@ def resource_in(
     hopeless: bool = False,
     judged: ContinuationOutcome | None = None,
 ) -> str | None:
-    """The same of a judgement as it is stored (`ContinuationOutcome.to_dict`). `floor`: the smallest output limit the
-    dialect takes, in tokens; `hopeless`: no retry could have helped against its error; `judged`: see `bound_of`."""
+    """The same as `resource_of`, for a stored judgement (`ContinuationOutcome.to_dict`). `floor`: the smallest output
+    limit the dialect takes, in tokens; `hopeless`: no retry could have helped against its error; `judged`: see
+    `bound_of`."""
     said = next((one for one in outcome["evaluations"] if one["criterion"] == outcome["resolvedBy"]), None)
     if terminal_reason in _UNBOUND or said is None or said["decision"] != "forbid":
         return None
@@ -121,7 +122,7 @@ def resource_in(
 
 
 def bound_of(said: Json, judged: ContinuationOutcome | None) -> str | None:
-    """What an evaluation that forbade names as its cause, mostly a limit; None where it names none.
+    """The cause named by an evaluation that forbade, usually a limit; None if it names none.
 
     `judged`: the same judgement as this core makes it again, for rules before revision 5 do not store every bound."""
     if "bound" in said["context"]:

@@ -69,7 +69,7 @@ def _bounded(taken: int) -> int:
     return taken
 
 
-MOST_BREACHES = 20  #: that are listed of one value
+MOST_BREACHES = 20  #: The maximum number of violations listed for one value.
 #: Steps up to which all breaches are listed: the validator makes its whole list at once, 50 µs for each breach.
 _LISTED = 5_000
 #: The same, times the size of the value: each breach that the validator makes has a copy of what breaks the schema.
@@ -81,9 +81,10 @@ _SHORT = 20_000  #: characters of a schema that is kept with many others
 def jsonschema_rs_validator() -> Validator:
     """A validator of JSON Schema: `Policy(validate=jsonschema_rs_validator())`.
 
-    Only references within the schema itself are followed; nothing is ever fetched. Another reference raises `CoreError`
-    when the schema is first used, and so does what is no JSON Schema, or would take more than `MOST_STEPS` to judge a
-    value by. Compiled schemas are kept, at most 256 of them, of long ones 8. Raises `CoreError` without the package.
+    Only references within the schema itself are followed; nothing is ever fetched. The validator raises `CoreError` at
+    the first use of a schema with any other reference, of an invalid schema, and of one that needs more than
+    `MOST_STEPS` steps for a value. At most 256 compiled schemas are cached, 8 of them long. Raises `CoreError` if the
+    package is not installed.
     """
     try:
         import jsonschema_rs

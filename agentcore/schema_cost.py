@@ -1,8 +1,8 @@
 """How many steps it takes to validate a value by a JSON Schema, counted before the validation.
 
-A schema of two kilobytes can ask for more steps than there will ever be time for: subschemas that refer to the next one
-twice, twenty times over, are a million. A validator that has begun cannot be stopped, so it is not let begin. The count
-is of the schema and the value alone: unlike a time limit, it says the same at every replay.
+A schema of two kilobytes can need more steps than can ever be completed: with twenty subschemas that each refer twice
+to the next one, a million. A running validator cannot be stopped, so the steps are counted before it starts. The count
+depends only on the schema and the value, so unlike a time limit it is the same at every replay.
 """
 
 import json
@@ -12,28 +12,28 @@ from typing import Any, NamedTuple
 
 from agentcore.schema_size import MOST_LOOKED_AT, NESTED, Sizes, TooMuchWork, Walk, Words, parts_of, walked, within
 
-#: Steps, of which a validator takes a few million a second.
+#: The maximum number of steps. A validator performs a few million per second.
 MOST_STEPS = 2_000_000
-MOST_DEPTH = 200  #: subschemas within subschemas, and parts of the value within parts
-#: Steps of a subschema with `unevaluated…`, which has the ones beside it judged once more.
+MOST_DEPTH = 200  #: The maximum nesting of subschemas, and of the value.
+#: The steps of a subschema with an `unevaluated…` keyword, which evaluates its siblings again.
 UNEVALUATED = 25
-#: Steps of each subschema of `anyOf` and `oneOf`: where none fits, the errors of all are kept within one error, at each
-#: level again, which takes 3 to 9 µs and some 2 KB.
+#: The steps of each subschema of `anyOf` and `oneOf`. If none matches, the errors of all are nested into one error at
+#: each level, which takes 3 to 9 µs and about 2 KB.
 ALTERNATIVE = 16
 
-#: Why a judgement of more than `MOST_LOOKED_AT` pairs is refused; `{parts}`: those of the value.
+#: The message for more than `MOST_LOOKED_AT` pairs of subschema and value; `{parts}`: the number of parts of the value.
 TOO_MANY_PAIRS = (
     f"Judging this value by the schema looks at more than {MOST_LOOKED_AT:,} pairs of a subschema and a part of the "
     "value, which has {parts:,} parts. Make the value smaller, or give fewer alternatives for each part."
 )
-#: Why a judgement is refused that would ask for itself again.
+#: The message for a schema that refers to itself for the same value.
 ENDLESS = "The schema refers to itself for the same value, so judging by it never ends."
 
 _ALL_OF = ("allOf", "anyOf", "oneOf")
 _ALTERNATIVES = ("anyOf", "oneOf")
 _ONE = ("not", "if", "then", "else")
 _REFERS = ("$ref", "$dynamicRef", "$recursiveRef")
-#: What is judged after all that judges the same value, and needs to know what of it that has judged.
+#: The keywords that are evaluated after all others of the same value, because they depend on their results.
 AGAIN = ("unevaluatedProperties", "unevaluatedItems")
 _OF_ITEMS = ("items", "additionalItems", "contains", "unevaluatedItems")
 _OF_PROPERTIES = ("additionalProperties", "unevaluatedProperties")
@@ -49,7 +49,8 @@ _Pairs = Iterable[tuple[Any, Any]]  #: a subschema, and what it judges
 
 
 def steps(schema: Any, value: Any, most: int = MOST_LOOKED_AT) -> int:
-    """The steps of judging `value`, at most. Raises `TooMuchWork` for more than `MOST_STEPS`, or than `most` pairs."""
+    """The maximum number of steps of validating `value`. Raises `TooMuchWork` for more than `MOST_STEPS` steps, or more
+    than `most` pairs."""
     return _Counting(schema, most).of(value)
 
 
@@ -143,7 +144,7 @@ class _Counting:
 
 
 def beside(schema: Mapping[str, Any], names: "Names") -> Iterator[Any]:
-    """The subschemas that judge the same value."""
+    """The subschemas that apply to the same value."""
     for word in _ALL_OF:
         if isinstance(parts := schema.get(word), list | tuple):
             yield from parts
@@ -177,8 +178,8 @@ def _mapping(schema: Mapping[str, Any], word: str) -> Mapping[str, Any]:
 
 
 class Names:
-    """What the references of a schema may lead to. Drafts and validators differ in what an `$id` renames; of several
-    readings all are counted."""
+    """The possible targets of the references of a schema. Drafts and validators differ in the effect of `$id`, so all
+    interpretations are counted."""
 
     def __init__(self, schema: Any) -> None:
         self._anchors: dict[str, list[Any]] = {}
@@ -217,7 +218,7 @@ class Names:
         return bases
 
     def referred(self, uri: str, schema: Mapping[str, Any]) -> Iterator[Any]:
-        """What a reference may lead to; of a dynamic one each place of its name."""
+        """The possible targets of a reference; for a dynamic one, every target of its name."""
         document, _, fragment = uri.partition("#")
         meta = document.startswith(_META)
         if meta and self._anchors:

@@ -26,9 +26,9 @@ from agentcore.snapshot import Snapshot
 from agentcore.type_check import is_calculable, misfits
 from agentcore.values import replace
 
-#: Makes a value of JSON types; raises `RecordingError` for what cannot be read.
+#: Builds a value from JSON types. Raises `RecordingError` for unreadable input.
 Reader = Callable[[Any], Any]
-#: Makes JSON types of a value of one class.
+#: Converts a value of one class to JSON types.
 Writer = Callable[[Any], Any]
 _Read = TypeVar("_Read")
 #: A JSON object.
@@ -53,7 +53,7 @@ def type_name(cls: type) -> str:
 
 
 def to_json(value: Any) -> Any:
-    """Any of this package's values as JSON types."""
+    """Convert any value of this package to JSON types."""
     cls = value.__class__
     return value if cls in _PLAIN else _writer(cls)(value)
 
@@ -130,7 +130,7 @@ def _tag(cls: Any) -> str:
 
 
 def event_to_json(event: Event) -> Json:
-    """An event with its `type`, as records keep it."""
+    """An event with its `type`, as stored in records."""
     return tagged(event)
 
 
@@ -141,7 +141,8 @@ def event_from_json(data: Json) -> Event:
 
 
 def command_to_json(command: Command) -> Json:
-    """A command as it is recorded. What the history holds already is named by its number, length or name."""
+    """A command as stored in records. Content that the history already contains is referenced by number, length or
+    name."""
     if not isinstance(command, CallModel):
         return tagged(command)
     request = command.request
@@ -204,10 +205,10 @@ def observation_to_json(observation: Observation) -> Json:
 
 
 def policy_from_json(data: Json) -> Policy:
-    """The policy that `to_json` wrote, without what comes from outside: validator, repairer, criteria, resolver.
+    """The policy that `to_json` wrote, without its functions: validator, repairer, criteria, resolver.
 
-    Keys that are missing have their defaults, but for `revision`: what was stored without one is judged by the rules
-    from before they were numbered. Raises `RecordingError`.
+    Missing keys have their defaults, except `revision`: a policy stored without one uses the rules from before
+    revisions were numbered. Raises `RecordingError`.
     """
     policy: Policy = _reader(Policy)({"revision": None, **data} if isinstance(data, Mapping) else data)
     for place in misfits(Policy, policy):

@@ -16,7 +16,7 @@ from agentcore.states import State, Trigger
 from agentcore.truncation_cause import below_cap, eaten
 from agentcore.values import quickly_made
 
-#: The rules from which on a cap that is not known is no limit, nor is a total made of it.
+#: The first revision of the rules in which an unknown cap is not a limit, and no total is computed from it.
 UNKNOWN_CAPS_SINCE = 9
 
 _EVALUATE_STOP, _EVALUATE_CONTINUATION = State.EVALUATE_STOP, State.EVALUATE_CONTINUATION
@@ -25,7 +25,7 @@ _EVALUATE_STOP, _EVALUATE_CONTINUATION = State.EVALUATE_STOP, State.EVALUATE_CON
 @quickly_made
 @dataclass(frozen=True, slots=True)
 class Snapshot(Judged):
-    """See the module. `setup` is None only while idle."""
+    """The state of a turn between two events. `setup` is None only while idle."""
 
     state: State = State.IDLE  #: the current state of the machine
     at: float = 0.0  #: seconds since the turn started, of the last event
@@ -36,32 +36,33 @@ class Snapshot(Judged):
     iteration: int = 0  #: from 1; 0 while idle
     answer: Answer = field(default_factory=Answer)  #: of this iteration
     earlier: tuple[Answer, ...] = ()  #: the answers of the iterations before
-    spent: Spent = field(default_factory=Spent)  #: so far, in a fork with what its parent had: limits count that
-    inherited: Spent | None = None  #: of `spent`, what the turn it was forked from had used; None in any other turn
+    #: used so far; in a fork including its parent's usage, which limits count too
+    spent: Spent = field(default_factory=Spent)
+    inherited: Spent | None = None  #: the part of `spent` that the parent of a fork had used; None in any other turn
     call: Call | None = None  #: None while idle
     response: ChatResponse | None = None  #: the last answer
     failure: Failure | None = None  #: None: none is judged
-    draw: float = 0.5  #: the driver's chance in [0, 1) that came with the last answer
+    draw: float = 0.5  #: the driver's random number in [0, 1) of the last answer
     reading: EnvelopeReading | None = None  #: of the last structured answer
-    calls: tuple[ToolCall, ...] = ()  #: of the answer under judgement or in execution, ids made unique
+    calls: tuple[ToolCall, ...] = ()  #: of the answer being judged or of the tools being run, with unique ids
     rejected: tuple[ToolResult, ...] = ()  #: error results of calls that may not run
     supplied: tuple[ToolResult, ...] = ()  #: results an operator gave in place of a tool
     call_ids: frozenset[str] = frozenset()  #: every id a call of this turn has had
-    idle_answers: int = 0  #: truncated answers running that added nothing
+    idle_answers: int = 0  #: consecutive truncated answers that added nothing
     iteration_failures: int = 0  #: of this iteration
-    truncated: bool = False  #: some attempt of this iteration was cut
+    truncated: bool = False  #: some attempt of this iteration was truncated
     cut_at_cap: bool = False  #: text was cut at max_total_output_chars
     repairing: CallIssue | None = None  #: the issue that is being repaired
     wait_seconds: float = 0.0  #: of the backoff
     held_state: State | None = None  #: the state that a release continues in
     hold_requested: bool = False  #: hold at the next deciding state
     breakpoints: tuple[Breakpoint, ...] = ()  #: where to hold
-    low: frozenset[str] = frozenset()  #: budgets under a breakpoint that has held for them, with its words
+    low: frozenset[str] = frozenset()  #: budgets below the threshold of a breakpoint that has already held for them
     run_to: str | None = None  #: a state to hold at, once
     approving: tuple[str, ...] = ()  #: tools whose calls wait for a person's approval
     held_until: float | None = None  #: seconds since the turn started, of an approval with a time limit
     stand_in: ChatResponse | None = None  #: an operator's answer to the next call, or the one in flight
-    trigger: Trigger | None = None  #: the last move
+    trigger: Trigger | None = None  #: of the last transition
     outcome: ContinuationOutcome | None = None  #: of the last deciding state
     model_stop_reason: str | None = None  #: of the last attempt
     raw_stop_reason: str | None = None  #: of the last attempt
@@ -72,7 +73,8 @@ class Snapshot(Judged):
     revision: int | None = None  #: the policy's
     watched: bool | None = None  #: the policy's, where it allows no continuation
     failed_spent: bool | None = None  #: True: failed attempts of this iteration have spent output tokens
-    #: True: some answer may hide reasoning: it took more tokens than its text shows, or fewer than it was cut at
+    #: True: some answer may hide reasoning: it used more tokens than its text explains, or fewer than the cap that
+    #: truncated it
     veiled: bool | None = None
     #: True: some truncated answer has reasoned, and might have reasoned longer under a larger cap
     reasoned: bool | None = None
@@ -98,8 +100,8 @@ class Snapshot(Judged):
 
     @property
     def uncapped(self) -> bool:
-        """Whether the provider is sent no `max_tokens`, because nobody set one; Whystop only calculates with the
-        setup's."""
+        """Whether no `max_tokens` is sent to the provider, because none was set. That of the setup is used for
+        calculations only."""
         return self._noted == NO_CAP
 
     @property
@@ -116,7 +118,7 @@ class Snapshot(Judged):
 
     @property
     def known_cap(self) -> int | None:
-        """The same; None too where the recording does not say whether it was sent."""
+        """The same, but also None if the recording does not say whether a cap was sent."""
         noted = self._noted
         unknown = noted and noted != DEMANDED
         return None if self.call is None or unknown else self.call.max_tokens
@@ -130,14 +132,14 @@ class Snapshot(Judged):
 
     @property
     def judged_cap(self) -> int | None:
-        """The cap that a judgement names as that of the answer's call. Rules before revision 9 name what Whystop
-        calculates with where none is known."""
+        """The cap of the answer's call, as named by judgements. Rules before revision 9 name the calculated cap if none
+        is known."""
         later = (self.revision or 0) >= UNKNOWN_CAPS_SINCE
         return self.known_cap if later or self.call is None else self.call.max_tokens
 
     @property
     def cut_below_cap(self) -> bool:
-        """Whether the last answer was cut though its call had tokens left."""
+        """Whether the last answer was truncated although its call had tokens left."""
         known = self.revision and self.response is not None and self.call is not None
         return bool(known) and below_cap(self.response, self.sent_cap)  # type: ignore[arg-type]
 
@@ -156,17 +158,18 @@ class Snapshot(Judged):
 
     @property
     def going_on_helped(self) -> bool:
-        """Whether the last answer was a continuation that brought more: then the context window had room for it."""
+        """Whether the last answer was a continuation that added text, so the context window had room for it."""
         return bool(self.call and self.call.kind is AttemptKind.CONTINUATION and self.just_added)
 
     @property
     def own(self) -> Spent:
-        """What this turn has used itself: of a fork, without what it began with. So turns add up to their attempts."""
+        """The turn's own usage; in a fork without the usage of its parent, so that the usage of turns adds up to that
+        of their attempts."""
         return self.spent if self.inherited is None else self.spent.less(self.inherited)
 
     @property
     def just_added(self) -> str:
-        """What the last attempt added to the answer; empty where that was nothing, or only blanks."""
+        """The text that the last attempt added to the answer; empty if it added nothing or only whitespace."""
         return added_by(self.spent.attempts, self.answer)
 
     @property
@@ -177,7 +180,7 @@ class Snapshot(Judged):
 
     @property
     def completion_default(self) -> int | None:
-        """What `completion_budget` is where no limit says it; None where no cap is known to make it of."""
+        """The default of `completion_budget`; None if no cap is known to compute it from."""
         return None if self.next_cap_unknown else DEFAULT_COMPLETION_CALLS * self.asked.max_tokens
 
     @property
@@ -213,7 +216,8 @@ class Snapshot(Judged):
         return bool(self.asked.client_tools) or any(call.name in ending for call in self.calls)
 
     def error_context(self) -> ErrorContext:
-        """The error being judged, as the error policy sees it: as `Policy.resolver` says, or as counted here."""
+        """The error being judged, as the error policy sees it: from `Policy.resolver`, or as counted by this
+        snapshot."""
         if self.failure is not None and self.failure.context is not None:
             return self.failure.context
         return self.counted_error_context()

@@ -33,7 +33,7 @@ class Spent:
         return self.input_tokens + self.output_tokens
 
     def less(self, before: "Spent") -> "Spent":
-        """What was used since `before`. Consecutive failures and `estimated` are those of this value."""
+        """The usage since `before`. Consecutive failures and `estimated` are those of this value."""
         counts = (field.name for field in fields(self) if field.name not in ("estimated", "consecutive_failures"))
         return replace(self, **{name: getattr(self, name) - getattr(before, name) for name in counts})
 
@@ -46,11 +46,11 @@ class Call:
     kind: AttemptKind  #: why it is made
     state: State  #: the call state it belongs to
     max_tokens: int  #: output limit
-    hint: str | None = None  #: not None: the answer so far goes along, to be continued
+    hint: str | None = None  #: not None: the answer so far is sent, to be continued
     corrective: str = ""  #: appended to the system prompt
     echo: tuple[Message, ...] = ()  #: a paused answer, sent back unchanged
-    clamped: bool = False  #: a larger budget was wanted than the connection's ceiling
-    resume_token: str | None = None  #: of the cut answer: the provider continues by itself, without a hint
+    clamped: bool = False  #: the requested budget was reduced to the connection's ceiling
+    resume_token: str | None = None  #: of the truncated answer: the provider resumes it without a hint
     #: the setup's `extra["uncapped"]` as it was sent, where an operator has changed it since; empty: it had none
     sent_uncapped: str | None = None
     #: the setup's `max_tokens` when it was made, where an operator has changed it since
@@ -61,21 +61,21 @@ class Call:
 class Failure:
     """The error being judged. `provider` is None for tool errors."""
 
-    type: ErrorType  #: as the error policy knows it
+    type: ErrorType  #: the type used by the error policy
     message: str  #: in words
     tool_name: str | None = None  #: where a tool failed
     provider: ProviderError | None = None
-    said: ChatResponse | None = None  #: what had arrived, with the reason that the error really is
-    context: ErrorContext | None = None  #: what `Policy.resolver` made of it; None: what the snapshot counts
-    unresolved: str = ""  #: in words, why `Policy.resolver` could make nothing of it
+    said: ChatResponse | None = None  #: the part of the answer received, with the stop reason that the error means
+    context: ErrorContext | None = None  #: from `Policy.resolver`; None: counted by the snapshot
+    unresolved: str = ""  #: why `Policy.resolver` failed, in words
 
 
 @quickly_made
 @dataclass(frozen=True, slots=True)
 class Segment:
-    """What one attempt added to the answer: `answer.text[start:end]`, after `dropped` characters of overlap, which
-    stand in the answer just before `start`. The first `ambiguous` characters may be an overlap too, and were kept.
-    Offsets are characters."""
+    """The text that one attempt added to the answer: `answer.text[start:end]`. Before it, `dropped` characters of
+    overlap were removed, which the answer contains just before `start`. The first `ambiguous` characters may be an
+    overlap too, and were kept. Offsets are in characters."""
 
     attempt: int
     kind: AttemptKind  #: of its attempt
@@ -88,19 +88,20 @@ class Segment:
 @quickly_made
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """The merged text of one iteration, and which attempt said what of it."""
+    """The merged text of one iteration, and which attempt wrote which part of it."""
 
     text: str = ""
     segments: tuple[Segment, ...] = ()  #: in order; they cover the text. An attempt without text has none
 
     @property
     def without_repeats(self) -> str:
-        """The other reading of the text: without what may be a repeat, and was kept."""
+        """The other reading of the text: without the possible repeats that were kept."""
         return "".join([self.text[part.start + part.ambiguous : part.end] for part in self.segments])
 
 
 def added_by(attempt: int, answer: Answer) -> str:
-    """What the last attempt, which this is, added to the answer; empty where that was nothing, or only blanks."""
+    """The text that the last attempt (number `attempt`) added to the answer; empty if it added nothing or only
+    whitespace."""
     last = answer.segments[-1] if answer.segments else None
     if last is None or last.attempt != attempt:
         return ""

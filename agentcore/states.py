@@ -1,6 +1,6 @@
 """The transition table, the single source of legal transitions. A transition that is not listed is illegal.
 
-The picture on the turn page and the table in docs/reference/state-machine.md are made from it.
+The diagram on the turn page and the table in docs/reference/state-machine.md are generated from it.
 """
 
 from collections.abc import Mapping
@@ -8,35 +8,35 @@ from enum import StrEnum
 
 
 class State(StrEnum):
-    """A place in the machine (design §3.2)."""
+    """A state of the machine (design §3.2)."""
 
     IDLE = "idle"  #: before the first event
     REQUEST = "request"  #: waits for a first answer, or one after tools
     REQUEST_CONTINUATION = "request_continuation"  #: waits for the rest of an answer
-    REQUEST_TOOL_REPAIR = "request_tool_repair"  #: waits for a call once more
-    REQUEST_ENVELOPE_RETRY = "request_envelope_retry"  #: waits for a structured answer once more
+    REQUEST_TOOL_REPAIR = "request_tool_repair"  #: waits for a repaired tool call
+    REQUEST_ENVELOPE_RETRY = "request_envelope_retry"  #: waits for another structured answer
     EXECUTE_TOOLS = "execute_tools"  #: waits for tools
     BACKOFF = "backoff"  #: waits out a delay before a retry
     HELD = "held"  #: waits for an operator
     EVALUATE_STOP = "evaluate_stop"  #: decides what an answer means
-    CONTINUE_PENDING = "continue_pending"  #: decides whether a cut answer is continued
+    CONTINUE_PENDING = "continue_pending"  #: decides whether a truncated answer is continued
     REPAIR_PENDING = "repair_pending"  #: decides whether a broken call is requested again
     EVALUATE_ENVELOPE = "evaluate_envelope"  #: decides whether a structured answer is complete
     EVALUATE_ERROR = "evaluate_error"  #: decides by the error policy
     EVALUATE_CONTINUATION = "evaluate_continuation"  #: decides whether tool results are sent to the model
     ABORT_PARTIAL = "abort_partial"  #: returns what there is, with a notice
-    COMPLETE = "complete"  #: has ended with an answer, whole or partial
+    COMPLETE = "complete"  #: has ended with an answer, complete or partial
     ABORT = "abort"  #: has ended without an answer
 
 
 class Trigger(StrEnum):
-    """Why the machine moved (design §3.2)."""
+    """The trigger of a transition (design §3.2)."""
 
     STARTED = "started"  #: a user asked
     RESPONDED = "responded"  #: the model answered
     FAILED = "failed"  #: a call failed
     INTERRUPTED = "interrupted"  #: the worker of the command is gone
-    LOST = "lost"  #: the worker of the command is gone, and the turn is abandoned
+    LOST = "lost"  #: the worker of the command has died, and the turn is abandoned
     OPERATOR_ACTED = "operator_acted"  #: a person changed something
     CANCEL = "cancel"  #: a person ended the turn
     END_TURN = "end_turn"  #: a natural end
@@ -46,7 +46,7 @@ class Trigger(StrEnum):
     MAX_TOKENS = "max_tokens"  #: the answer was cut
     PAUSED = "paused"  #: the provider pauses
     BROKEN_TOOL_CALL = "broken_tool_call"  #: a call is broken
-    ENVELOPE = "envelope"  #: the answer, or what an error cut off, is to be an envelope
+    ENVELOPE = "envelope"  #: the answer, or the partial answer of a failed call, should be an envelope
     RESPONSE_ERROR = "response_error"  #: an error inside an answer
     SAFETY_BLOCKED = "safety_blocked"  #: blocked
     CONTEXT_WINDOW_EXCEEDED = "context_window_exceeded"  #: the context is full
@@ -94,7 +94,7 @@ CALLS = (
 )
 #: States that wait for an event.
 WAITING = (*CALLS, State.EXECUTE_TOOLS, State.BACKOFF, State.HELD)
-#: States that are left within the same `advance`.
+#: States in which the machine decides. They are left within the same `advance`.
 DECIDING = (
     State.EVALUATE_STOP,
     State.CONTINUE_PENDING,
@@ -104,13 +104,13 @@ DECIDING = (
     State.EVALUATE_CONTINUATION,
     State.ABORT_PARTIAL,
 )
-#: States that nothing leaves.
+#: Final states.
 TERMINAL = (State.COMPLETE, State.ABORT)
 
-#: Which release leads back into which deciding state.
+#: The release trigger of each deciding state.
 RELEASES: Mapping[State, Trigger] = {state: Trigger(f"release_{state}") for state in DECIDING}
 
-#: Which trigger ends a backoff, by the call that failed.
+#: The trigger that ends a backoff, by the state of the failed call.
 RETRIES: Mapping[State, Trigger] = {
     State.REQUEST: Trigger.RETRY_REQUEST,
     State.REQUEST_CONTINUATION: Trigger.RETRY_CONTINUATION,
@@ -130,7 +130,7 @@ def _call(state: State) -> dict[Trigger, State]:
     }
 
 
-#: Each (state, trigger) has one target; what is absent is illegal.
+#: The target of each legal (state, trigger). All others are illegal.
 TRANSITIONS: Mapping[State, Mapping[Trigger, State]] = {
     State.IDLE: {Trigger.STARTED: State.REQUEST},
     **{state: _call(state) for state in CALLS},

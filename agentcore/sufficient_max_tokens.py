@@ -1,17 +1,18 @@
-"""Whether one larger call would certainly have been enough: when a verdict may name a value for max_tokens."""
+"""Whether one larger call would certainly have sufficed. Only then a verdict names a value for max_tokens."""
 
 from agentcore.prefill import ECHO, TRIMMING, goes_on_exactly
 from agentcore.reasons import AttemptKind, NormalizedStopReason
 from agentcore.snapshot import Snapshot
 
-#: Tokens that the end of an answer takes of the cap at most, without being reported: some servers count its mark, which
-#: may have three tokens, and some report two less than they count.
+#: The maximum number of unreported tokens that the end of an answer uses of the cap. Some servers count its end marker,
+#: which may have three tokens, and some report two tokens less than they count.
 END_AT_MOST = 5
 _NATURAL = (NormalizedStopReason.END_TURN, NormalizedStopReason.TOOL_CALL)
 
 
 def enough_for_one_call(snapshot: Snapshot) -> int | None:
-    """The `max_tokens` from which on one call is certain to have said the same; None where no number is."""
+    """The smallest `max_tokens` with which one call is certain to have given the same answer; None if no number is
+    certain."""
     return snapshot.spent.output_tokens + END_AT_MOST if _one_call_is_certain(snapshot) else None
 
 
@@ -41,8 +42,8 @@ def _tells_its_end(snapshot: Snapshot) -> bool:
 
 
 def continued_at_the_cap(snapshot: Snapshot) -> bool:
-    """Whether the calls that were continued spent as much as their caps allowed: what cut them below is not known, and
-    a larger cap need not lift it."""
+    """Whether the continued calls used up their caps. If not, it is not known what truncated them, and a larger cap may
+    not help."""
     last = snapshot.response.usage if snapshot.response is not None else None
     if last is None or snapshot.uncapped:
         return False
@@ -60,8 +61,8 @@ def _continued_exactly(snapshot: Snapshot) -> bool:
 
 
 def writes_on(snapshot: Snapshot) -> bool:
-    """Whether this turn's continuations are written on from the text itself: by the connection's setting, and as far as
-    they show. One that says the text again, of a server that is not known to send it back, may have begun anew."""
+    """Whether this turn's continuations continue the text itself, according to the connection's setting and to their
+    texts. A continuation that repeats the text, from a server not known to echo it, may be a restart."""
     asked = snapshot.setup
     if asked is None or "ambiguous_seam" in snapshot.flagged:
         return False

@@ -1,7 +1,7 @@
 """Tool calls that open models write as text: where one begins, and whether it is incomplete.
 
-A server that does not know a model's form hands such a call on as text. Cut short, it is no answer: it is a tool call
-that was cut.
+A server that does not support a model's format passes such a call on as text. If it is truncated, it is a truncated
+tool call, not an answer.
 """
 
 import re
@@ -10,7 +10,7 @@ from itertools import product
 
 from agentcore.incomplete_text import json_at
 
-#: How such a call begins, and how it ends; None: nothing ends it but the answer.
+#: The start and end markers of such calls; None: the call ends with the answer.
 FORMS: tuple[tuple[str, str | None], ...] = (
     ("<tool_call>", "</tool_call>"),
     ("<tool_calls>", "</tool_calls>"),
@@ -22,7 +22,7 @@ FORMS: tuple[tuple[str, str | None], ...] = (
     ("<｜tool▁calls▁begin｜>", "<｜tool▁calls▁end｜>"),
     ("[TOOL_CALLS]", None),
 )
-#: Forms that rules of revision 3 know too.
+#: Further formats, recognized since revision 3 of the rules.
 LATER_FORMS: tuple[tuple[str, str | None], ...] = (
     ("<function_calls>", "</function_calls>"),
     ("<invoke name=", "</invoke>"),
@@ -60,9 +60,9 @@ _OPENERS, _ALL_OPENERS = _any_of(FORMS), _any_of(_ALL)
 
 
 def left_open(text: str, *, later: bool = True) -> int | None:
-    """Where the markup of a tool call begins that the text ends inside of; None where there is none.
+    """The position of an unclosed tool call markup at the end of the text; None if there is none.
 
-    `later`: by the rules of revision 3, which know more forms, and a form whose beginning was cut itself.
+    `later`: use the rules of revision 3, which recognize more formats, and a truncated start marker.
     """
     position, openers = 0, _ALL_OPENERS if later else _OPENERS
     while (opener := openers.search(text, position)) is not None:
@@ -83,9 +83,9 @@ def _begun(text: str, position: int) -> int | None:
 
 
 def is_cut_bare_call(text: str, tools: Collection[str]) -> bool:
-    """Whether a text that was cut is a call of one of these tools from its first character on, written as bare JSON.
+    """Whether a truncated text is, from its first character, a call of one of these tools written as bare JSON.
 
-    An object that goes on in another way, such as a description of the tool, is text; so is one that is whole.
+    An object with other content, such as a description of the tool, is text; so is a complete object.
     """
     said = _beginning(text)
     if not said.startswith(_BARE_HEADS):
@@ -98,7 +98,7 @@ def is_cut_bare_call(text: str, tools: Collection[str]) -> bool:
 
 
 def may_be_bare_call(text: str, tools: Collection[str]) -> bool:
-    """Whether a text that is still coming in may turn out to be such a call."""
+    """Whether a text that is still being streamed may turn out to be such a call."""
     said = _beginning(text)
     whole = (head + name + key for head, name, key in product(_BARE_HEADS, tools, _BARE_KEYS))
     return any(one.startswith(said) or said.startswith(one) for one in whole)
@@ -109,13 +109,13 @@ def _beginning(text: str) -> str:
 
 
 def name_in(markup: str) -> str:
-    """The tool that the markup of a call names; empty where its name was cut too."""
+    """The tool named in the markup of a call; empty if its name was truncated too."""
     found = _NAME.search(markup)
     return next(filter(None, found.groups()), "") if found else ""
 
 
 def settled(text: str) -> int:
-    """How much of a text that is still coming in can be no markup of a tool call."""
+    """The length of the part of a streamed text that cannot be markup of a tool call."""
     found = _ALL_OPENERS.search(text)
     if found is not None:
         return found.start()

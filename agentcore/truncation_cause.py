@@ -1,6 +1,6 @@
 """The cause of a reported truncation: the cap of the call, reasoning that used it up, or something else.
 
-Most providers have one word for all three. The tokens they report tell them apart, where they report them.
+Most providers use one stop reason for all three. Reported token counts distinguish them.
 """
 
 from agentcore.messages import ChatResponse
@@ -13,10 +13,10 @@ _BYTES = 4  #: of reasoning that is shown and not counted, about as many as a to
 
 
 def below_cap(response: ChatResponse, cap: int | None) -> bool:
-    """Whether the answer was cut though its call had tokens left: by a full context window, or by a limit that the
-    server has of its own. Only where the provider counted, and never where reasoning may stand beside its count.
+    """Whether the answer was truncated although its call had tokens left: by a full context window, or by the server's
+    own limit. True only if the provider counted tokens, and never if its count may exclude reasoning.
 
-    An answer that the provider offers to go on with (a resume token) is one it paused. `cap` None: the provider was
+    An answer with a resume token was paused by the provider. `cap` None: the provider was
     sent none, so no cap cut the answer.
     """
     usage = response.usage
@@ -41,7 +41,7 @@ def _says(response: ChatResponse) -> bool:
 
 
 def eaten(response: ChatResponse, cap: int | None) -> bool:
-    """Whether reasoning used the tokens of a cut answer, so that none were left for its text."""
+    """Whether reasoning used up the tokens of a truncated answer, so that none were left for its text."""
     if response.stop_reason is not NormalizedStopReason.MAX_TOKENS or cap is None or cap <= 0 or _says(response):
         return False
     usage = response.usage
@@ -52,8 +52,8 @@ def eaten(response: ChatResponse, cap: int | None) -> bool:
 
 
 def used_of(response: ChatResponse, cap: int | None) -> str:
-    """`482 of 4,000 tokens`; `4,000 tokens` where the provider did not count, `482 tokens` where the cap is not
-    known."""
+    """The usage as text: `482 of 4,000 tokens`; `4,000 tokens` if the provider did not count; `482 tokens` if the cap
+    is not known."""
     if cap is None:
         return count(response.usage.output_tokens, "token") if response.usage else "an unknown number of tokens"
     used = f"{number(response.usage.output_tokens)} of " if response.usage else ""
@@ -61,7 +61,7 @@ def used_of(response: ChatResponse, cap: int | None) -> str:
 
 
 def where_cut(response: ChatResponse, cap: int | None) -> str:
-    """Where an answer was cut that its cap did not cut: `at 482 of 4,000 tokens, below max_tokens`; of a call without a
+    """Where an answer was truncated, if not by its cap: `at 482 of 4,000 tokens, below max_tokens`; of a call without a
     cap `at 60 tokens, with no max_tokens set`."""
     if cap is not None:
         return f"at {used_of(response, cap)}, below max_tokens"
@@ -70,7 +70,7 @@ def where_cut(response: ChatResponse, cap: int | None) -> str:
 
 
 def beside_word(response: ChatResponse, cap: int | None) -> str:
-    """The same beside the provider's stop reason: `at 482 of 4,000 tokens: below the cap`."""
+    """The same, as shown beside the provider's stop reason: `at 482 of 4,000 tokens: below the cap`."""
     if cap is not None:
         return f"at {used_of(response, cap)}: below the cap"
     return where_cut(response, cap)

@@ -1,7 +1,7 @@
-"""Whether a value of this package matches its annotations. `serial` trusts who wrote a history, for it reads many; a
-file's writer is a stranger.
+"""Whether a value of this package matches its annotations. `serial` trusts stored histories; imported files are not
+trusted.
 
-The tests of a type are found out once: whole histories are asked about, and nearly every value fits.
+The checks of a type are built once, because whole histories are checked and almost every value is valid.
 """
 
 import types
@@ -17,7 +17,7 @@ _Test = Callable[[Any], bool]  #: whether a value is of one type, all the way do
 
 
 def misfits(hint: Any, value: Any, place: str = "") -> Iterator[str]:
-    """The places in a value that are not as annotated, with dots between the parts."""
+    """The locations in a value that do not match the annotations, as dotted paths."""
     if _test(hint)(value):
         return
     if get_origin(hint) is tuple and isinstance(value, tuple):
@@ -31,7 +31,7 @@ def misfits(hint: Any, value: Any, place: str = "") -> Iterator[str]:
 
 
 def is_calculable(value: object) -> bool:
-    """Whether this is a number with which a turn can be judged, whole or not, negative or very large."""
+    """Whether this is a number that can be computed with. It may be fractional, negative or very large."""
     return value.__class__ in (int, float) and -_CALCULABLE <= value <= _CALCULABLE
 
 

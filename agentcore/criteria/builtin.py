@@ -1,9 +1,8 @@
 """The built-in criteria, which apply to every turn (spec: continuation-and-error-policy; decisions: design §3.5).
 
-Each reads a `Snapshot` and nothing else, so an operator's changed limits count from the next judgement on; and says the
-same whenever it is asked. So `decide` is asked at once, and `explain`, which puts it into words, when somebody reads.
-
-`ResponseContentCheck` asks what an answer's text must have to be enough.
+Each reads only a `Snapshot`, so limits that an operator changes apply from the next judgement on, and the result
+depends on nothing else. Therefore `decide` is called at once, and `explain`, which adds the reason in words, when the
+reason is read. `ResponseContentCheck` is what the text of an answer must contain to be sufficient.
 """
 
 from collections.abc import Callable
@@ -31,7 +30,7 @@ _EVALUATE_ERROR = State.EVALUATE_ERROR
 @strict()
 @dataclass(frozen=True, slots=True)
 class StepsLimit:
-    """Forbids another iteration once `max_steps` have been. Going on within an iteration is not its business."""
+    """Forbids another iteration once `max_steps` have been used. Continuations within an iteration are not affected."""
 
     def decide(self, state: Snapshot) -> ContinuationDecision:
         return FORBID if state.wants_next_iteration and state.iteration >= state.limits.max_steps else ALLOW
@@ -40,7 +39,7 @@ class StepsLimit:
         return _steps(self.decide(state), state.iteration, state.limits.max_steps)
 
     def forbidding(self, state: Snapshot) -> ContinuationEvaluation:
-        """What it says where another criterion asks for an iteration that is not left."""
+        """The evaluation if another criterion requests an iteration and none is left."""
         return _steps(FORBID, state.iteration, state.limits.max_steps)
 
 
@@ -113,7 +112,7 @@ def _not_final(reason: NormalizedStopReason | None) -> ContinuationEvaluation:
 @strict()
 @dataclass(frozen=True, slots=True)
 class ErrorPolicyCriterion:
-    """Asks the error policy about the error being judged; a retry of what cannot heal becomes a stop."""
+    """Applies the error policy to the error being judged. A retry of a permanent error becomes a stop."""
 
     max_retry_after: float = 120.0  #: seconds
 
@@ -217,7 +216,7 @@ _NO_CALLS = _answer(ToolCallPresenceCheck(), STOP, "no tool calls")
 @strict()
 @dataclass(frozen=True, slots=True)
 class ResponseContentCheck:
-    """Requests another answer, saying `message`, while `wants_more` finds the answer's text not enough."""
+    """Requests another answer with `message` while `wants_more` returns True for the answer's text."""
 
     wants_more: Callable[[str], bool]
     message: str
@@ -230,8 +229,8 @@ class ResponseContentCheck:
 
 
 def built_in(finish_reasons: tuple[NormalizedStopReason, ...], max_retry_after: float) -> tuple[Any, ...]:
-    """The criteria of every turn, in the order their evaluations are shown. A stored policy's numbers stand as they
-    are."""
+    """The criteria of every turn, in the order in which their evaluations are shown. The numbers of a stored policy are
+    used unchecked."""
     return (
         TruncationCriterion(),
         EnvelopeCriterion(),

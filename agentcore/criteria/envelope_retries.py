@@ -1,6 +1,6 @@
 """Whether a structured answer is requested again: envelope retries.
 
-It is built in, as those of `agentcore.criteria.builtin`, and decides and explains as they do.
+A built-in criterion, with `decide` and `explain` like those of `agentcore.criteria.builtin`.
 """
 
 from dataclasses import dataclass
@@ -98,7 +98,7 @@ def _hopeless_envelope(state: Snapshot, fault: EnvelopeFault) -> str | None:
 
 
 def no_cap_grows(state: Snapshot) -> bool:
-    """Whether neither the call that was cut nor the next one is sent a cap: by rules of revision 9."""
+    """Whether neither the truncated call nor the next one is sent a cap (rules of revision 9)."""
     return state.uncapped and state.next_cap_unknown
 
 
@@ -112,5 +112,5 @@ def _envelope_apart(state: Snapshot, fault: EnvelopeFault) -> tuple[str, StopRea
 
 
 def envelope_cause(state: Snapshot) -> Cause:
-    """Why an observed call has no valid envelope: it was cut, or no envelope."""
+    """Why an observed call has no valid envelope: it was truncated, or is not an envelope."""
     return cut_cause(state) or Cause(INVALID_ENVELOPE)

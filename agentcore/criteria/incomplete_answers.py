@@ -1,6 +1,6 @@
-"""Whether a cut answer is continued, and a broken tool call repaired.
+"""Whether a truncated answer is continued, and a broken tool call repaired.
 
-It is built in, as those of `agentcore.criteria.builtin`, and decides and explains as they do.
+A built-in criterion, with `decide` and `explain` like those of `agentcore.criteria.builtin`.
 """
 
 from dataclasses import dataclass
@@ -28,22 +28,22 @@ _CONTINUE_PENDING, _REPAIR_PENDING, _EVALUATE_ERROR = (
 #: What a cut answer ends as where nobody's limit kept it from going on: `bound`, and the turn's terminal reason (which
 #: an envelope has of its own: its error code).
 MAX_TOKENS, CUT_BELOW_CAP, BROKEN_TOOL_CALL = "max_tokens", "cut_below_cap", "broken_tool_call"
-#: `bound` of an observed answer that was not cut, and is no valid envelope.
+#: `bound` of an observed answer that was not truncated and is not a valid envelope.
 INVALID_ENVELOPE = "invalid_envelope"
-#: All of these.
+#: All causes that apply to observed calls only.
 APART = frozenset({MAX_TOKENS, CUT_BELOW_CAP, BROKEN_TOOL_CALL, INVALID_ENVELOPE})
-#: `bound` of an error that no number of retries heals.
+#: `bound` of a permanent error, which no number of retries would fix.
 NO_RETRY = "no_retry"
 #: What used up the calls of an end by answers that added nothing, where that was no repetition.
 BY_REASONING, USED_UP = "reasoning used up max_tokens", "max_tokens was used up"
-#: The stored reason why an observed call takes no other step.
+#: The stored reason why no further step is taken for an observed call.
 WATCHED = "a call that is only watched is not {}"
 
 
 @strict()
 @dataclass(frozen=True, slots=True)
 class TruncationCriterion:
-    """Judges whether a cut answer is continued and a broken tool call repaired (design §3.3 and §3.4).
+    """Judges whether a truncated answer is continued and a broken tool call repaired (design §3.3 and §3.4).
 
     When several limits bind, the first of continuations, tokens, characters is named in `context["bound"]`.
     """
@@ -113,7 +113,7 @@ class TruncationCriterion:
 
 
 def of_call(state: Snapshot) -> dict[str, Any]:
-    """What of the cap of the answer's own call was used, where rules are numbered and the provider counted."""
+    """How much of the cap of its own call the answer used, under numbered rules and if the provider counted."""
     usage = state.response.usage if state.response else None
     if not state.revision or usage is None or state.call is None:
         return {}
@@ -121,8 +121,9 @@ def of_call(state: Snapshot) -> dict[str, Any]:
 
 
 def asks_within_total(state: Snapshot) -> bool:
-    """Whether a retry after an error is held to the token total: where failed attempts have spent of it, or it asks
-    for the rest of a text. A retry of a call that cost nothing, or of a repair or an envelope, is not."""
+    """Whether the token total applies to a retry after an error: it does if failed attempts have used tokens, or if the
+    retry requests the rest of a text. It does not for a retry of a call that cost nothing, of a repair, or of an
+    envelope."""
     call = state.call
     if not state.revision or call is None or state.asked.envelope_schema is not None:
         return False
@@ -171,7 +172,7 @@ def _continuation_bound(state: Snapshot) -> tuple[str, StopReason, str] | None:
 
 
 class Cause(NamedTuple):
-    """What ended the answer of an observed call, which no limit of ours has ended. `words`: how it was cut."""
+    """What ended the answer of an observed call, to which no limit of ours applies. `words`: how it was truncated."""
 
     bound: str  #: one of `APART`
     words: str = ""
@@ -182,7 +183,7 @@ class Cause(NamedTuple):
 
 
 def cut_cause(state: Snapshot) -> Cause | None:
-    """What truncated the answer of an observed call; None where it was not cut, or the call was not observed."""
+    """What truncated the answer of an observed call; None if it was not truncated, or the call was not observed."""
     if not state.watched or not _is_cut(state):
         return None
     if state.cut_below_cap:

@@ -1,7 +1,7 @@
 """The reducer: one event in, the transitions it causes and one command out.
 
 An event moves the machine through zero or more deciding states to the next waiting or terminal state. Nothing here
-knows the time, the network or chance; so a replay is a loop, a fork is a kept value, and a crash loses nothing.
+reads the time, the network or random numbers, so a replay is a loop, a fork is a kept value, and a crash loses nothing.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -90,8 +90,8 @@ _Moved = tuple[Snapshot, State, Trigger, Words, ContinuationOutcome | None, tupl
 
 @door
 def advance(snapshot: Snapshot, event: Event, policy: Policy) -> Step:
-    """Move the machine by one event. Raises `IllegalEvent`, with nothing changed, where the table has no such move, and
-    `WrongInput` for what is no snapshot, event or policy."""
+    """Move the machine by one event. Raises `IllegalEvent`, with nothing changed, if the table has no such transition,
+    and `WrongInput` if an argument is not a snapshot, event or policy."""
     if snapshot.__class__ is not Snapshot or event.__class__ not in _EVENTS or policy.__class__ is not Policy:
         _refuse(snapshot, event, policy)
     transitions: list[Transition] = []

@@ -7,16 +7,16 @@ from agentcore.error_policy import ErrorContext, ResolvesErrorContext
 from agentcore.snapshot import Snapshot
 from agentcore.values import replace
 
-UNRESOLVED = "The error-context resolver "  #: how the words begin where one could not tell
+UNRESOLVED = "The error-context resolver "  #: The start of the sentence for a resolver that failed.
 
 
 class Unresolved(Exception):
-    """A resolver has nothing to say; its text is why, in words."""
+    """A resolver failed. The text of the exception says why."""
 
 
 @dataclass(frozen=True, slots=True)
 class AgentErrorContextResolver:
-    """What the machine counted itself: the default, and what a resolver of one's own may start from."""
+    """The default resolver: the context as counted by the machine. A custom resolver may start from it."""
 
     def resolve(self, state: Snapshot) -> ErrorContext:
         """The type of the failure and the failures that the snapshot counts."""
@@ -25,7 +25,7 @@ class AgentErrorContextResolver:
 
 
 def resolved(snapshot: Snapshot, resolver: ResolvesErrorContext) -> Snapshot:
-    """The snapshot with what the resolver makes of its failure, which it is asked about once."""
+    """The snapshot with the resolver's context of its failure. The resolver is called once per failure."""
     failure = snapshot.failure
     if failure is None or failure.context is not None or failure.unresolved:
         return snapshot

@@ -121,7 +121,7 @@ def failed(
 
 
 def reason_observed(snapshot: Snapshot, reason: NormalizedStopReason, raw: str | None) -> Observation:
-    """Once per attempt, however it ended: why the model stopped, and the provider's own word."""
+    """Once per attempt, however it ended: why the model stopped, and the provider's own stop reason."""
     asked = snapshot.asked
     fields = {
         "provider": asked.provider,

@@ -13,13 +13,15 @@ class StreamDecoder(Protocol):
 
     @property
     def ended(self) -> bool:
-        """Whether the closing event of a stream was seen, where the dialect has one: the server need not close then."""
+        """Whether the closing event of the stream was received, if the dialect has one. The connection may then stay
+        open."""
 
     def feed(self, data: bytes) -> list[Delta]:
-        """More bytes, in any chunking; what of them can be shown already. Raises `DecodeError`."""
+        """Feed more bytes, in any chunking. Returns the increments that can be shown. Raises `DecodeError`."""
 
     def close(self) -> ChatResponse:
-        """The answer as far as it came; `incomplete_stream` where its end did not. Raises `DecodeError`."""
+        """Return the answer received so far, with `incomplete_stream` set if its end is missing. Raises
+        `DecodeError`."""
 
 
 class Provider(Protocol):
@@ -28,26 +30,28 @@ class Provider(Protocol):
     name: str  #: as in `PROVIDERS` and on connections
     output_floor: int  #: the smallest output limit the API takes, in tokens
     demands_cap: bool  #: whether the API refuses a request without an output limit
-    can_prefill: bool  #: whether models behind this API can go on writing a last message of their own
+    can_prefill: bool  #: whether models behind this API can continue a final assistant message (prefill)
 
     def path(self, request: ChatRequest) -> str:
-        """What follows the connection's base URL, percent-encoded where a model's name needs it."""
+        """The path after the connection's base URL, percent-encoded where a model's name requires it."""
 
     def headers(self, api_key: str | None = None) -> dict[str, str]:
-        """Headers of a request; without a key none is sent."""
+        """The headers of a request. Without a key, no authentication header is sent."""
 
     def encode_request(self, request: ChatRequest) -> dict[str, Any]:
         """The body, as JSON types, under the dialect's own names."""
 
     def decode_response(self, payload: dict[str, Any], *, max_tokens: int | None = None) -> ChatResponse:
-        """One whole answer. `max_tokens`, the cap it was asked with, corroborates truncation. Raises `DecodeError`."""
+        """Decode one complete answer. `max_tokens`, the cap of the call, is evidence of truncation. Raises
+        `DecodeError`."""
 
     def decode_error(self, status: int, headers: Mapping[str, str], body: bytes) -> ProviderError:
-        """An answer of a status that is no success; never raises. Header names in any case."""
+        """Decode a response with an error status. Never raises. Header names may have any case."""
 
     def stream_decoder(self, *, max_tokens: int | None = None) -> StreamDecoder:
-        """A decoder for one answer. The cap it was asked with, where known, corroborates truncation."""
+        """Return a decoder for one answer. `max_tokens`, the cap of the call if known, is evidence of truncation."""
         ...
 
     def normalize(self, raw: str | None) -> NormalizedStopReason:
-        """What a native word means by the dialect's table alone; case and blanks around it do not count."""
+        """The meaning of a raw stop reason by the dialect's table alone. Case and surrounding whitespace are
+        ignored."""

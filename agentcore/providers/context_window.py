@@ -1,7 +1,7 @@
 """Whether a truncated answer was cut by the cap of its call or by a full context window.
 
-Most providers say the same word for both (providers.md, rule 13), and vLLM and the Responses API by definition; but to
-ask for more helps against the one only.
+Most providers use one stop reason for both (providers.md, rule 13), vLLM and the Responses API by definition. But a
+larger cap only helps in the first case.
 """
 
 from agentcore.messages import ChatResponse, ReasonSighting
@@ -15,9 +15,9 @@ _FULL = NormalizedStopReason.CONTEXT_WINDOW_EXCEEDED
 def beside_window(response: ChatResponse, *, max_tokens: int | None, context_window: int | None) -> ChatResponse:
     """The answer, with `context_window_exceeded` for `max_tokens` where its tokens say so.
 
-    They do where fewer came out than the cap that was asked for (`max_tokens`; None: none was), and input and output
-    together fill the window. `context_window`: in tokens; None: not known, and nothing follows. The provider's own word
-    stays.
+    This is the case if the output is below the cap of the call (`max_tokens`; None: none was sent), and input and
+    output together fill the window. `context_window`: in tokens; None: not known, and the answer stays unchanged. The
+    provider's raw stop reason is kept.
     """
     usage = response.usage
     cut = response.stop_reason is NormalizedStopReason.MAX_TOKENS and response.resume_token is None

@@ -9,7 +9,7 @@ from agentcore.values import quickly_made
 
 
 class Certainty(StrEnum):
-    """How sure one step of a what-if is, or the whole of it. Ordered from the strongest to the weakest."""
+    """The certainty of one step of a what-if, or of the whole. Ordered from the strongest to the weakest."""
 
     RECORDED = "recorded"  #: the same request under the same cap: the recorded answer or failure itself
     CERTAIN = "certain"  #: it follows for any provider that generates the same content
@@ -70,11 +70,11 @@ class Why(StrEnum):
     WORK = "work"  #: the computation exceeds its bound
 
 
-#: What an estimate takes for granted of its provider where neither the recording nor a stored call shows it.
+#: An assumption about the provider that neither the recording nor a stored call proves.
 UNTOLD = "no call of this iteration was cut at its limit, so tokens that count towards it may be unreported"
-#: The same of the words in which the provider tells a cut.
+#: The same, about whether the provider reports truncations.
 CUT_AS_TOLD = "no truncation was recorded, so it is not known whether this provider reports one as such"
-#: Of all estimates for providers that do otherwise, the share that came true in our examination
+#: The share of estimates that came true in our examination for providers that violate the assumption
 #: (docs/explanation/certainty.md).
 EXAMINED: Mapping[str, float] = {UNTOLD: 0.89, CUT_AS_TOLD: 0.67}
 
@@ -108,14 +108,15 @@ class Observed:
 @strict()
 @dataclass(frozen=True, slots=True)
 class Experience:
-    """What the stored calls of a model bear out. A figure of fewer than `LEAST_CALLS` calls is not used."""
+    """Evidence from the stored calls of a model. Figures from fewer than `LEAST_CALLS` calls are not used."""
 
     repeats: Observed | None = None  #: tokens repeated at the seam
     reasoning: Observed | None = None  #: tokens of reasoning in a continuation
     counts_reasoning: bool | None = None  #: whether reasoning counts towards max_tokens; None where no call shows it
-    reports_all: bool | None = None  #: whether calls are cut at just what they report; None: too few show it
-    unreported: Observed | None = None  #: tokens that counted towards the cap of a cut call and were not reported
-    tells_cuts: bool | None = None  #: whether a cut answer is reported as one; None where no call shows it
+    #: whether calls are truncated exactly at their reported usage; None: too few calls show it
+    reports_all: bool | None = None
+    unreported: Observed | None = None  #: tokens that counted towards the cap of a truncated call and were not reported
+    tells_cuts: bool | None = None  #: whether a truncated answer is reported as one; None if no call shows it
 
 
-LEAST_CALLS = 20  #: stored calls from which on a figure of them bounds an assumption
+LEAST_CALLS = 20  #: The minimum number of stored calls for a figure to narrow an assumption.

@@ -21,7 +21,8 @@ _COUNTED = {
 
 
 def fork(recording: Recording, seq: int, policy: Policy, turn_id: str) -> Snapshot:
-    """Where turn `turn_id` begins. Raises `RecordingError`, in words, where nothing can follow that record."""
+    """Return the snapshot from which turn `turn_id` starts. Raises `RecordingError` with the reason if nothing can
+    follow that record."""
     required(recording, Recording, "recording")
     required(policy, Policy, "policy")
     required(seq, int, "seq")
@@ -39,7 +40,7 @@ def fork(recording: Recording, seq: int, policy: Policy, turn_id: str) -> Snapsh
 
 
 def beginning(snapshot: Snapshot, turn_id: str) -> Snapshot:
-    """This snapshot as where turn `turn_id` begins, which counts only what it uses itself."""
+    """Return this snapshot as the start of turn `turn_id`, which counts only its own usage."""
     setup = replace(snapshot.asked, turn_id=turn_id)
     return replace(snapshot, setup=setup, at=0.0, inherited=_begun_with(snapshot), call=_made_anew(snapshot))
 
@@ -62,7 +63,7 @@ def _begun_with(snapshot: Snapshot) -> Spent:
 
 
 def unforkable(snapshot: Snapshot, seq: int) -> str | None:
-    """Why no turn can begin from the snapshot after record `seq`, in words; None where one can."""
+    """Why no turn can start from the snapshot after record `seq`, in words; None if one can."""
     if snapshot.state in TERMINAL:
         return (
             f"After record {seq} the turn has ended ({snapshot.state}); nothing follows it. Choose an earlier record, "
@@ -77,9 +78,9 @@ def unforkable(snapshot: Snapshot, seq: int) -> str | None:
 
 
 def under(snapshot: Snapshot, before: Policy, policy: Policy) -> Snapshot:
-    """A snapshot past the event that brings a policy in, with what differs from the policy before put in force.
+    """Apply a new policy to a snapshot of a started turn: the values in which it differs from the policy before.
 
-    What an operator changed since stays, where the new policy says nothing else than the old one.
+    Values that an operator changed are kept, unless the new policy differs from the old one in them.
     """
     if snapshot.setup is None or policy == before:
         return snapshot

@@ -20,9 +20,9 @@ _EVENTS = get_args(Event)
 class Provenance(StrEnum):
     """Where a step of a replay comes from."""
 
-    RECORDED = "recorded"  #: it happened just so
+    RECORDED = "recorded"  #: recorded unchanged
     DERIVED = "derived"  #: it follows from what was recorded
-    LIVE = "live"  #: a provider was asked
+    LIVE = "live"  #: from a live call of a provider
 
 
 #: What a record's parts must be, beside its number and its event.
@@ -49,7 +49,7 @@ class Record:
     observed: tuple[Mapping[str, Any], ...] = ()
     provenance: Provenance = Provenance.RECORDED  #: whether it is fact, derived from the recording, or live
     certainty: Certainty = Certainty.RECORDED  #: of a what-if's step
-    assumes: tuple[Assumption, ...] = ()  #: what a what-if's step takes for granted
+    assumes: tuple[Assumption, ...] = ()  #: the assumptions of a what-if's step
 
     def __post_init__(self) -> None:
         if self.seq.__class__ is not int or self.seq < 1:
@@ -81,7 +81,7 @@ class Record:
 @quickly_made
 @dataclass(frozen=True, slots=True)
 class Recording:
-    """A history and what it was judged by. `base_snapshot` is the idle one, or where a fork began.
+    """A history and its policy. `base_snapshot` is the idle snapshot, or the starting point of a fork.
 
     `final` is the last snapshot, where it is known.
     """
@@ -91,7 +91,7 @@ class Recording:
     records: tuple[Record, ...]  #: the history, in order
     undecidable: bool = False  #: a what-if needed an answer that was never recorded
     final: Snapshot | None = None
-    #: What `agentcore.replay.recorded_run` has read out of the records, kept for the next what-if of the same
+    #: A cache of what `agentcore.replay.recorded_run` has read from the records, for further what-ifs of the same
     #: recording.
     kept: list[Any] = field(default_factory=list, init=False, compare=False, repr=False)
 
@@ -106,17 +106,18 @@ class Recording:
 @quickly_made
 @dataclass(frozen=True, slots=True)
 class WhatIf(Recording):
-    """What a what-if comes to: the history it would have been, how sure that is, and what it takes for granted.
+    """The result of a what-if: the history that would have resulted, its certainty, and its assumptions.
 
-    `certainty` is the weakest of its steps. Where the two ends of the assumed ranges come to different ends it is
-    undecidable: its records stop where the first assumption is taken, and `endings` has both, the one with the smaller
-    assumptions first.
+    `certainty` is the weakest of its steps. If the two ends of the assumed ranges lead to different endings, the
+    what-if is undecidable: its records stop before the first assumption, and `endings` has both endings, the one with
+    the smaller assumptions first.
     """
 
     certainty: Certainty = Certainty.RECORDED
     assumes: tuple[Assumption, ...] = ()  #: each name once, with the widest range that a step took
     endings: tuple["WhatIf", ...] = ()  #: none, or two
-    work: int = field(default=0, compare=False)  #: that it took, in steps of following a recording; both ends included
+    #: the work it took, in steps of following a recording, both endings included
+    work: int = field(default=0, compare=False)
     stopped: str = ""  #: in words, where it is undecidable because it would have taken too much work; else empty
     why: Why | None = None  #: it is undecidable; None where it is not
     held: float = field(default=0.0, compare=False)  #: seconds in which it waited for an operator, as recorded

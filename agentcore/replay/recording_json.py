@@ -1,13 +1,8 @@
 """A recording as one JSON object: `{version, policy, outside, base_snapshot?, records: [{seq, event, …}]}`.
 
-What is not data stays outside: a validator, a repairer, criteria and a resolver of one's own. `outside` says which of
-them the policy had. They are given again when the recording is read, or others
-stand in.
-
-Also here: what judges a turn and is no data, so that no recording holds it: validator, repairer, criteria, resolver.
-
-A recording says which of them its policy had. Where one is not given when it is read, another stands in, and a sentence
-says what that means for a proof.
+Functions are not stored: a validator, a repairer, custom criteria and a resolver. `outside` says which of them the
+policy had. They are given again when the recording is read, or substitutes are used; a sentence says what a substitute
+means for a proof.
 """
 
 from collections.abc import Iterable, Mapping

@@ -18,7 +18,7 @@ from agentcore.replay.recording import Record, Recording
 
 @dataclass(frozen=True, slots=True)
 class Divergence:
-    """The first record where two runs part, both versions side by side."""
+    """The first record at which two runs differ, with both versions."""
 
     seq: int  #: of the first record that differs
     recorded: Mapping[str, Any] | None  #: None: the recording has no such record
@@ -40,8 +40,8 @@ class Verification:
 def verify(recording: Recording) -> Verification:
     """Feed the recorded events to the machine and compare the transitions, evaluations and commands that come out.
 
-    Criteria and a resolver that were not stored with the recording, nor given when it was read, answer as recorded;
-    `missing` says so.
+    Criteria and a resolver that were neither stored with the recording nor given when it was read are replaced by their
+    recorded results; `missing` says so.
     """
     required(recording, Recording, "recording")
     snapshot = recording.base_snapshot
@@ -60,7 +60,7 @@ def verify(recording: Recording) -> Verification:
 
 
 def first_divergence(left: Recording, right: Recording) -> Divergence | None:
-    """Where two runs part, looking at transitions and commands; None where they are the same to the end."""
+    """The first difference between the transitions and commands of two runs; None if they are the same to the end."""
     for one, other in zip(left.records, right.records, strict=False):
         if (one.transitions, one.command) != (other.transitions, other.command):
             return Divergence(one.seq, _shown(one), _shown(other))

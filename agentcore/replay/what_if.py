@@ -38,7 +38,7 @@ from agentcore.snapshot import Snapshot
 from agentcore.states import CALLS, TERMINAL, State
 from agentcore.values import replace
 
-NO_EXPERIENCE = Experience()  #: nothing is known of the model's stored calls
+NO_EXPERIENCE = Experience()  #: No stored calls of the model are known.
 
 
 @door
@@ -47,8 +47,8 @@ def what_if(
 ) -> WhatIf:
     """The same turn under another policy. `trace=False` judges the same and keeps only the final snapshot.
 
-    The rules of judging (`Policy.revision`) are the recording's own. `experience`: what the stored calls of the model
-    bear out; it bounds what is assumed.
+    The rules (`Policy.revision`) are those of the recording. `experience`: evidence from stored calls of the model; it
+    narrows the assumed ranges.
     """
     if not (recording.__class__ is Recording and policy.__class__ is Policy and experience.__class__ is Experience):
         required(recording, Recording, "recording")

@@ -145,15 +145,15 @@ GUARDS: Mapping[State, Mapping[Trigger, Guard]] = {
 
 @dataclass(frozen=True, slots=True)
 class Road:
-    """A transition that the table allows but was not made. `open`: its guard was true, and another was checked first;
-    None: the record does not show it. `near`: a limit says how near it was, or it was open."""
+    """A transition that the table allows but that was not made. `open`: its guard was true, but another was checked
+    first; None: the record does not show it. `near`: a limit shows how near it was, or its guard was true."""
 
-    source: State  #: where the turn stood
+    source: State  #: the state of the turn
     trigger: Trigger  #: the trigger of the transition
     target: State  #: where to
     guard: str  #: its condition, in words
     open: bool | None
-    miss: str  #: how its condition stood, in words
+    miss: str  #: how its condition was missed, in words
     near: bool
 
 

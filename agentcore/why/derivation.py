@@ -1,11 +1,8 @@
 """Why a turn ended, as a tree: terminal state ← transition ← evaluation ← clause, inputs ← provider's stop reason.
 
-The transition is the one that decided, not merely the last: `abort_partial → complete` only carries out what was
-decided on the way there. Three reasons are kept apart: why the agent stopped, which resource ran
-out, why the model stopped.
-
-Also here: the number that a verdict names for `max_tokens`, and the data it rests on: each call with its cap and its
-usage.
+The transition is the deciding one, not necessarily the last: `abort_partial → complete` only carries out an earlier
+decision. Three reasons are kept separate: why the agent stopped, which resource ran out, and why the model stopped. The
+number that a verdict names for `max_tokens` rests on each call with its cap and its usage, which are read here as well.
 """
 
 from collections.abc import Iterator, Mapping
@@ -111,10 +108,10 @@ class Derivation:
     did; `number`: the transition that decided, from 1."""
 
     loop_reason: str  #: why the agent stopped
-    terminal_reason: str  #: the same, finer
+    terminal_reason: str  #: the same, more specific
     resource: str | None
     model_reason: str | None  #: why the model stopped, normalized
-    raw_model_reason: str | None  #: the provider's own word
+    raw_model_reason: str | None  #: the provider's own stop reason
     seq: int  #: of the record that decided
     number: int
     reason: str  #: of the transition that decided, in words

@@ -31,17 +31,17 @@ class Case:
     trigger: Trigger  #: the one taken
     target: State  #: that was entered
     reason: str  #: in words, as recorded
-    outcome: Json | None  #: `ContinuationOutcome.to_dict`; None: it was held before it was judged
+    outcome: Json | None  #: `ContinuationOutcome.to_dict`; None: the turn was held before the judgement
     snapshot: Snapshot | None  #: see above
     response: ChatResponse | None  #: the answer under judgement
     error: ProviderError | None  #: the error under judgement, also one inside an answer
     answered_call: Call | None = None  #: the call that was answered; None where the record is no answer
-    #: What has been read out of it, by name: every guard asks for the same.
+    #: A cache of values read from this case, by name, because all guards need the same ones.
     kept: dict[str, Any] = field(default_factory=dict, init=False, compare=False, repr=False)
 
     @property
     def held(self) -> bool:
-        """Whether it stopped there before anything was judged."""
+        """Whether the turn was held there before any judgement."""
         return self.trigger is Trigger.BREAKPOINT
 
     @property
@@ -52,7 +52,7 @@ class Case:
 
     @property
     def evaluations(self) -> tuple[Json, ...]:
-        """What each criterion said."""
+        """The evaluation of each criterion."""
         return tuple(self.outcome["evaluations"]) if self.outcome else ()
 
     @property
@@ -61,20 +61,20 @@ class Case:
         return tuple(said for said in self.evaluations if said["decision"] == "forbid")
 
     def said(self, criterion: str) -> Json | None:
-        """What the criterion of this name said; None where it was not asked."""
+        """The evaluation of the criterion of this name; None if it was not evaluated."""
         if "said" not in self.kept:
             self.kept["said"] = {said["criterion"]: said for said in reversed(self.evaluations)}
         found: Json | None = self.kept["said"].get(criterion)
         return found
 
     def context(self, criterion: str) -> Json:
-        """The numbers the criterion was judged by; empty where it was not asked."""
+        """The numbers of this criterion's evaluation; empty if it was not evaluated."""
         said = self.said(criterion)
         return said["context"] if said else {}
 
 
 def cases_of(span: Span) -> Iterator[Case | None]:
-    """One for each transition of a record; None for those out of a waiting state, and those of an unknown kind."""
+    """One case for each transition of a record; None for transitions out of a waiting state, and for unknown ones."""
     for number, transition in enumerate(span.record.transitions, start=span.first):
         yield case_of(span, number, transition)
 

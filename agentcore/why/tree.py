@@ -10,18 +10,18 @@ from agentcore.number_format import number
 class Kind(StrEnum):
     """The kind of a node, from the end of the turn back to the provider."""
 
-    TERMINAL = "terminal"  #: how the turn was filed
-    TRANSITION = "transition"  #: the move that decided it
-    EVALUATION = "evaluation"  #: what a criterion said there
-    CLAUSE = "clause"  #: the word of the policy it asked about
-    INPUT = "input"  #: what it was judged by
-    PROVIDER_WORD = "provider_word"  #: what the provider itself said, verbatim
-    CLAIM = "claim"  #: what the verdict says would have been enough, over the data it rests on
+    TERMINAL = "terminal"  #: the final status of the turn
+    TRANSITION = "transition"  #: the deciding transition
+    EVALUATION = "evaluation"  #: the evaluation of a criterion there
+    CLAUSE = "clause"  #: the policy field that it checked
+    INPUT = "input"  #: a value that it was judged by
+    PROVIDER_WORD = "provider_word"  #: the provider's own stop reason, verbatim
+    CLAIM = "claim"  #: the value that the verdict says would have sufficed, above its evidence
 
 
 @dataclass(frozen=True, slots=True)
 class Fact:
-    """One value of a node. `unit` is a plural, empty where there is none; `estimated`: the number is ours."""
+    """One value of a node. `unit` is in the plural, or empty. `estimated`: the number is an estimate."""
 
     name: str  #: such as `used`, `limit`, `spec_key`
     value: str | float | bool | None
@@ -44,7 +44,7 @@ class Node:
     """One step of the derivation, and the nodes that it follows from."""
 
     kind: Kind  #: its place in the chain
-    name: str  #: a word of the core or the provider: `retry_limit`, `limits.max_continuations`
+    name: str  #: a name from the core or the provider, such as `retry_limit` or `limits.max_continuations`
     words: str  #: a phrase, without a full stop
     facts: tuple[Fact, ...] = ()  #: its values, for programs
     because: tuple["Node", ...] = ()  #: what it follows from
@@ -73,7 +73,7 @@ LABELS = {
 
 
 def lines_of(node: Node, before: str = "", *, last: bool = True, top: bool = True) -> Iterator[str]:
-    """The tree as lines, as directories are listed."""
+    """The tree as lines of text, drawn like a directory tree."""
     yield f"{before}{'' if top else '└─ ' if last else '├─ '}{LABELS[node.kind]}: {node.words}"
     under = before + ("" if top else "   " if last else "│  ")
     for place, child in enumerate(node.because, start=1):

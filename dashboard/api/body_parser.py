@@ -9,7 +9,7 @@ from ninja.parser import Parser
 from dashboard.platform.strict_json import read_strictly
 
 MAX_BODY = 2_000_000  #: bytes
-TOO_LARGE = f"The body is larger than {MAX_BODY:,} bytes; send less at once."
+TOO_LARGE = f"The body is larger than {MAX_BODY:,} bytes; send less at a time."
 
 
 class StrictParser(Parser):

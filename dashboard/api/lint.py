@@ -35,8 +35,8 @@ class Sign(BaseModel):
     text: str = Field(description="The text that shows it; empty if a number shows it.")
     at: int | None = Field(description="Where the text begins in the answer, from 0.")
     readings: list[str] = Field(
-        description="Of `ambiguous_seam`, with the text around it: all kept, as the answer has it; and without what "
-        "may be a repeat. Else empty."
+        description="For `ambiguous_seam`, with the surrounding text: the answer with the possible repeat, as it is "
+        "stored, and the answer without it. Otherwise empty."
     )
 
 

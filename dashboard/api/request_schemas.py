@@ -270,7 +270,7 @@ class Control(Body):
     tool_call: ChangedCall | None = None
     answer: GivenAnswer | None = None
     run_to: str | None = Field(
-        default=None, description="With release: hold once more on entering this state: " + listed(KNOWN["state"]) + "."
+        default=None, description="With release: hold again on entering this state: " + listed(KNOWN["state"]) + "."
     )
     breakpoints: list[Breakpoint] | None = Field(default=None, description="These replace the current breakpoints.")
     expected_seq: Whole | None = Field(

@@ -61,8 +61,8 @@ class Suggestion(BaseModel):
         "`not known`, which a value has that only lets a failed call be tried again."
     )
     basis: str = Field(
-        description="What the value rests on: the turn's `recording`, a live `rerun` that completed, the turns of its "
-        "`agent` or of its `model`, or the retry that the provider requested (`setting`); `none`: it is a starting "
+        description="The evidence for the value: the turn's `recording`, a live `rerun` that completed, the turns of "
+        "its `agent` or of its `model`, or the retry that the provider requested (`setting`); `none`: it is a starting "
         "value."
     )
     goal: str = Field(

@@ -120,7 +120,7 @@ def lines() -> Iterator[str]:
     turns = Turn.objects.filter(project=project)
     first, last = turns.order_by("id").first(), turns.order_by("-id").first()
     if first is None or last is None:
-        yield "There are no turns to be found here; `manage.py bench load` makes some."
+        yield "There are no turns here; `manage.py bench load` generates some."
         return
     middle = first.created_at + (last.created_at - first.created_at) / 2
     yield f"{turns.count():,} turns; milliseconds, {RUNS} runs each"

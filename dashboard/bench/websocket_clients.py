@@ -108,5 +108,5 @@ if __name__ == "__main__":
     with asyncio.Runner(loop_factory=uvicorn.Config("", log_config=None).get_loop_factory()) as runner:
         phases = runner.run(listen(int(sys.argv[1]), int(sys.argv[2])))
     if not phases:
-        sys.exit("The server closed every connection before it told anything.")
+        sys.exit("The server closed every connection before it sent anything.")
     sys.stdout.write(json.dumps({phase: heard.figures() for phase, heard in phases.items()}))

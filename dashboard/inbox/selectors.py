@@ -84,7 +84,7 @@ def entry_of_held(turn: Turn) -> Entry:
     except Exception:
         # One that cannot be read hides no other; its own page says what is wrong with it.
         log.exception("held_turn_unreadable", turn=str(turn.id))
-        held = _Held(0, None, "Why it is held cannot be read.", None)
+        held = _Held(0, None, "The reason for the hold cannot be read.", None)
     kind = "approval" if held.approval else "held"
     what = (turn, turn.input_text, reverse("turns:detail", args=[turn.id]))
     # The same turn may be held again, which nobody has been told of yet.

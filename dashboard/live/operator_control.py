@@ -167,7 +167,7 @@ def _require_place(turn: Turn, action: str, run_to: str | None) -> None:
 
 def _require_approval(snapshot: Snapshot, action: str) -> None:
     if action == "refuse" and not snapshot.approving:
-        raise TurnConflict("No call is waiting for approval, so there is none to refuse.")
+        raise TurnConflict("No call is waiting for approval, so none can be refused.")
 
 
 def _require_calls(snapshot: Snapshot, parts: Sequence[Part]) -> None:

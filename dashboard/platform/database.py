@@ -99,8 +99,8 @@ def check_server(url: str) -> None:
 
 
 _TRANSACTION_POOLING = (
-    "DATABASE_URL leads to a pooler that gives connections to others between transactions. Whystop needs a connection "
-    "of its own as long as it is connected: set pool_mode = session for its database in PgBouncer."
+    "DATABASE_URL leads to a pooler that reassigns connections after each transaction. Whystop needs its connections "
+    "for whole sessions: set pool_mode = session for its database in PgBouncer."
 )
 
 

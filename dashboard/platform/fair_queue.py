@@ -12,7 +12,7 @@ class FullError(Exception):
     requests that must end before there is a place for another one; 0 where nobody counted them."""
 
     def __init__(self, *, own: bool, ahead: int = 0) -> None:
-        super().__init__("There is no place in line.")
+        super().__init__("The queue is full.")
         self.own, self.ahead = own, ahead
 
 

@@ -46,11 +46,11 @@ _OLDER = CommandFault(
     "The database is not of this version ({said}): run “manage.py migrate”, or if a newer version has migrated it, "
     "install that version."
 )
-_SHUT = CommandFault("The database does not let this user in ({said}): correct DATABASE_URL.")
+_SHUT = CommandFault("The database refused this user ({said}): correct DATABASE_URL.")
 _NO_DATABASE = CommandFault("There is no such database ({said}): create it, or correct DATABASE_URL.")
 _CHANGED = CommandFault("Another program changed the same rows ({said}): run the command again.", TRY_AGAIN)
 _IN_USE = CommandFault(
-    "Another program uses what this command needs ({said}): end that program, or run the command again later.",
+    "Another program holds what this command needs ({said}): stop that program, or run the command again later.",
     TRY_AGAIN,
 )
 _ENDED = CommandFault("The database was stopped ({said}): start it, then run the command again.", TRY_AGAIN)
@@ -68,7 +68,7 @@ _BY_STATE: Mapping[str, CommandFault] = {
     "53": CommandFault("The database ran out of a resource ({said}): free some, then try again.", TRY_AGAIN),
     "53100": CommandFault("The disk of the database is full: free some space and run the command again.", TRY_AGAIN),
     "53200": CommandFault(
-        "The database has no memory left: end other programs on its machine, then run the command again.", TRY_AGAIN
+        "The database is out of memory: stop other programs on its machine, then run the command again.", TRY_AGAIN
     ),
     "53300": CommandFault(
         "The database has no connection left: raise its max_connections, or end other programs, then run the command "
@@ -109,7 +109,7 @@ _BY_ERRNO: Mapping[int, str] = {
     errno.ENOTDIR: "A part of the path {file} is a file: name another file or folder.",
     errno.EADDRINUSE: "The port is in use: end the program that has it, or name another one in WHYSTOP_PORT.",
     errno.EMFILE: "This process has as many files open as the system allows: raise the limit (ulimit -n).",
-    errno.ENOMEM: "The system has no memory left: end other programs and run the command again.",
+    errno.ENOMEM: "The system is out of memory: stop other programs, then run the command again.",
 }
 #: Such a path is the user's mistake only where the user named it: a file of the installation may be missing too.
 _OF_NAMES = frozenset({errno.ENOENT, errno.EISDIR, errno.ENOTDIR})

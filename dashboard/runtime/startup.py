@@ -46,7 +46,7 @@ def start(environment: Environment, *, web: bool, simulator: bool, worker: bool,
             check_server(environment.database_url)
         database = None if environment.database_url else embedded_database.share()
         prepare(environment, simulator_url=simulator_at(port_of(practice)) if practice else None)
-        line = _welcome(at) if at else "Whystop's worker drives turns (Ctrl-C leaves them to the others)."
+        line = _welcome(at) if at else "Whystop's worker runs turns (Ctrl-C hands them to other workers)."
         announce, bounds = partial(print, line, flush=True), _bounds(environment, limit)
         if at is None or processes == 1:
             serve(

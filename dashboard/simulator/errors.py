@@ -112,7 +112,9 @@ def prompt_blocked() -> RequestError:
 
 
 def not_of_this_dialect(model: str, dialect: str) -> RequestError:
-    wording = f"The model `{model}` does what the {dialect} dialect has no word for. Ask for it in another dialect."
+    wording = (
+        f"The model `{model}` has a behaviour that the {dialect} dialect cannot express. Request it in another dialect."
+    )
     return RequestError(404, wording, "model_not_found", "model")
 
 

@@ -28,7 +28,9 @@ class Registry:
         def register(function: F) -> F:
             made = tool_of(function, timeout=timeout, max_chars=max_chars, idempotent=idempotent, offered=offered)
             if made.name in self._tools or "__" in made.name:
-                raise ValueError(f"A tool cannot be named {made.name}: that is taken, or looks like an MCP server's.")
+                raise ValueError(
+                    f"A tool cannot be named {made.name}: the name exists, or is reserved for MCP servers."
+                )
             self._tools[made.name] = made
             return function
 

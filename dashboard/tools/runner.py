@@ -15,7 +15,7 @@ MAX_PROBLEM_CHARS = 2_000
 
 _LATE = {
     True: "It was ended.",
-    False: "It was left behind: it runs in a thread, which cannot be ended, and may still have an effect.",
+    False: "It was abandoned: it runs in a thread, which cannot be stopped, and may still have an effect.",
 }
 
 

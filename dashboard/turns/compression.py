@@ -63,7 +63,7 @@ def _decompressed(stored: bytes, decompressor: zstandard.ZstdDecompressor) -> by
     if not reading.eof:
         raise ValueError("Stored bytes are cut off.")
     if reading.unused_data:  # nobody would read them, and so nobody would see that they came
-        raise ValueError("Stored bytes go on after their end.")
+        raise ValueError("Stored bytes continue after their end.")
     return content
 
 

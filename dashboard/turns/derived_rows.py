@@ -166,7 +166,7 @@ def _checkpoint_faults(checkpoints: Mapping[int, Any], recording: Recording) -> 
     for record in recording.records:
         snapshot = step_again(snapshot, recording, record).snapshot
         if record.seq in stored and not _is_same(stored.pop(record.seq), serial.to_json(snapshot)):
-            yield Fault(record.seq, f"What is stored of the turn's state after record {record.seq} is not what it was.")
+            yield Fault(record.seq, f"The stored state of the turn after record {record.seq} was changed.")
     for seq in stored:
         yield Fault(len(recording.records), f"A state is stored of record {seq}, which the turn does not have.")
 

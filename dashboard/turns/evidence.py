@@ -44,8 +44,8 @@ NAMES: Mapping[str, str] = {
 }
 
 OTHERWISE = (
-    "This version reads other things from the provider's bytes of attempt {index} than the one that recorded them "
-    "({names}), so that these cannot be compared."
+    "This version reads the provider's bytes of attempt {index} differently from the version that recorded them "
+    "({names}), so these values cannot be compared."
 )
 
 #: What ends a call.

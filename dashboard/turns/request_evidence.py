@@ -26,14 +26,14 @@ CLOCKS_DIFFER = timedelta(hours=1)  #: what the clocks of two machines may diffe
 #: The columns of an attempt that its command gives.
 COMMANDED = ("kind", "iteration", "provider", "model", "max_tokens", "started_at")
 OTHER_WORDS = (
-    "The request of attempt {index} is not in the form that this version writes ({keys}), so that it cannot be "
-    "compared with what was to be asked."
+    "The request of attempt {index} is not in the format that this version writes ({keys}), so it cannot be compared "
+    "with the expected request."
 )
 OTHER_ADDRESS = (
-    "The address of attempt {index} does not end as the addresses of its provider do, so that it cannot be compared."
+    "The address of attempt {index} does not end like the addresses of its provider, so it cannot be compared."
 )
 OTHER_OBSERVED = (
-    "What another version observed in record {seq} is not what this version would, so that it cannot be compared."
+    "The observations of another version in record {seq} differ from those of this version, so they cannot be compared."
 )
 
 BodyOf = Callable[[Attempt], str]
@@ -116,7 +116,7 @@ def calls_of(recording: Recording, written: Sequence[RecordStamp]) -> CommandedC
 def call_faults(calls: CommandedCalls, attempts: Iterable[Attempt], body_of: BodyOf) -> Iterator[Fault]:
     """Every attempt that is not the call that was asked for. `body_of`: the exact text of its request."""
     for seq in calls.unlike:
-        yield Fault(seq, f"What record {seq} observed is not what was to be observed.")
+        yield Fault(seq, f"The observations of record {seq} are not the expected ones.")
     for row in attempts:
         asked = calls.asked.get(row.index)
         if asked is None:
@@ -124,7 +124,7 @@ def call_faults(calls: CommandedCalls, attempts: Iterable[Attempt], body_of: Bod
             continue
         for name in COMMANDED:
             if not asked.has(name, getattr(row, name)):
-                words = f"The {name} of attempt {row.index} is not what its record asks for."
+                words = f"The {name} of attempt {row.index} does not match its record."
                 yield Fault(asked.seq, words)
         if asked.is_ours and not asked.of_client and (keys := _unlike(asked, row, body_of)):
             words = f"The request of attempt {row.index} is not the one that was to be sent: {', '.join(keys)}."

@@ -18,8 +18,8 @@ _VERSION = "2023-06-01"
 
 
 class Anthropic(Codec):
-    """The codec (providers.md §1.6). `ChatRequest.extra` may steer it: `prefill`, where true, lets the model go on
-    writing a cut answer itself, which Claude up to 4.5 can do without thinking. All other keys go into the body.
+    """The codec (providers.md §1.6). `ChatRequest.extra` may steer it: `prefill`, where true, lets the model continue a
+    truncated answer itself, which Claude up to 4.5 supports without reasoning. All other keys go into the body.
     """
 
     name = "anthropic"
@@ -53,5 +53,5 @@ class Anthropic(Codec):
         return EventDecoder(self._answer(max_tokens), messages=True)
 
     def normalize(self, raw: str | None) -> NormalizedStopReason:
-        """The table of `stop_reasons.STOP_REASONS` alone; UNKNOWN for a word it lacks."""
+        """The table of `stop_reasons.STOP_REASONS` alone; UNKNOWN for any other value."""
         return anthropic_words.normalize(raw)

@@ -20,11 +20,11 @@ _UNRESERVED = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz01
 
 
 class Bedrock(Codec):
-    """The codec (providers.md §1.8). `ChatRequest.extra` may steer it: `prefill`, where true, lets the model go on
-    writing a cut answer itself, where the model behind Bedrock can. All other keys go into the body.
+    """The codec (providers.md §1.8). `ChatRequest.extra` may steer it: `prefill`, where true, lets the model continue a
+    truncated answer itself, if the model behind Bedrock supports it. All other keys go into the body.
 
     `malformed_tool_use` and `malformed_model_output` are always read as a broken call: an answer does not say which
-    tools were offered. Whoever asked without tools knows that there was none to call; the machine does.
+    tools were offered. A caller without tools knows that no call was possible; the machine takes this into account.
     """
 
     name = "bedrock"
@@ -50,7 +50,7 @@ class Bedrock(Codec):
         return named_errors.decode_error(status, headers, body)
 
     def normalize(self, raw: str | None) -> NormalizedStopReason:
-        """The table of `stop_reasons.STOP_REASONS` alone; UNKNOWN for a word it lacks."""
+        """The table of `stop_reasons.STOP_REASONS` alone; UNKNOWN for any other value."""
         return bedrock_words.normalize(raw)
 
 

@@ -16,7 +16,7 @@ from agentcore.reasons import NormalizedStopReason
 
 class Cohere(Codec):
     """The codec (providers.md §1.9). `ChatRequest.extra` goes into the body, but for the settings of codecs
-    (`hint_role` …). There is no prefill in this API: a cut answer is always asked for by a user's turn.
+    (`hint_role` …). This API has no prefill: a truncated answer is always continued by a user message.
     """
 
     name = "cohere"
@@ -40,5 +40,5 @@ class Cohere(Codec):
         return error_objects.decode_error(status, headers, body, find_error)
 
     def normalize(self, raw: str | None) -> NormalizedStopReason:
-        """The table of `stop_reasons.STOP_REASONS` alone; UNKNOWN for a word it lacks."""
+        """The table of `stop_reasons.STOP_REASONS` alone; UNKNOWN for any other value."""
         return cohere_words.normalize(raw)

@@ -18,9 +18,9 @@ _ACCESS_TOKEN = "ya29."  # noqa: S105  how Google's OAuth tokens begin, which Ve
 
 
 class Gemini(Codec):
-    """The codec (providers.md §1.7). `ChatRequest.extra` may steer it: `prefill` says that the model goes on writing a
-    last message of its own; `uncapped`, where true, leaves the cap to the provider. All other keys go into the body,
-    those of `generationConfig` beside ours.
+    """The codec (providers.md §1.7). `ChatRequest.extra` may steer it: `prefill` says that the model continues a final
+    assistant message; `uncapped`, where true, leaves the cap to the provider. All other keys go into the body, those of
+    `generationConfig` beside ours.
     """
 
     name = "gemini"
@@ -62,7 +62,7 @@ class Gemini(Codec):
         return gemini_errors.decode_error(status, headers, body)
 
     def stream_decoder(self, *, max_tokens: int | None = None) -> ObjectDecoder:
-        """Reads server-sent events (`alt=sse`) or the chunks of a JSON array, each as soon as it is whole."""
+        """Reads server-sent events (`alt=sse`) or the chunks of a JSON array, each as soon as it is complete."""
         return ObjectDecoder(self._answer(max_tokens))
 
     def normalize(self, raw: str | None) -> NormalizedStopReason:

@@ -14,7 +14,7 @@ from agentcore.providers.wire.codec import Codec
 
 class Llama(Codec):
     """The codec. `ChatRequest.extra` may steer it: `hint_role` and `max_tokens_field` as for OpenAI, `prefill` says
-    that the server's template goes on writing a last assistant message. All other keys go into the body.
+    that the server's template continues a final assistant message. All other keys go into the body.
     """
 
     name = "llama"

@@ -12,7 +12,7 @@ from agentcore.providers.wire.stream_decoder import ObjectDecoder
 
 class Ollama(Codec):
     """The codec. `ChatRequest.extra` may steer it: `hint_role` (default `system`) is the role of a continuation's
-    hint, `prefill` says that the model's template goes on writing a last assistant message. All other keys go into
+    hint, `prefill` says that the model's template continues a final assistant message. All other keys go into
     the body, those of `options` beside ours.
     """
 

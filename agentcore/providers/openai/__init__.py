@@ -12,14 +12,13 @@ from agentcore.providers.wire.text_events import TextEvents
 
 
 class OpenAI(Codec):
-    """The codec. `ChatRequest.extra` may steer it; all other keys go into the body.
+    """The codec. The following keys of `ChatRequest.extra` are settings; all other keys go into the body.
 
     `hint_role` (default `system`) is the role of a continuation's hint; `max_tokens_field` (default `max_tokens`;
     OpenAI's reasoning models want `max_completion_tokens`) the key of the cap; `uncapped`, where true, leaves it to the
-    server. One of these, where true, says that the
-    server goes on writing a last assistant message, so that no hint is sent: `prefill` (llama.cpp, Groq) with nothing
-    more to say, `prefix` (Mistral, DeepSeek) by that flag on the message, `continue_final_message` (vLLM) by that flag
-    and `add_generation_prompt: false` in the body.
+    server. One of these, where true, says that the server continues a final assistant message, so that no hint is sent:
+    `prefill` (llama.cpp, Groq) without a further field, `prefix` (Mistral, DeepSeek) by that flag on the message,
+    `continue_final_message` (vLLM) by that flag and `add_generation_prompt: false` in the body.
     """
 
     name = "openai"
@@ -38,7 +37,7 @@ class OpenAI(Codec):
         return openai_request.encode_request(request)
 
     def stream_decoder(self, *, max_tokens: int | None = None) -> EventDecoder:
-        """Reads the answer to a streaming request; of chunks that are alike but for their text, that alone."""
+        """Return a decoder for a streamed answer. Of chunks that differ only in their text, only the text is parsed."""
         answer = self._answer(max_tokens)
         return EventDecoder(answer, messages=True, texts=TextEvents(answer, b'"content":'))
 

@@ -10,8 +10,8 @@ from agentcore.providers.wire.codec import Codec
 
 
 class OpenAIResponses(Codec):
-    """The codec. `hint_role` in `ChatRequest.extra` (default `system`) is the role of a continuation's hint; the other
-    settings of codecs are passed over. All other keys go into the body.
+    """The codec. `hint_role` in `ChatRequest.extra` (default `system`) is the role of a continuation's hint; the
+    settings of other codecs are ignored. All other keys go into the body.
 
     `normalize` knows statuses, reasons of incomplete answers, and codes of errors that are stop reasons.
     """

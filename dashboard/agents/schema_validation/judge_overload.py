@@ -14,7 +14,7 @@ BUSY = "All processes that check JSON Schemas are busy. Nothing was changed. Try
 UNJUDGED = "The answer could not be checked: the processes that check JSON Schemas were busy. Run the turn again."
 SPENT_BY_REQUEST = (
     "Checking the JSON Schemas before this one took all the processor time that one request or import may use for it. "
-    "Send what is left in smaller parts, or make the schemas simpler."
+    "Send the rest in smaller parts, or simplify the schemas."
 )
 RETRY_SECONDS = 2  #: after which a client may try again
 

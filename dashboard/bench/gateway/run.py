@@ -27,7 +27,7 @@ from dashboard.turns.models import Turn
 CALLERS = (1, 16, 64)
 RUNS = 3
 SECONDS = 2.0  #: of one run
-_NONE_ANSWERED = f"No call was answered within {SECONDS:g} s: end what else runs on this machine, and repeat."
+_NONE_ANSWERED = f"No call was answered within {SECONDS:g} s: stop other programs on this machine, and repeat."
 PATIENCE = 120  #: seconds for it
 FLUSHES, PAGE = 100, 8192  #: of so many bytes
 HOW = {

@@ -48,9 +48,7 @@ def faults(catalogue: Catalogue) -> Iterator[str]:
     yield from (
         f"{name} is not placed: add it to placement.py." for name in sorted(catalogue.tables.keys() - {*placed})
     )
-    yield from (
-        f"{name} is placed, but there is no such table." for name in sorted({*placed} - catalogue.tables.keys())
-    )
+    yield from (f"{name} has a placement, but does not exist." for name in sorted({*placed} - catalogue.tables.keys()))
     known = [table for name, table in catalogue.tables.items() if name in placed]
     for table in known:
         yield from _table_faults(table, catalogue)

@@ -28,7 +28,7 @@ async def read_body(
     """The body, unpacked and not yet parsed; None where the client has gone before it was whole."""
     body = await _unpacked_body(headers, receive)
     if isinstance(body, bytes) and await _holds_more(body, most_values):
-        message = f"The request holds more than {most_values:,} JSON values. Send less at once."
+        message = f"The request holds more than {most_values:,} JSON values. Send less at a time."
         return Fault(413, message, INVALID, "request_too_large")
     return body
 

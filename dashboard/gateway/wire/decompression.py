@@ -44,7 +44,7 @@ def _within(body: bytes, name: str, unpack: "_Unpack", most: int) -> bytes:
     except (zlib.error, brotli.error, zstandard.ZstdError) as error:
         raise PackedError(f"The body is not {name}: it cannot be decompressed.") from error
     if len(content) > most:
-        raise TooLargeError(f"The body unpacks to more than {most:,} bytes. Send less at once.")
+        raise TooLargeError(f"The body unpacks to more than {most:,} bytes. Send less at a time.")
     if not at_end:
         raise PackedError(f"The body is incomplete: its {name} does not end.")
     return content

@@ -179,7 +179,7 @@ _CODES: Mapping[str, str] = {
 }
 #: What is said of our own keys, and where they may not go, is for who runs the gateway; the turn keeps it.
 _INSTEAD: Mapping[str, str] = {
-    "auth": "The provider did not accept the gateway's own key; the turn has what it said.",
+    "auth": "The provider did not accept the gateway's own key; the turn has its message.",
     "redirect": "The provider's address has moved; the turn has where to.",
 }
 _TYPES: Mapping[int, str] = {400: INVALID, 404: INVALID, 413: INVALID, 422: INVALID, 429: "rate_limit_error"}

@@ -44,7 +44,7 @@ def _no_file_left(_folder: Path) -> str:
 
 
 def _no_memory(_folder: Path) -> str:
-    return "The system has no memory left, so the database cannot be looked after: end other programs."
+    return "The system is out of memory, so the database cannot be managed: stop other programs."
 
 
 _Sentence = Callable[[Path], str]

@@ -31,7 +31,7 @@ def plan_lines(calibration: Calibration, *, resumed: bool, used: Used, budget: B
     turns = len({trial.turn for trial in trials})
     yield f"{_counted(len(trials), 're-run')} of {_counted(turns, 'stored turn')} under other limits."
     certainties = [f"{word} {sum(trial.certainty == word for trial in trials)}" for word in Certainty]
-    yield f"Predicted: {', '.join(certainties)}. Each is predicted again before it starts, from what is stored by then."
+    yield f"Predicted: {', '.join(certainties)}. Each is predicted again before it starts, from turns stored by then."
     for why, count in calibration.skipped.items():
         yield f"Left out {count:,}: {why}."
     if resumed:

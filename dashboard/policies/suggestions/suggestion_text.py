@@ -164,7 +164,7 @@ def _basis(said: Suggestion) -> str:
         case Basis.SETTING:
             return _of_another_try(said)
         case Basis.NONE if said.limit == "max_retries":
-            return "How often the provider would go on to refuse is not in the recording."
+            return "The recording does not show how often the provider would refuse again."
         case Basis.NONE:
             return _too_little(said)
 

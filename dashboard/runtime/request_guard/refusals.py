@@ -85,8 +85,8 @@ def plainly(status: int, detail: str, *more: tuple[bytes, bytes]) -> bytes:
     return Answer(status, (*HEADERS, *told, CLOSE, *more), body).on_the_wire()
 
 
-FULL = "This server has as many connections open as it may. Try again in a moment."
-FULL_ADDRESS = "Your address has as many connections open as one may have. Close some, or try again in a moment."
+FULL = "This server has reached its maximum number of connections. Try again in a moment."
+FULL_ADDRESS = "Your address has reached its maximum number of connections. Close some, or try again in a moment."
 LONG_HEAD = (
     f"The address and the header fields of a request may have at most {HEAD_BYTES:,} bytes together. Send fewer."
 )

@@ -22,9 +22,9 @@ from dashboard.runtime.request_guard.frame_budget import MESSAGE_SECONDS, OVERHE
 from dashboard.runtime.request_guard.refusals import plainly
 from dashboard.runtime.request_guard.transfer_rate import Reader, left_to_take
 
-ODD_HANDSHAKE = "This is no websocket handshake that can be answered. Send fewer or shorter header fields."
+ODD_HANDSHAKE = "This WebSocket handshake cannot be answered. Send fewer or shorter header fields."
 NO_TURN = "Too many websockets are being opened. Try again in a moment."
-TOO_MUCH = "The server holds too much of what is sent to it. Connect again later."
+TOO_MUCH = "The server has buffered too much incoming data. Connect again later."
 UNREAD = "You read too slowly, and the server keeps too much for its clients. Connect again."
 TRY_LATER = 1013  #: the close code that says so
 PIECE = 64 * 1024  #: characters of a message in one frame; the next is written once its client has taken this one

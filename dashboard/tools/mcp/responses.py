@@ -57,7 +57,7 @@ def offered(tools: Sequence[Tool]) -> ToolOffer:
         else:
             left_out.append(f"{tool.name[:MAX_NAME_CHARS]}: {fault}")
     if len(tools) > MAX_TOOLS:
-        left_out.append(f"{len(tools) - MAX_TOOLS:,} more: only the first {MAX_TOOLS} tools are taken.")
+        left_out.append(f"{len(tools) - MAX_TOOLS:,} more: only the first {MAX_TOOLS} tools are used.")
     return ToolOffer(list(good.values()), left_out)
 
 

@@ -89,7 +89,7 @@ def _bounding(key: str | None) -> Callable[[httpx2.Response], Awaitable[None]]:
         """Give up on an answer that is too long, and hide our key in it. A compressed one was not asked for, and could
         be any length."""
         if response.headers.get("content-encoding", "identity") != "identity":
-            raise httpx2.DecodingError("The answer is compressed, which was not asked for.")
+            raise httpx2.DecodingError("The answer is compressed, which was not requested.")
         assert isinstance(response.stream, httpx2.AsyncByteStream)
         hider = KeyHider(long_enough([key or ""]))
         response.headers = httpx2.Headers([(name, hider.text(value)) for name, value in response.headers.multi_items()])

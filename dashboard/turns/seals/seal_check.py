@@ -202,7 +202,7 @@ def check_turns(
         except (OperationalError, InterfaceError):
             raise
         except Exception as error:  # whoever changes rows may leave what cannot be read any more
-            faults = [f"It cannot be read any more: it was changed or damaged ({type(error).__name__})."]
+            faults = [f"It can no longer be read: it was changed or damaged ({type(error).__name__})."]
         otherwise = checked.faults if turn.core_version == VERSION else checked.changed
         otherwise += [(str(turn.id), words) for words in changed]
         checked.faults += [(str(turn.id), words) for words in faults]

@@ -85,7 +85,7 @@ class Sealed:
             yield f"seal {remembered[0]}", words
         for lost, told in keys.lost_heads():
             if told not in digests:
-                words = f"It was made here and is gone: {keys.LOST_FILE} in the data folder has its digest."
+                words = f"It was created here and is missing: {keys.LOST_FILE} in the data folder has its digest."
                 yield f"seal {lost}", words
         if expected and expected not in digests:
             yield f"seal {self.last}", f"No seal has the digest {expected}; the last one has {digest or 'none'}."

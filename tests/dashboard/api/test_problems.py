@@ -51,7 +51,7 @@ def test_a_body_that_is_too_large_is_413(api: Program, size: int):
     response = api.post("/connections", b" " * size)
     assert response.status_code == 413
     said(response)
-    assert response.json()["detail"] == "The body is larger than 2,000,000 bytes; send less at once."
+    assert response.json()["detail"] == "The body is larger than 2,000,000 bytes; send less at a time."
 
 
 def test_a_large_body_under_the_limit_is_accepted(api: Program):

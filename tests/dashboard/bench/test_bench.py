@@ -124,7 +124,7 @@ def test_deliveries_are_measured_beside_a_bare_broadcast_and_channels(monkeypatc
 
 
 @pytest.mark.parametrize(
-    ("failed", "sentence"), [(None, "end what else runs on this machine"), ("503", "A call failed: 503")]
+    ("failed", "sentence"), [(None, "stop other programs on this machine"), ("503", "A call failed: 503")]
 )
 def test_a_gateway_measurement_that_cannot_continue_ends_with_a_sentence(
     monkeypatch: pytest.MonkeyPatch, failed: str | None, sentence: str

@@ -41,4 +41,4 @@ async def test_clients_that_received_nothing_fail_and_say_so():
         )
         _, told = await clients.communicate()
     assert clients.returncode == 1
-    assert told.decode().endswith("closed every connection before it told anything.\n")
+    assert told.decode().endswith("closed every connection before it sent anything.\n")

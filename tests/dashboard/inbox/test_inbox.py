@@ -107,7 +107,7 @@ def test_an_unreadable_turn_does_not_hide_others(agent_of: AgentOf):
     Turn.objects.filter(id=broken.id).update(policy="no policy")
     told = {entry.turn.id: entry.told for entry in inbox().entries}
     assert told.keys() == {broken.id, other.id}
-    assert told[broken.id] == "Why it is held cannot be read."
+    assert told[broken.id] == "The reason for the hold cannot be read."
 
 
 def test_a_decided_entry_is_no_longer_pending(agent_of: AgentOf):

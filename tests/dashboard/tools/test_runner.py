@@ -150,7 +150,7 @@ def test_a_late_synchronous_tool_is_abandoned_and_reported():
     late = call(tool_of(wait, timeout=0.05))
     released.set()
     assert late.error is ErrorType.TIMEOUT
-    assert "wait took longer than 0.05 s. It was left behind" in late.content
+    assert "wait took longer than 0.05 s. It was abandoned" in late.content
 
 
 def test_the_remaining_time_of_the_turn_also_limits_a_tool():

@@ -172,7 +172,7 @@ def _named(ids: list[UUID]) -> list[Turn]:
         raise CommandError(f"There is no turn {missing[0]}.")
     for turn in found.values():
         if why := left_out_for(turn):
-            raise CommandError(f"Turn {turn.id} cannot be run again: calibrate leaves out turns {why}.")
+            raise CommandError(f"Turn {turn.id} cannot be run again: calibrate skips turns {why}.")
     return [found[turn_id] for turn_id in ids]
 
 

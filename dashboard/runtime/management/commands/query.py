@@ -32,7 +32,9 @@ class Command(BaseCommand):
         parser.add_argument("sql", help="the query; - reads it from standard input")
         parser.add_argument("--csv", action="store_true", help="write CSV instead of a table")
         parser.add_argument(
-            "--exact", action="store_true", help="in CSV, without the ' before text that spreadsheets would calculate"
+            "--exact",
+            action="store_true",
+            help="in CSV, do not put ' before text that a spreadsheet would read as a formula",
         )
         parser.add_argument(
             "--seconds", type=int, default=SECONDS, help=f"stop after this many seconds (default {SECONDS})"

@@ -43,7 +43,7 @@ class Command(BaseCommand):
     help = "Verify a turn. With limits, print how it would have ended under them (what-if). No provider is called."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        parser.add_argument("turn", help="the id of the turn: the end of the address of its page")
+        parser.add_argument("turn", help="the id of the turn, which is the last part of the address of its page")
         parser.add_argument("--max-tokens", type=int, help="the most output tokens of each call")
         for name in NUMBERS:
             parser.add_argument(f"--{name.replace('_', '-')}", type=int, help=LIMIT_FIELDS[name].meaning)

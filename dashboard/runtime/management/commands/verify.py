@@ -29,7 +29,9 @@ class Command(BaseCommand):
         parser.add_argument("--seal", action="store_true", help="first chain and seal every ended turn")
         parser.add_argument("--quick", action="store_true", help="check seals and chains only, without replaying turns")
         parser.add_argument(
-            "--digest", default="", help="the digest of a seal, noted elsewhere; a stored seal must have it"
+            "--digest",
+            default="",
+            help="the digest of a seal that you noted elsewhere; the check fails if no stored seal has it",
         )
         parser.add_argument(
             "--resume", type=Path, help="a file for the progress of the check; an interrupted check continues from it"

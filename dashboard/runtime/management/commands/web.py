@@ -12,7 +12,7 @@ from dashboard.runtime.startup import start
 
 class Command(BaseCommand):
     help = (
-        "Serve pages, live updates and the API. Workers drive the turns. Any number of servers can run; Ctrl-C stops "
+        "Serve pages, live updates and the API. Workers run the turns. Any number of servers can run; Ctrl-C stops "
         "this one."
     )
     requires_system_checks = ()

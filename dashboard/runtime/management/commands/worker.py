@@ -10,7 +10,7 @@ from dashboard.runtime.startup import start
 
 class Command(BaseCommand):
     help = (
-        "Drive queued turns and backtests. Any number of workers can run; Ctrl-C hands the turns in progress to the "
+        "Run queued turns and backtests. Any number of workers can run; Ctrl-C hands the turns in progress to the "
         "others."
     )
     requires_system_checks = ()

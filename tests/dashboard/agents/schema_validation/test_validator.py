@@ -345,7 +345,7 @@ def test_the_judging_time_of_one_request_is_limited(monkeypatch: pytest.MonkeyPa
             with pytest.raises(TooMuchWork):
                 violations(NOT_CHEAP, number)
         for number in range(3, 9):
-            with pytest.raises(JudgingSpent, match="Send what is left in smaller parts"):
+            with pytest.raises(JudgingSpent, match="Send the rest in smaller parts"):
                 violations(NOT_CHEAP, number)
         with pytest.raises(TooMuchWork):  # what was found before costs nothing
             violations(NOT_CHEAP, 0)

@@ -34,7 +34,7 @@ def test_a_new_table_without_a_placement_is_a_fault(catalogue: Catalogue):
 
 def test_a_placement_of_a_missing_table_is_a_fault(catalogue: Catalogue):
     fewer = replace(catalogue, tables={name: t for name, t in catalogue.tables.items() if name != "tour_stop"})
-    assert "tour_stop is placed, but there is no such table." in list(faults(fewer))
+    assert "tour_stop has a placement, but does not exist." in list(faults(fewer))
 
 
 def test_a_foreign_key_to_another_node_is_a_fault(catalogue: Catalogue):

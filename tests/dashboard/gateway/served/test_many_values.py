@@ -38,7 +38,7 @@ def test_too_many_values_are_refused_in_the_format_of_the_endpoint(
                 answer = gate.send("POST", address, body, {"Content-Encoding": coding})
                 error = dict(answer.json["error"])
                 assert answer.status == 413
-                assert error.pop("message") == f"The request holds more than {most:,} JSON values. Send less at once."
+                assert error.pop("message") == f"The request holds more than {most:,} JSON values. Send less at a time."
                 assert form.items() <= error.items()
 
 

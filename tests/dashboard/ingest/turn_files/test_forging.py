@@ -66,7 +66,7 @@ def test_a_url_that_the_provider_does_not_use_is_reported(honest: Turn):
     address = file["turn"]["attempts"][0]["request_url"]
     erase(honest)
     assert brought(changed(file, "turn", "attempts", 0, "request_url", to=f"{address}x")).missing == (
-        "The address of attempt 1 does not end as the addresses of its provider do, so that it cannot be compared.",
+        "The address of attempt 1 does not end like the addresses of its provider, so it cannot be compared.",
     )
 
 
@@ -111,8 +111,8 @@ def test_observations_and_readings_of_another_version_are_reported_as_not_compar
             record["event"]["response"]["reasoning_content"] = "I meant to deceive."
     made = brought(signed(file))
     told = " ".join(made.missing)
-    assert "observed in record 2 is not what this version would" in told
-    assert "bytes of attempt 1 than the one that recorded them (reasoning)" in told
+    assert "observations of another version in record 2 differ from those of this version" in told
+    assert "bytes of attempt 1 differently from the version that recorded them (reasoning)" in told
 
 
 def test_an_error_without_its_bytes_is_reported_as_not_compared(play: Play):

@@ -20,7 +20,7 @@ FOLDER = Path("/data")
         (EROFS, "is on a read-only disk"),
         (EMFILE, r"raise the limit \(ulimit -n\)"),
         (ENFILE, r"raise the limit \(ulimit -n\)"),
-        (ENOMEM, "no memory left"),
+        (ENOMEM, "out of memory"),
         (EIO, "cannot be used: Input/output error."),
     ],
 )

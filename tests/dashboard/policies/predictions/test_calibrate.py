@@ -294,7 +294,7 @@ def test_turns_that_cannot_be_repeated_exactly_are_omitted_with_the_reason(
     told("--max-continuations", "1", str(cut.id))
     made = Turn.objects.get(parent=cut)
     assert left_out_for(made) == "that a calibration made"
-    with pytest.raises(CommandError, match="cannot be run again: calibrate leaves out turns whose agent has tools"):
+    with pytest.raises(CommandError, match="cannot be run again: calibrate skips turns whose agent has tools"):
         told(str(tools.id))
     connection_update(connection=connection, changes={"prefill": True})
     assert "connection has been changed" in left_out_for(Turn.objects.get(id=cut.id))

@@ -98,6 +98,6 @@ def test_older_reruns_are_placed_beside_their_parents():
 
 def test_the_command_explains_a_wrong_position(capsys):
     call_command("find_runs")
-    assert capsys.readouterr().out == "Done: 0 calls go on from another.\n"
+    assert capsys.readouterr().out == "Done: 0 calls continue another.\n"
     with pytest.raises(CommandError, match="must be the id of a turn"):
         call_command("find_runs", after="x")

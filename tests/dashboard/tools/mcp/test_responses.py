@@ -78,4 +78,4 @@ def test_a_schema_without_a_type_is_an_object_schema():
 def test_the_number_of_tools_is_limited():
     found = offered([tool(f"t{n}") for n in range(MAX_TOOLS + 2)])
     assert len(found.tools) == MAX_TOOLS
-    assert found.left_out == ["2 more: only the first 500 tools are taken."]
+    assert found.left_out == ["2 more: only the first 500 tools are used."]

@@ -35,7 +35,7 @@ CUT = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 900
         (DENIED, "HTTP status 401"),
         (MOVED, "Redirect to http://elsewhere.invalid/ not followed"),
         (NO_JSON, "JSON"),
-        (PACKED, "compressed, which was not asked for"),
+        (PACKED, "compressed, which was not requested"),
         (CUT, "MCP server “rogue”"),
         (b"", "cannot be reached"),
         (b"SSH-2.0-other\r\n", "cannot be reached"),

@@ -189,4 +189,4 @@ def test_removed_seals_are_named_even_after_others_took_their_place(play: Play, 
     as_superuser("DELETE FROM sealing_seal WHERE number = -1 OR %s", False)
     for _ in range(2):
         seal()
-        assert "It was made here and is gone" in faults()["seal 2"]
+        assert "It was created here and is missing" in faults()["seal 2"]
