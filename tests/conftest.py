@@ -29,7 +29,7 @@ from dashboard.metrics import labels
 from dashboard.platform.database import database_settings
 from dashboard.platform.postgres import Share, start
 from tests import early_imports, emptying, first_start, lanes, template_database
-from tests.examples import USUAL, examples
+from tests.examples import ALL, USUAL, examples, without_constants_of_the_tree
 from tests.redis_server import Redis
 
 APT = "run `apt-get install chromium redis-server nginx-light openssl` to have this tested"
@@ -46,6 +46,8 @@ _share: list[Share] = []
 hypothesis.settings.register_profile("search", deadline=None, max_examples=examples(USUAL))
 hypothesis.settings.register_profile("judge", hypothesis.settings.get_profile("search"), derandomize=True)
 hypothesis.settings.load_profile("judge" if os.environ.get("CI") else "search")
+if os.environ.get("CI") and not ALL:
+    without_constants_of_the_tree()
 
 # What one process has compiled the hundreds that the tests start need not compile again: 0.6 s for each.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)

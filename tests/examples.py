@@ -3,6 +3,8 @@
 
 import os
 
+from hypothesis.internal.conjecture import providers
+
 ALL = os.environ.get("WHYSTOP_EXAMPLES") == "all"
 FEWEST = 10
 USUAL = 120  #: of a property that names no number
@@ -11,3 +13,13 @@ USUAL = 120  #: of a property that names no number
 def examples(number: int) -> int:
     """As many of `number` as this run tries."""
     return number if ALL else max(min(number, FEWEST), number // 4)
+
+
+def without_constants_of_the_tree() -> None:
+    """Examples are drawn without the numbers and texts that stand in the source, which Hypothesis mixes in.
+
+    With them every change of a text draws other examples, and each worker reads and parses all modules to find them:
+    3 s of a processor in a fresh clone.
+    """
+    none = providers._local_constants
+    providers._get_local_constants = lambda: none
