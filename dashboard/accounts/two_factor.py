@@ -92,6 +92,11 @@ def setup_key(sealed: str) -> str:
     return _grouped(_secret(sealed.encode()))
 
 
+def is_readable(sealed: bytes) -> bool:
+    """Whether a stored secret can be decrypted: not once `SECRET_KEY` is another one."""
+    return bool(_secret(sealed))
+
+
 def _step_of(secret: str, code: str, *, after: int) -> int | None:
     """The step of time at which the app shows this code: about now, and later than `after`. None: at none."""
     typed = "".join(code.split())

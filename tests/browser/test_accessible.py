@@ -172,6 +172,18 @@ def test_the_derivation_of_a_stop_and_the_other_transitions_are_accessible(page:
     check(page)
 
 
+def test_a_link_to_a_re_run_among_the_facts_of_a_turn_is_a_target_of_24_pixels(page: Page, cut_turn: str):
+    page.set_viewport_size({"width": 390, "height": 844})
+    page.goto(cut_turn)
+    page.locator(".under .facts").evaluate(
+        "(facts) => facts.insertAdjacentHTML('beforeend', '<span><a href=\"/\">re-run 1</a></span>')"
+    )
+    heights = page.locator(".under .facts a").evaluate_all(
+        "(links) => links.map((a) => a.getBoundingClientRect().height)"
+    )
+    assert min(heights) >= 24
+
+
 @pytest.mark.parametrize("menu", ["Columns", nightly("Views")])
 def test_an_open_menu_is_accessible(page: Page, cut_turn: str, menu: str):
     page.goto(FEW)

@@ -82,7 +82,7 @@ def find_out_who_lowered_it_last_week_and_what_it_cost(page: Page) -> None:
     for words in ("1 continuation", "lowered from 5 continuations", "bob", "until", "≈ $", "5 answers cut short"):
         expect(line).to_contain_text(words)
     line.get_by_role("link", name="5 turns").click()
-    expect(page.get_by_role("heading", level=1)).to_have_text("5 turns stopped by 1 continuation")
+    expect(page.get_by_role("heading", level=1)).to_have_text("5 turns stopped by Max continuations: 1 continuation")
     page.get_by_role("link", name="what if 5").first.click()
     expect(page).to_have_url(re.compile(r"/replay\?max_continuations=5"))
     expect(page.locator(DIAL)).to_have_value("5")

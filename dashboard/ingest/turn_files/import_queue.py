@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from math import ceil
 
-from agentcore.number_format import duration
+from agentcore.number_format import duration, seconds
 
 WAITING_SECONDS = 60.0  #: for a place among this server's imports; and then for those of other processes
 TOO_MANY = "Too many of your imports wait already. Nothing of this one was imported. Send it again when one ends."
@@ -49,10 +49,10 @@ class ImportPace:
             self._began = None
             self.took(time.monotonic() - began)
 
-    def took(self, seconds: float) -> None:
-        """An import has ended that took so long."""
+    def took(self, length: float) -> None:
+        """An import has ended that took so many seconds."""
         with self._lock:
-            self._usual = seconds if self._usual is None else self._usual + (seconds - self._usual) * _NEWEST
+            self._usual = length if self._usual is None else self._usual + (length - self._usual) * _NEWEST
 
     def left(self, ahead: int, *, now: float) -> int:
         """Whole seconds until so many imports, with the one that runs, will have ended."""
@@ -74,7 +74,7 @@ def seconds_left(ahead: int) -> int:
 
 def busy_words(wait: int) -> str:
     """What an import is told that is to be sent again after so many seconds."""
-    return _BUSY.format(wait=duration(wait) if wait >= 60 else f"{wait} s")
+    return _BUSY.format(wait=duration(wait) if wait >= 60 else seconds(wait))
 
 
 def is_import(method: str, path: str) -> bool:

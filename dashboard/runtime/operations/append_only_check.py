@@ -53,7 +53,7 @@ SELECT own.relname, coalesce(whole.relname, own.relname), array_agg(tgname::text
 _TEXTS = "SELECT proname, prosrc FROM pg_proc WHERE pronamespace = current_schema()::regnamespace AND proname = ANY(%s)"
 
 
-def append_only_tables() -> Iterator[Finding]:
+def triggers() -> Iterator[Finding]:
     """Each trigger that refuses changes is there, active, and does what the migrations made it for."""
     with connection.cursor() as cursor:
         cursor.execute("SHOW session_replication_role")
@@ -82,10 +82,10 @@ def text_digest(text: str) -> str:
 
 def _finding(off: list[str]) -> Finding:
     if not off:
-        return Finding("append-only tables", State.OK, "The triggers that refuse changes are active")
+        return Finding("triggers", State.OK, "Those that refuse changes of the history and the audit log are active")
     named = ", ".join(off[:_NAMED]) + (f", and {len(off) - _NAMED} more" if len(off) > _NAMED else "")
     fix = (
         "This was done outside Whystop. Run “manage.py verify --all”, which names what was changed, then turn them on"
         " (docs/how-to/operations.md)."
     )
-    return Finding("append-only tables", State.ERROR, f"Triggers that refuse changes are off or changed: {named}", fix)
+    return Finding("triggers", State.ERROR, f"Some that refuse changes are off, missing or replaced: {named}", fix)

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+from django.conf import settings
 from django.db import InterfaceError, OperationalError, ProgrammingError, connection
 from django.db.migrations.executor import MigrationExecutor
 
@@ -12,6 +13,7 @@ from agentcore.number_format import duration, seconds
 from dashboard.gateway.models import GatewayKey
 from dashboard.gateway.selectors import keys_left
 from dashboard.platform import replica
+from dashboard.platform.database import reason_away
 from dashboard.runtime.operations.doctor import Finding, State, graded
 from dashboard.turns.sql_views.view_installer import SCHEMA
 
@@ -54,8 +56,10 @@ def read_replica() -> Iterator[Finding]:
         try:
             yield _replica()
         except (OperationalError, InterfaceError, ProgrammingError) as error:
-            said, fix = str(error).partition("\n")[0], "Start it, or correct WHYSTOP_REPLICA_URL."
-            yield Finding("replica", State.WARNING, f"It does not answer: {said}", fix)
+            reason = reason_away(settings.ENVIRONMENT.replica_url)
+            said = str(reason or error).partition("\n")[0].replace("DATABASE_URL", "WHYSTOP_REPLICA_URL")
+            fix = "Until then the primary is read."
+            yield Finding("replica", State.WARNING, said, fix)
 
 
 def _replica() -> Finding:
@@ -77,7 +81,15 @@ def _rights() -> Iterator[Finding]:
         " has_database_privilege(current_database(), 'CREATE') OR to_regnamespace(%s) IS NOT NULL",
         SCHEMA,
     )
-    if not tables:
+    (closed,) = _row(
+        "SELECT string_agg(relname, ', ' ORDER BY relname) FROM pg_class WHERE relkind IN ('r', 'p')"
+        " AND relnamespace = current_schema()::regnamespace AND NOT relispartition"
+        " AND NOT (has_table_privilege(oid, 'SELECT') AND has_table_privilege(oid, 'INSERT'))"
+    )
+    if closed:
+        fix = f"GRANT SELECT, INSERT, UPDATE, DELETE ON {closed} TO {user}"
+        yield Finding("rights", State.ERROR, f"The user {user} may not read or write: {closed}", fix)
+    elif not tables:
         fix = f"GRANT CREATE ON SCHEMA public TO {user}"
         yield Finding("rights", State.ERROR, f"The user {user} may not create tables", fix)
     elif not views:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from django.conf import settings
-from django.db import Error, InterfaceError, OperationalError
+from django.db import Error, InterfaceError, OperationalError, ProgrammingError
 
 from dashboard.platform.database import reason_away
 from dashboard.platform.postgres import PostgresError
@@ -48,11 +48,20 @@ def examine(checks: tuple[Check, ...], *, of_database: frozenset[Check] = frozen
             reason = reason_away(settings.ENVIRONMENT.database_url) if away else None
             said = str(reason or error).strip().partition("\n")[0]
             yield Finding(name, State.ERROR, f"Not checked: {said}", "Check the database first.")
+        except ProgrammingError as error:
+            said = str(error).strip().partition("\n")[0]
+            yield Finding(name, State.ERROR, f"Not checked: {said}", _fix_of(error))
         except (Error, PostgresError) as error:
             said = str(error).strip().partition("\n")[0]
             yield Finding(name, State.ERROR, f"Not checked: {said}", "Check the database first.")
         except Exception as error:
             yield Finding(name, State.ERROR, f"Not checked: {type(error).__name__}: {error}", "Report this as a fault.")
+
+
+def _fix_of(error: ProgrammingError) -> str:
+    if getattr(error.__cause__, "sqlstate", "") == "42501":  # insufficient privilege
+        return "Give the user of DATABASE_URL this right with GRANT, or make it the owner of what is named."
+    return "If migrations are to apply, apply them first; else restore a backup: tables were changed outside Whystop."
 
 
 def graded(name: str, words: str, *grades: tuple[bool, State, str]) -> Finding:

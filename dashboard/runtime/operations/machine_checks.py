@@ -111,7 +111,12 @@ def backups() -> Iterator[Finding]:
         fix = "Run “manage.py backup FILE” each day, unless the database is backed up otherwise."
         yield Finding("backups", State.WARNING, "No backup of this data folder exists", fix)
         return
-    at = datetime.fromisoformat(path.read_text().strip())
+    try:
+        at = datetime.fromisoformat(path.read_text().strip())
+    except ValueError:
+        words, fix = f"{path} does not say when the last one was made", "Make one: “manage.py backup FILE”."
+        yield Finding("backups", State.WARNING, words, fix)
+        return
     late = datetime.now(UTC) - at > _BACKUP_LATE
     yield graded(
         "backups", f"The last one was made at {at:%Y-%m-%d %H:%M} UTC", (late, State.WARNING, "Make one each day.")

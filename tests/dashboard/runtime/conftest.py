@@ -19,7 +19,7 @@ from tests import first_start, forked_start
 from tests.first_start import CHECKOUT
 
 Started = type[subprocess.Popen]
-PATIENCE = 120  #: seconds; a machine that is busy is not at fault
+PATIENCE = 600  #: seconds; a machine that is busy is not at fault, however busy it is
 
 
 class Up:

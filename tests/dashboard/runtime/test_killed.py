@@ -96,6 +96,8 @@ def test_a_turn_whose_server_dies_mid_stream_is_resumed_and_verifies(
     assert api(f"turns/{turn_id}/replay", {"mode": "verify"})["verified"] is True
     events = [record["event"]["type"] for record in api(f"turns/{turn_id}/records")]
     assert events.count("interrupted") == 1
-    interrupted = api(f"turns/{turn_id}/attempts")[1]
+    attempts = api(f"turns/{turn_id}/attempts")
+    (interrupted,) = (attempt for attempt in attempts if attempt["error"])
     assert interrupted["error"]["kind"] == "interrupted"
-    assert interrupted["text"]
+    # On a busy machine the second call may end before the server does: then the next one is interrupted, at any word.
+    assert interrupted["text"] or attempts.index(interrupted) > 1

@@ -8,20 +8,21 @@ from typing import Any
 
 from django.core.management.base import BaseCommand
 
-from dashboard.runtime.operations import append_only_check, database_checks, machine_checks, provider_checks
+from dashboard.runtime.operations import append_only_check, database_checks, key_checks, machine_checks, provider_checks
 from dashboard.runtime.operations.doctor import Check, Finding, State, examine
 
 CHECKS: tuple[Check, ...] = (
     database_checks.database,
     database_checks.read_replica,
     database_checks.migrations,
-    append_only_check.append_only_tables,
+    append_only_check.triggers,
     database_checks.clock,
     database_checks.queue,
     machine_checks.live_updates,
     provider_checks.providers,
     machine_checks.egress,
     machine_checks.secrets,
+    key_checks.keys_of_the_data,
     database_checks.gateway_keys,
     database_checks.evidence,
     machine_checks.disk,
@@ -32,7 +33,8 @@ OF_DATABASE: frozenset[Check] = frozenset(
         database_checks.database,
         database_checks.read_replica,
         database_checks.migrations,
-        append_only_check.append_only_tables,
+        append_only_check.triggers,
+        key_checks.keys_of_the_data,
         database_checks.clock,
         database_checks.queue,
         database_checks.gateway_keys,

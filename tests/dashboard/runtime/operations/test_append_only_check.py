@@ -3,7 +3,7 @@
 import pytest
 from django.db import connection
 
-from dashboard.runtime.operations.append_only_check import FUNCTIONS, TRIGGERS, append_only_tables, text_digest
+from dashboard.runtime.operations.append_only_check import FUNCTIONS, TRIGGERS, text_digest, triggers
 from dashboard.runtime.operations.doctor import State
 
 pytestmark = pytest.mark.django_db
@@ -26,7 +26,7 @@ def rows(query: str) -> list[tuple[str, ...]]:
 
 
 def test_with_the_tables_as_migrations_make_them_all_is_well():
-    (found,) = append_only_tables()
+    (found,) = triggers()
     assert (found.state, found.fix) == (State.OK, "")
 
 
@@ -56,7 +56,7 @@ def test_the_functions_of_all_these_triggers_are_checked():
 )
 def test_what_lets_rows_be_changed_is_named(done: str, named: str):
     rows(done)
-    (found,) = append_only_tables()
+    (found,) = triggers()
     assert found.state is State.ERROR
     assert named in found.words
     assert "verify --all" in found.fix
@@ -65,5 +65,5 @@ def test_what_lets_rows_be_changed_is_named(done: str, named: str):
 def test_of_many_triggers_some_are_named():
     rows("ALTER TABLE turns_attempt DISABLE TRIGGER ALL")
     rows("ALTER TABLE turns_record DISABLE TRIGGER ALL")
-    (found,) = append_only_tables()
+    (found,) = triggers()
     assert found.words.endswith(" more")

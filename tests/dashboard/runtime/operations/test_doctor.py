@@ -183,6 +183,33 @@ def test_a_backup_that_is_too_old_is_a_warning(data_dir: Path, days: int, state:
     assert found(machine_checks.backups, "backups").state is state
 
 
+def test_a_note_of_the_last_backup_that_cannot_be_read_is_a_warning(data_dir: Path):
+    (data_dir / LAST_BACKUP).write_text("yesterday\n")
+    told = found(machine_checks.backups, "backups")
+    assert (told.state, "manage.py backup" in told.fix) == (State.WARNING, True)
+
+
+def test_a_table_that_the_user_may_not_read_is_named_with_the_right_that_is_missing():
+    with database.cursor() as cursor:
+        cursor.execute("CREATE ROLE server_of_a_test; SET LOCAL ROLE server_of_a_test")
+    rights = found(database_checks.database, "rights")
+    assert (rights.state, "turns_turn" in rights.words) == (State.ERROR, True)
+    assert rights.fix.startswith("GRANT SELECT")
+    queue = found(database_checks.queue, "queue")
+    assert (queue.state, "GRANT" in queue.fix) == (State.ERROR, True)
+
+
+def test_a_replica_that_does_not_answer_is_named_by_its_variable(monkeypatch: pytest.MonkeyPatch, closed_port: int):
+    def away() -> bool:
+        raise OperationalError("timeout")
+
+    url = f"postgresql://whystop@127.0.0.1:{closed_port}/whystop"
+    monkeypatch.setattr(settings, "ENVIRONMENT", replace(settings.ENVIRONMENT, replica_url=url))
+    monkeypatch.setattr(database_checks.replica, "is_configured", lambda: True)
+    monkeypatch.setattr(database_checks.replica, "is_replica", away)
+    told = found(database_checks.read_replica, "replica")
+    assert (told.state, f"does not answer at 127.0.0.1:{closed_port}" in told.words) == (State.WARNING, True)
+    assert "WHYSTOP_REPLICA_URL" in told.words
 def test_a_failing_check_is_a_finding_and_does_not_stop_the_others():
     def broken() -> Iterator[Finding]:
         raise ValueError("no such thing")

@@ -1,0 +1,67 @@
+"""`manage.py doctor` notices keys with which the data of this database was not written."""
+
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+from django.conf import settings
+
+from dashboard.accounts.models import SecondFactor, User
+from dashboard.accounts.two_factor import new_secret
+from dashboard.runtime.operations.doctor import Finding, State
+from dashboard.runtime.operations.key_checks import keys_of_the_data
+from dashboard.turns.seals import keys
+from dashboard.turns.seals.audit_seals import audit_seals_make
+
+pytestmark = pytest.mark.django_db
+
+
+def found(name: str) -> Finding:
+    return next(one for one in keys_of_the_data() if one.name == name)
+
+
+@pytest.fixture
+def own_key(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> str:
+    monkeypatch.setattr(settings, "ENVIRONMENT", replace(settings.ENVIRONMENT, data_dir=tmp_path))
+    return given_key(monkeypatch, keys.new_key())
+
+
+def given_key(monkeypatch: pytest.MonkeyPatch, key: str) -> str:
+    monkeypatch.setattr(settings, "ENVIRONMENT", replace(settings.ENVIRONMENT, signing_key=key))
+    return key
+
+
+@pytest.fixture
+def seals(own_key: str) -> int:
+    """Of the audit log, by the own key."""
+    return len(list(audit_seals_make(now=datetime.now(UTC))))
+
+
+def test_with_the_key_that_made_the_seals_all_is_well(seals: int):
+    assert seals == 1
+    assert found("seals").state is State.OK
+
+
+@pytest.mark.usefixtures("seals")
+def test_another_signing_key_is_an_error_that_names_the_key_of_the_seals(monkeypatch: pytest.MonkeyPatch):
+    right = keys.public_key()
+    given_key(monkeypatch, keys.new_key())
+    told = found("seals")
+    assert told.state is State.ERROR
+    assert right in told.words
+    assert f"signing_key retire {right}" in told.fix
+
+
+def test_a_key_that_cannot_be_read_is_left_to_the_check_of_the_files(monkeypatch: pytest.MonkeyPatch):
+    given_key(monkeypatch, "no key")
+    assert [one.name for one in keys_of_the_data()] == ["secret key"]
+
+
+def test_another_secret_key_is_an_error_that_says_what_it_does_not_read(monkeypatch: pytest.MonkeyPatch):
+    SecondFactor.objects.create(user=User.objects.create_user("anna"), sealed=new_secret().encode())
+    assert found("secret key").state is State.OK
+    monkeypatch.setattr(settings, "SECRET_KEY", "another")
+    told = found("secret key")
+    assert (told.state, "two-factor keys of users: 1, secrets of webhooks: 0" in told.words) == (State.ERROR, True)
+    assert "WHYSTOP_SECRET_KEY" in told.fix
