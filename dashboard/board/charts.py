@@ -17,6 +17,9 @@ from dashboard.board.selectors import Board, Scope
 from dashboard.timeline.chart import GAP, HEIGHT, PATTERNS, TICKS, WIDTH
 
 LEFT_CUT = "model_stop_reason=max_tokens&not_has=continuation"
+#: Of answers that were requested again; no filter tells truncated ones from malformed ones.
+CALLS_AGAIN = "has=repair&not_has=continuation&not_model_stop_reason=max_tokens"
+ENVELOPES_AGAIN = "has=envelope_retry&not_has=continuation&not_has=repair&not_model_stop_reason=max_tokens"
 FAILED = "/backtests/track-record"
 STACKS: Mapping[str, str] = {"model_stop_reason": "model", "stop_reason": "agent"}
 
@@ -106,7 +109,8 @@ def _plans(total: Sums, stack: str) -> tuple[Plan, ...]:
         Plan(
             METRICS["truncation_rate"],
             _truncation(),
-            "Share of ended turns with a truncated answer, continued or not, without those only requested again.",
+            "Share of ended turns with a truncated answer. Bars of answers that were requested again lead to all turns "
+            "with such a request, also of malformed answers.",
         ),
         _single("continuations_per_turn", "cut"),
         Plan(
@@ -165,9 +169,13 @@ def _truncation() -> tuple[Part, ...]:
 
     continued = share(lambda sums: sums.get(measures.CONTINUED, 0))
     left = share(lambda sums: sums.get(measures.CUT, 0) - sums.get(measures.CONTINUED, 0))
+    calls = share(lambda sums: sums.get(measures.CUT_CALLS, 0))
+    envelopes = share(lambda sums: sums.get(measures.CUT_ENVELOPES, 0))
     return (
         Part("continued", "truncated and continued", "paused", continued, CUT),
         Part("left", "truncated, not continued", "max_tokens", left, LEFT_CUT, pattern="rising"),
+        Part("calls", "tool call requested again", "tool_call", calls, CALLS_AGAIN, pattern=PATTERNS[2]),
+        Part("envelopes", "envelope requested again", "schema_rounds", envelopes, ENVELOPES_AGAIN, pattern=PATTERNS[3]),
     )
 
 
