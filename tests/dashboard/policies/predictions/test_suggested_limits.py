@@ -39,6 +39,7 @@ from dashboard.replay.rerun_service import turn_rerun
 from dashboard.timeline.services import turns_erase
 from dashboard.turns.history import recording_of
 from dashboard.turns.models import Turn
+from dashboard.turns.reason_looks import reason_label
 from tests.dashboard.driving import Play, drive
 from tests.dashboard.pages import HTMX, page
 from tests.dashboard.policies.predictions.test_views import bare
@@ -358,7 +359,7 @@ def test_the_page_names_what_failed_with_both_turns_and_a_certain_one_first(brow
     assert f"/compare?left={short.id}&amp;right={likely.child_id}" in html
     words = bare(html)
     assert "Likely suggested limits that were not enough" in words
-    ended = f"partial ({likely.child.terminal_reason})"
+    ended = f"partial ({reason_label(likely.child.terminal_reason)})"
     assert f"suggested max_tokens 100: predicted completed, was {ended}" in words
     assert "By the estimate, 5 % of sim-essay’s answers longer than 60 tokens need more." in words
     assert "Certain suggested limits that were not enough" not in words
