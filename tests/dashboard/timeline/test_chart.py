@@ -33,7 +33,7 @@ def test_the_tallest_bar_is_as_tall_as_the_chart_and_the_others_stand_in_proport
 
 def test_a_bar_says_in_words_what_it_draws():
     first, empty = drawn({"max_tokens": 12, "end_turn": 22, "": 1}, {}).bars
-    assert first.words == "35 turns: 22 end_turn, 12 max_tokens, 1 without a reason"
+    assert first.words == "35 turns: 22 ended, 12 cut off, 1 without a reason"
     assert (first.begins, first.ends) == ("20 Nov 14:00", "20 Nov 15:00")
     assert empty.words == "no turns"
 
