@@ -24,7 +24,10 @@ class Numbers(BaseModel):
 
     turns: int
     ended: int
-    truncation_rate: float | None = Field(description="Share of ended turns with a truncated answer, 0 to 1.")
+    truncation_rate: float | None = Field(
+        description="Share of ended turns with at least one truncated answer, 0 to 1: it was continued, it was the "
+        "last one, or it was a tool call or an envelope that was requested again."
+    )
     failure_rate: float | None = Field(
         description="Share of ended turns that failed, were aborted or interrupted, 0 to 1."
     )

@@ -10,6 +10,7 @@ from agentcore.lint import CODES
 from agentcore.reasons import AttemptKind, NormalizedStopReason, StopReason, TurnStatus
 from dashboard.api.response_fields import Json, MaybeObject, Object, Objects, words
 from dashboard.api.suggestion_response_schemas import EXAMPLE, NONE, Suggestion
+from dashboard.turns.endings import names_by_status
 
 
 class Origin(BaseModel):
@@ -59,7 +60,10 @@ class RecordedTurn(BaseModel):
     agent: str
     provider: str
     model: str
-    status: str = Field(description=words(TurnStatus))
+    status: str = Field(
+        description=f"{words(TurnStatus)}. Pages read it together with the stop reasons, as one ending: "
+        f"{names_by_status()}."
+    )
     stop_reason: str | None = Field(description="Why the agent stopped: " + words(StopReason))
     model_stop_reason: str | None = Field(description="Why the model stopped: " + words(NormalizedStopReason))
     raw_stop_reason: str | None = Field(description="The provider's stop reason.")

@@ -15,8 +15,12 @@ from dashboard.board.measures import AGENT_STOP, LINT, MODEL_STOP, quantile
 from dashboard.board.metrics import CUT, METRICS, Metric, Sums, shown, written
 from dashboard.board.selectors import Board, Scope
 from dashboard.timeline.chart import GAP, HEIGHT, PATTERNS, TICKS, WIDTH
+from dashboard.turns.reason_looks import reason_label
 
 LEFT_CUT = "model_stop_reason=max_tokens&not_has=continuation"
+#: Of answers that were requested again; no filter tells truncated ones from malformed ones.
+CALLS_AGAIN = "has=repair&not_has=continuation&not_model_stop_reason=max_tokens"
+ENVELOPES_AGAIN = "has=envelope_retry&not_has=continuation&not_has=repair&not_model_stop_reason=max_tokens"
 FAILED = "/backtests/track-record"
 STACKS: Mapping[str, str] = {"model_stop_reason": "model", "stop_reason": "agent"}
 
@@ -106,7 +110,7 @@ def _plans(total: Sums, stack: str) -> tuple[Plan, ...]:
         Plan(
             METRICS["truncation_rate"],
             _truncation(),
-            "Share of ended turns with a truncated answer, continued or not, without those only requested again.",
+            "Share of ended turns. Bars of repeated requests lead to malformed answers, too.",
         ),
         _single("continuations_per_turn", "cut"),
         Plan(
@@ -142,7 +146,7 @@ def _words(total: Sums, prefix: str, name: str, order: list[str]) -> tuple[Part,
         return lambda sums: sums.get(prefix + word, 0)
 
     return tuple(
-        Part(word, word, word, of(word), f"{name}={word}", pattern=PATTERNS[n % len(PATTERNS)])
+        Part(word, reason_label(word), word, of(word), f"{name}={word}", pattern=PATTERNS[n % len(PATTERNS)])
         for n, word in enumerate(order)
         if total.get(prefix + word)
     )
@@ -165,9 +169,13 @@ def _truncation() -> tuple[Part, ...]:
 
     continued = share(lambda sums: sums.get(measures.CONTINUED, 0))
     left = share(lambda sums: sums.get(measures.CUT, 0) - sums.get(measures.CONTINUED, 0))
+    calls = share(lambda sums: sums.get(measures.CUT_CALLS, 0))
+    envelopes = share(lambda sums: sums.get(measures.CUT_ENVELOPES, 0))
     return (
-        Part("continued", "truncated and continued", "paused", continued, CUT),
-        Part("left", "truncated, not continued", "max_tokens", left, LEFT_CUT, pattern="rising"),
+        Part("continued", "continued", "paused", continued, CUT),
+        Part("left", "not continued", "max_tokens", left, LEFT_CUT, pattern="rising"),
+        Part("calls", "tool call requested again", "tool_call", calls, CALLS_AGAIN, pattern=PATTERNS[2]),
+        Part("envelopes", "envelope requested again", "schema_rounds", envelopes, ENVELOPES_AGAIN, pattern=PATTERNS[3]),
     )
 
 

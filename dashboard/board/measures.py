@@ -6,6 +6,9 @@ TURNS = "turns"
 ENDED = "ended"
 FAILED = "failed"  #: failed, aborted or interrupted
 CUT = "cut"  #: the model was cut off at least once: it was continued, or its last answer was
+#: Neither of these, but a truncated tool call was requested again; the same of a structured answer alone.
+CUT_CALLS, CUT_ENVELOPES = "cut_calls", "cut_envelopes"
+TRUNCATED = (CUT, CUT_CALLS, CUT_ENVELOPES)  #: together: the turns with at least one truncated answer
 CONTINUED = "continued"
 CONTINUATIONS = "continuations"
 INPUT, OUTPUT, CACHED = "input_tokens", "output_tokens", "cached_tokens"

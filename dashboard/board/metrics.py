@@ -11,6 +11,7 @@ DOLLARS = "dollars"  #: no stored measure: tokens at list prices, added by `sele
 #: No stored measures either: sums of models that have no list price, and of the simulator's.
 UNPRICED, FREE = "unpriced", "free"
 Sums = Mapping[str, float]
+_Of = Callable[[Sums], float | None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,17 +24,17 @@ class Metric:
     key: str
     title: str
     unit: str
-    of: Callable[[Sums], float | None]
+    of: _Of
     needs: tuple[str, ...]
     filters: str = ""
 
 
-def _count(*names: str) -> Callable[[Sums], float | None]:
+def _count(*names: str) -> _Of:
     return lambda sums: sum(sums.get(name, 0) for name in names)
 
 
-def _ratio(part: str, whole: str) -> Callable[[Sums], float | None]:
-    return lambda sums: sums.get(part, 0) / sums[whole] if sums.get(whole) else None
+def _ratio(part: _Of, whole: _Of) -> _Of:
+    return lambda sums: (part(sums) or 0) / of if (of := whole(sums)) else None
 
 
 def _dollars(sums: Sums) -> float | None:
@@ -53,14 +54,14 @@ METRICS: Mapping[str, Metric] = {
             "truncation_rate",
             "Truncation rate",
             "share",
-            _ratio(measures.CUT, measures.ENDED),
-            (measures.CUT, measures.ENDED),
+            _ratio(_count(*measures.TRUNCATED), _count(measures.ENDED)),
+            (*measures.TRUNCATED, measures.ENDED),
         ),
         Metric(
             "failure_rate",
             "Failure rate",
             "share",
-            _ratio(measures.FAILED, measures.ENDED),
+            _ratio(_count(measures.FAILED), _count(measures.ENDED)),
             (measures.FAILED, measures.ENDED),
             FAILURES,
         ),
@@ -68,8 +69,8 @@ METRICS: Mapping[str, Metric] = {
             "continuations_per_turn",
             "Continuation attempts per truncated turn",
             "ratio",
-            _ratio(measures.CONTINUATIONS, measures.CUT),
-            (measures.CONTINUATIONS, measures.CUT),
+            _ratio(_count(measures.CONTINUATIONS), _count(*measures.TRUNCATED)),
+            (measures.CONTINUATIONS, *measures.TRUNCATED),
             CUT,
         ),
         Metric(

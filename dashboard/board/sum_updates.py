@@ -38,25 +38,36 @@ FORGET = "DELETE FROM board_sum WHERE project_id = %(project)s AND seconds = %(s
 MINUTES = """
 WITH made AS MATERIALIZED (
     SELECT id, whystop_minute(id) AS start, left(agent_name, 200) AS agent_name, left(provider, 200) AS provider,
-           left(model, 200) AS model, status, stop_reason, model_stop_reason, continuations, input_tokens,
-           output_tokens, duration_ms, lint
+           left(model, 200) AS model, status, stop_reason, model_stop_reason, continuations, tool_repairs,
+           envelope_retries, input_tokens, output_tokens, duration_ms, lint
       FROM turns_turn WHERE project_id = %(project)s AND id >= %(low)s AND id < %(high)s
        AND whystop_minute(id) = ANY(%(starts)s)
 ), cached AS (
     SELECT turn_id, sum((usage->>'cached_tokens')::bigint) AS tokens FROM turns_attempt
      WHERE turn_id >= %(low)s AND turn_id < %(high)s AND (usage->>'cached_tokens')::bigint > 0 GROUP BY turn_id
+), again AS (
+    SELECT id AS turn_id, tool_repairs > 0 AS is_call FROM made
+     WHERE (tool_repairs > 0 OR envelope_retries > 0)
+       AND continuations = 0 AND model_stop_reason IS DISTINCT FROM 'max_tokens'
+       AND EXISTS (SELECT FROM turns_attempt said WHERE said.turn_id = made.id
+                      AND said.turn_id >= %(low)s AND said.turn_id < %(high)s
+                      AND (said.stop_reason = 'max_tokens' OR said.tool_calls @> '[{"issue": "truncated"}]'))
 ), plain AS (
     SELECT start, agent_name, provider, model, count(*) AS turns,
            count(*) FILTER (WHERE status NOT IN ('queued', 'running', 'held')) AS ended,
            count(*) FILTER (WHERE status = ANY(%(failures)s)) AS failed,
            count(*) FILTER (WHERE continuations > 0 OR model_stop_reason = 'max_tokens') AS cut,
+           count(*) FILTER (WHERE again.is_call) AS cut_calls,
+           count(*) FILTER (WHERE NOT again.is_call) AS cut_envelopes,
            count(*) FILTER (WHERE continuations > 0) AS continued, sum(continuations) AS continuations,
            sum(input_tokens) AS input_tokens, sum(output_tokens) AS output_tokens,
            coalesce(sum(cached.tokens), 0) AS cached_tokens, count(*) FILTER (WHERE lint <> '[]') AS linted
-      FROM made LEFT JOIN cached ON cached.turn_id = made.id GROUP BY 1, 2, 3, 4
+      FROM made LEFT JOIN cached ON cached.turn_id = made.id LEFT JOIN again ON again.turn_id = made.id
+     GROUP BY 1, 2, 3, 4
 ), counted AS (
     SELECT start, agent_name, provider, model, measure, value FROM plain CROSS JOIN LATERAL (VALUES
-           ('turns', turns), ('ended', ended), ('failed', failed), ('cut', cut), ('continued', continued),
+           ('turns', turns), ('ended', ended), ('failed', failed), ('cut', cut),
+           ('cut_calls', cut_calls), ('cut_envelopes', cut_envelopes), ('continued', continued),
            ('continuations', continuations), ('input_tokens', input_tokens), ('output_tokens', output_tokens),
            ('cached_tokens', cached_tokens), ('linted', linted)) each_of (measure, value)
     UNION ALL

@@ -4,7 +4,7 @@ Also here: one entry of the inbox, read from a held turn or a notice.
 """
 
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
 from functools import lru_cache
 from typing import Any
 from uuid import UUID

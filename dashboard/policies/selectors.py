@@ -14,6 +14,7 @@ from dashboard.platform.ids import first_id_at
 from dashboard.policies.backtests.result_text import counts_in_words
 from dashboard.policies.backtests.tallies import SURE, Undecided, by_frequency
 from dashboard.policies.models import Shadow, ShadowVerdict
+from dashboard.turns.end_summary import READ
 from dashboard.turns.models import UNFINISHED, Turn
 
 LISTED = 200  #: turns of a line of the ledger
@@ -144,10 +145,9 @@ def turns_stopped(turn_ids: Sequence[UUID]) -> list[Turn]:
         "agent_name",
         "provider",
         "model",
-        "terminal_reason",
-        "status",
         "output_tokens",
         "created_at",
+        *READ,
     )
     return list(Turn.objects.filter(id__in=turn_ids[:LISTED]).only(*shown).order_by("-id"))
 

@@ -6,6 +6,7 @@ from decimal import Decimal
 
 from agentcore.replay import Certainty
 from dashboard.replay.sweep_result import Found, Point, Sweep
+from dashboard.turns.certainty_text import limit_word
 from dashboard.turns.prices.templatetags.prices import dollars_in_words
 from dashboard.turns.reason_looks import look_of
 from dashboard.turns.templatetags.formatting import number
@@ -40,7 +41,7 @@ class Band:
 
     @property
     def label(self) -> str:
-        return look_of(self.word).label
+        return limit_word(self.word)
 
     @property
     def symbol(self) -> float:

@@ -10,6 +10,7 @@ from datetime import datetime, timedelta
 
 from agentcore.reasons import NormalizedStopReason, StopReason
 from dashboard.timeline.values import Bucket, Histogram
+from dashboard.turns.reason_looks import reason_label
 
 WIDTH, HEIGHT = 1000, 100
 FEWEST = 60  #: buckets; a short time is drawn with nothing before it, not as three wide bars
@@ -152,7 +153,11 @@ def _bar(n: int, bucket: Bucket, many: int, series: tuple[Series, ...], tallest:
 def _words(series: tuple[Series, ...], counts: tuple[int, ...]) -> str:
     """`34 turns: 12 max_tokens, 22 end_turn`."""
     total = sum(counts)
-    parts = [f"{count} {one.reason or 'without a reason'}" for one, count in zip(series, counts, strict=True) if count]
+    parts = [
+        f"{count} {reason_label(one.reason) if one.reason else 'without a reason'}"
+        for one, count in zip(series, counts, strict=True)
+        if count
+    ]
     return f"{total or 'no'} turn{'' if total == 1 else 's'}" + (f": {', '.join(parts)}" if parts else "")
 
 

@@ -45,7 +45,7 @@ class Drop:
 
 #: How the values of a facet are called that are not shown as they are stored.
 _NAMED: Mapping[str, Callable[[str], str]] = {
-    "lint": reason_label,
+    **dict.fromkeys(("lint", "stop_reason", "model_stop_reason", "terminal_reason", "status"), reason_label),
     "resource": lambda key: LIMIT_NAMES.get(key, key),
     "provider": name_of,
 }

@@ -15,6 +15,12 @@ MEANINGS: Mapping[Certainty, str] = {
     Certainty.UNDECIDABLE: "The recording does not determine it. Only a live re-run can show it.",
 }
 
+
+def limit_word(certainty: str) -> str:
+    """How certain a value of a limit is, in the word of pages: likely, where its what-if is estimated."""
+    return "likely" if certainty == Certainty.ESTIMATED else reason_label(certainty)
+
+
 #: Why one is undecidable, each as a part of a sentence.
 WHYS: Mapping[Why, str] = {
     Why.ASSUMPTIONS: "two endings are possible, depending on the assumptions",

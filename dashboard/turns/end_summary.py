@@ -9,6 +9,8 @@ from django.db.models import QuerySet
 from agentcore.number_format import count
 from agentcore.policy import LIMIT_NAMES
 from agentcore.reasons import NormalizedStopReason, StopReason, TurnStatus
+from dashboard.turns import endings
+from dashboard.turns.endings import Ending
 from dashboard.turns.models import UNFINISHED, Turn
 from dashboard.turns.reason_looks import reason_label
 
@@ -29,14 +31,18 @@ def end_summary_of(turn: Turn) -> EndSummary:
     return _READINGS.get(turn.status, _other)(turn)
 
 
+def _read(ending: Ending, detail: str = "", *, look: str = "") -> EndSummary:
+    return EndSummary(look or ending.look, ending.name, detail)
+
+
 def _completed(turn: Turn) -> EndSummary:
     took = f"after {count(turn.continuations, 'continuation')}" if turn.continuations else ""
     if turn.signs:
-        return EndSummary("doubtful", "Completed, may be cut", reason_label(turn.signs[0]))
+        return _read(endings.MAY_BE_CUT, reason_label(turn.signs[0]))
     if turn.attempts and turn.model_stop_reason in (None, NormalizedStopReason.UNKNOWN):
         said = f"“{turn.raw_stop_reason}”" if turn.raw_stop_reason else "no stop reason given"
-        return EndSummary("doubtful", "Completed, unknown stop", said)
-    return EndSummary("completed", "Completed", took)
+        return _read(endings.UNKNOWN_STOP, said)
+    return _read(endings.COMPLETED, took)
 
 
 def _partial(turn: Turn) -> EndSummary:
@@ -45,12 +51,12 @@ def _partial(turn: Turn) -> EndSummary:
     look, told = _no_repetition(turn)
     cause = cause or told or reason_label(turn.terminal_reason).capitalize()
     if turn.out_of_time:
-        return EndSummary("time_limit", "Stopped", cause)
+        return _read(endings.STOPPED, cause, look="time_limit")
     if turn.error_type and turn.terminal_reason == "provider_error":
-        return EndSummary("error", "Failed, partial answer", _failure(turn))
+        return _read(endings.FAILED_PARTIAL, _failure(turn))
     if turn.model_stop_reason == NormalizedStopReason.MAX_TOKENS:
-        return EndSummary(look, "Cut off", cause)
-    return EndSummary("partial", "Stopped", cause)
+        return _read(endings.CUT_OFF, cause, look=look)
+    return _read(endings.STOPPED, cause)
 
 
 def _no_repetition(turn: Turn) -> tuple[str, str]:
@@ -65,15 +71,15 @@ def _no_repetition(turn: Turn) -> tuple[str, str]:
 
 def _aborted(turn: Turn) -> EndSummary:
     if turn.terminal_reason == NormalizedStopReason.SAFETY_BLOCKED:
-        return EndSummary("aborted", "Blocked or refused")
-    return EndSummary("aborted", "Aborted", reason_label(turn.terminal_reason).capitalize())
+        return _read(endings.BLOCKED)
+    return _read(endings.ABORTED, reason_label(turn.terminal_reason).capitalize())
 
 
 def _failed(turn: Turn) -> EndSummary:
     if turn.out_of_time:
-        return EndSummary("time_limit", "Stopped, no answer", f"{LIMIT_NAMES['max_seconds']} reached")
+        return _read(endings.NO_ANSWER, f"{LIMIT_NAMES['max_seconds']} reached")
     cause = _failure(turn) or (reason_label(turn.terminal_reason).capitalize() if turn.terminal_reason else "")
-    return EndSummary("failed", "Failed", cause)
+    return _read(endings.FAILED, cause)
 
 
 def _failure(turn: Turn) -> str:
@@ -89,11 +95,8 @@ READ = (
     "status", "stop_reason", "terminal_reason", "model_stop_reason", "raw_stop_reason", "resource", "error_type",
     "lint", "continuations", "attempts",
 )  # fmt: skip
-#: Summaries from the best end to the worst; turns that have not ended, and ends that are none of these, come after.
-_ORDER = (
-    "Completed", "Completed, may be cut", "Completed, unknown stop", "Cut off", "Stopped", "Failed, partial answer",
-    "Stopped, no answer", "Blocked or refused", "Aborted", "Failed",
-)  # fmt: skip
+#: From the best end to the worst; turns that have not ended, and ends that are none of these, come after.
+_ORDER = tuple(ending.name for ending in endings.ENDINGS)
 
 
 def end_orders(turns: QuerySet[Turn]) -> dict[UUID, str]:

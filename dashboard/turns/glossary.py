@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from agentcore.policy import LIMIT_NAMES, SPEC_KEYS
 from dashboard.agents.limit_fields import LIMIT_FIELDS, RETENTION_FIELDS, default_in_words
 from dashboard.turns.certainty_text import MEANINGS
+from dashboard.turns.endings import ENDINGS
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,7 +142,10 @@ LIMITS: Mapping[str, Term] = {
 CERTAINTIES: Mapping[str, Term] = {
     str(word): Term(str(word), str(word).capitalize(), meaning) for word, meaning in MEANINGS.items()
 }
-ALL: Mapping[str, Term] = {**TERMS, **LIMITS, **CERTAINTIES}
+READINGS: Mapping[str, Term] = {
+    each.key: Term(each.key, each.name, f"{each.meaning} Status: {each.status}.") for each in ENDINGS
+}
+ALL: Mapping[str, Term] = {**TERMS, **LIMITS, **CERTAINTIES, **READINGS}
 
 
 #: Terms by the names that filters and columns have for them.

@@ -3,7 +3,7 @@
 import sys
 from collections.abc import Iterator, Mapping
 
-from dashboard.turns.glossary import CERTAINTIES, LIMITS, TERMS, Term
+from dashboard.turns.glossary import CERTAINTIES, LIMITS, READINGS, TERMS, Term
 
 _HEAD = """# Glossary
 
@@ -18,7 +18,13 @@ This page is generated from `dashboard/turns/glossary.py`; a test fails while it
 def page() -> str:
     """The text of docs/reference/glossary.md."""
     return "\n".join(
-        (_HEAD, *_limits(), *_terms("Terms", TERMS), *_terms("How certain the result of a what-if is", CERTAINTIES))
+        (
+            _HEAD,
+            *_limits(),
+            *_terms("Terms", TERMS),
+            *_terms("How a turn ended", READINGS),
+            *_terms("How certain the result of a what-if is", CERTAINTIES),
+        )
     )
 
 

@@ -10,6 +10,7 @@ from dashboard.agents.limit_fields import amount
 from dashboard.policies.predictions.models import Prediction
 from dashboard.policies.predictions.selectors import Tally
 from dashboard.policies.suggestions.suggestion import Basis, Goal
+from dashboard.turns.reason_looks import reason_label
 
 ENOUGH = 20  #: comparisons from which on a share says something
 
@@ -79,11 +80,12 @@ def record_words(tally: Tally) -> str:
 
 
 def difference_words(difference: Mapping[str, Any]) -> str:
-    """`terminal reason: predicted completed, was retry_limit`."""
+    """`terminal reason: predicted completed, was retry limit`."""
     name = NAMES.get(difference["field"], difference["field"])
     if difference["field"] == "text":
         return "text: not the predicted one"
-    return f"{name}: predicted {difference['predicted'] or 'none'}, was {difference['actual'] or 'none'}"
+    predicted, actual = (reason_label(difference[which] or "none") for which in ("predicted", "actual"))
+    return f"{name}: predicted {predicted}, was {actual}"
 
 
 def suggested_reason_words(prediction: Prediction) -> str:
@@ -108,10 +110,10 @@ def _counted(said: Mapping[str, Any]) -> str:
 
 
 def suggested_difference_words(prediction: Prediction) -> str:
-    """`suggested max_tokens 378: predicted completed, was partial (retry_limit)`"""
+    """`suggested max_tokens 378: predicted completed, was partial (retry limit)`"""
     said, actual = prediction.suggested, prediction.actual or {}
     wanted = GOALS[said["goal"]]
-    was = f"{actual.get('status')} ({actual.get('terminal_reason')})"
+    was = f"{reason_label(actual.get('status'))} ({reason_label(actual.get('terminal_reason'))})"
     calls = actual.get("attempts", 0)
     ended = f"completed in {calls} calls" if actual.get("status") == "completed" else was
     return f"suggested {said['limit']} {said['value']:,}: predicted {wanted}, was {ended}"

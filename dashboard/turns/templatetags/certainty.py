@@ -3,7 +3,7 @@
 from django import template
 
 from agentcore.replay import Assumption, Certainty
-from dashboard.turns.certainty_text import MEANINGS, assumption_and_share, assumption_in_words
+from dashboard.turns.certainty_text import MEANINGS, assumption_and_share, assumption_in_words, limit_word
 
 register = template.Library()
 
@@ -12,6 +12,9 @@ register = template.Library()
 def meaning(certainty: str) -> str:
     """What a certainty says, in a sentence; empty for a word that is none."""
     return MEANINGS.get(Certainty(certainty), "") if certainty in set(Certainty) else ""
+
+
+register.filter("limit_word", limit_word)
 
 
 @register.filter

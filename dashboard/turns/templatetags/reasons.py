@@ -18,6 +18,12 @@ register.filter(reason_label)
 
 
 @register.filter
+def code_beside(word: str) -> str:
+    """The API's code of a reason, to stand beside its label; empty where the label says the same."""
+    return "" if reason_label(word) == word.replace("_", " ") else word
+
+
+@register.filter
 def reason_hue(word: object) -> str:
     """The part after `w-` of the class that colours a word."""
     return look_of(word).hue

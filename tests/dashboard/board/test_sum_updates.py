@@ -6,18 +6,22 @@ from typing import Any
 
 import pytest
 from django.db import connection
+from django.test import Client
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from dashboard.agents import selectors as agents
+from dashboard.agents.samples import REPORT_SCHEMA
 from dashboard.bench.long_turn import long_turn_store
 from dashboard.board import measures, sum_updates
+from dashboard.board.metrics import METRICS
 from dashboard.board.models import Sum
 from dashboard.board.selectors import Scope, totals_of
 from dashboard.policies.predictions.models import Prediction
 from dashboard.timeline import rollups
 from dashboard.timeline.models import ChangedMinute
 from dashboard.turns.models import Attempt, Turn
+from tests.dashboard.driving import Play
 from tests.dashboard.timeline.populations import COLUMNS, MOMENTS, NOW, make_turn, undone
 
 pytestmark = pytest.mark.django_db
@@ -55,7 +59,10 @@ def counted(turns: list[Turn]) -> dict[str, float]:
     sums = Counter[str]()
     for turn in turns:
         cut = turn.continuations > 0 or turn.model_stop_reason == "max_tokens"
+        again = not cut and any(_is_cut(each) for each in Attempt.objects.filter(turn_id=turn.id))
         sums.update({"turns": 1, "ended": 1, "failed": turn.status == "failed", "cut": cut})
+        sums.update({"cut_calls": again and turn.tool_repairs > 0})
+        sums.update({"cut_envelopes": again and not turn.tool_repairs and turn.envelope_retries > 0})
         sums.update({"continued": turn.continuations > 0, "continuations": turn.continuations})
         sums.update({"input_tokens": turn.input_tokens, "output_tokens": turn.output_tokens})
         sums.update({"linted": bool(turn.lint), **{f"lint:{code}": 1 for code in turn.lint}})
@@ -66,6 +73,10 @@ def counted(turns: list[Turn]) -> dict[str, float]:
             place = sum(turn.duration_ms >= bound * 1000 for bound in measures.BOUNDS)
             sums[f"took:{place}"] += 1
     return {name: value for name, value in sums.items() if value}
+
+
+def _is_cut(said: Attempt) -> bool:
+    return said.stop_reason == "max_tokens" or any(call.get("issue") == "truncated" for call in said.tool_calls)
 
 
 def totals(scope: Scope = Scope()) -> dict[str, float]:
@@ -121,6 +132,28 @@ def test_cached_tokens_and_failed_predictions_are_summed_with_their_turn():
     assert totals().get("cached_tokens", 0) == attempt.usage.get("cached_tokens", 0)
 
 
+@pytest.mark.parametrize(
+    ("model", "agent", "cut"),
+    [
+        ("sim-cut-tool", {"tools": ["calculator"], "max_tokens": 40}, "cut_calls"),
+        ("sim-json", {"envelope_schema": REPORT_SCHEMA, "max_tokens": 60}, "cut_envelopes"),
+        ("sim-malformed", {"tools": ["calculator"]}, None),
+    ],
+)
+@pytest.mark.django_db(transaction=True)
+def test_a_truncated_answer_that_was_requested_again_counts_as_truncated_and_a_malformed_one_does_not(
+    play: Play, browser: Client, model: str, agent: dict[str, Any], cut: str | None
+):
+    turn = play(model, **agent)
+    assert (turn.status, turn.continuations, turn.tool_repairs + turn.envelope_retries > 0) == ("completed", 0, True)
+    brought_up_to_date()
+    assert totals() == counted([turn])
+    rate = 0.0 if cut is None else 1.0
+    assert [totals().get(name, 0) for name in ("cut_calls", "cut_envelopes")] == [
+        float(name == cut) for name in ("cut_calls", "cut_envelopes")
+    ]
+    assert METRICS["truncation_rate"].of(totals()) == rate
+    assert browser.get("/api/v1/metrics").json()["total"]["truncation_rate"] == rate
 def test_counts_of_any_size_are_summed_and_block_no_other_turn():
     most = 2**63 - 1
     for name in ("input_tokens", "input_tokens", "output_tokens"):

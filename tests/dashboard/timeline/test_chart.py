@@ -33,7 +33,7 @@ def test_the_highest_bar_fills_the_chart_and_the_others_are_in_proportion():
 
 def test_a_bar_describes_its_content_in_words():
     first, empty = drawn({"max_tokens": 12, "end_turn": 22, "": 1}, {}).bars
-    assert first.words == "35 turns: 22 end_turn, 12 max_tokens, 1 without a reason"
+    assert first.words == "35 turns: 22 ended, 12 cut off, 1 without a reason"
     assert (first.begins, first.ends) == ("20 Nov 14:00", "20 Nov 15:00")
     assert empty.words == "no turns"
 

@@ -1,10 +1,15 @@
 """How a turn ended, as one reading of three columns."""
 
 import pytest
+from django.template.loader import render_to_string
 
+from dashboard.api.turn_response_schemas import RecordedTurn
 from dashboard.turns.end_summary import EndSummary, end_summary_of
-from dashboard.turns.models import Turn
+from dashboard.turns.endings import ENDINGS
+from dashboard.turns.glossary import term_of
+from dashboard.turns.models import UNFINISHED, Turn
 from dashboard.turns.templatetags.reasons import reason_hue
+from tests.dashboard.pages import text_of
 
 DONE = {"status": "completed", "stop_reason": "completed", "terminal_reason": "completed", "attempts": 1}
 CUT = {"status": "partial", "model_stop_reason": "max_tokens", "terminal_reason": "retry_limit"}
@@ -74,3 +79,32 @@ def test_only_a_known_natural_end_is_green():
     hues = {reading.words: reason_hue(reading.look) for _, reading in READINGS}
     assert [words for words, hue in hues.items() if hue == "end"] == ["Completed"]
     assert hues["Completed, unknown stop"] == hues["Completed, may be cut"] == "cut"
+
+
+def test_each_reading_is_in_the_table_once_and_has_the_status_of_its_turns():
+    names = [each.name for each in ENDINGS]
+    assert len(set(names)) == len(names)
+    by_name = {each.name: each for each in ENDINGS}
+    for columns, reading in READINGS:
+        if columns["status"] in UNFINISHED:
+            continue
+        assert by_name[reading.words].status == columns["status"], reading
+    assert {reading.words for _, reading in READINGS} >= by_name.keys() - {"Aborted", "Cancelled", "Interrupted"}
+    for status in ("aborted", "cancelled", "interrupted"):
+        assert end_summary_of(Turn(status=status)).words in by_name
+
+
+def test_the_glossary_and_the_api_read_the_same_table():
+    described = RecordedTurn.model_fields["status"].description or ""
+    for each in ENDINGS:
+        assert f"*{each.name}*" in described
+        assert term_of(each.key).meaning.startswith(each.meaning)
+
+
+@pytest.mark.django_db
+def test_a_list_names_a_turn_by_its_reading_alone():
+    turn = Turn(
+        status="partial", stop_reason="retry_limit", model_stop_reason="max_tokens", resource="max_continuations"
+    )
+    told = " ".join(text_of(render_to_string("turns/_ended.html", {"turn": turn})).split())
+    assert told == "Cut off Max continuations reached"
