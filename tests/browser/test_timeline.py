@@ -319,7 +319,7 @@ def test_columns_are_chosen_once_and_kept(page: Page, yesterday: None):
 def test_however_many_columns_are_shown_the_prompt_can_be_read(page: Page, yesterday: None):
     page.goto("/?agent=made")
     page.get_by_text("Columns", exact=True).click()
-    for box in page.locator("[data-columns] input").all():
+    for box in page.locator("fieldset[data-columns] input").all():
         box.check()
     box = page.locator("#rows .c-prompt a").first.bounding_box()
     assert box
