@@ -1,7 +1,7 @@
 """The bounds of numbers in forms, in the words of this product."""
 
 from django import forms
-from django.core.validators import MaxValueValidator, MinValueValidator
+from django.core.validators import DecimalValidator, MaxValueValidator, MinValueValidator
 
 BOUNDS = (MinValueValidator, MaxValueValidator)
 
@@ -10,6 +10,11 @@ def name_bounds() -> None:
     """How Django words a bound that has no sentence of its own."""
     MinValueValidator.message = "It must be at least %(limit_value)s."
     MaxValueValidator.message = "It must be at most %(limit_value)s."
+    DecimalValidator.messages |= {
+        "max_digits": "It may have at most %(max)s digits.",
+        "max_decimal_places": "It may have at most %(max)s decimal places.",
+        "max_whole_digits": "It may have at most %(max)s digits before the decimal point.",
+    }
 
 
 def with_bounds_of_model(form: forms.ModelForm) -> None:  # type: ignore[type-arg]

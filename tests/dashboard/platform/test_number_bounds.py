@@ -86,9 +86,9 @@ def messages(form: type[forms.BaseForm], name: str, value: str) -> list[str]:
 @pytest.mark.parametrize(("form", "name"), typed_numbers(), ids=lambda one: getattr(one, "__name__", one))
 def test_the_bound_that_is_named_is_the_bound_that_holds(form: type[forms.BaseForm], name: str):
     named = {}
-    for far in ("-1000000000000000000000", "1000000000000000000000"):
+    for far in ("-1000000000000000000000", "-1", "1000000000000000000000"):
         for message in messages(form, name, far):
-            assert "Ensure this value" not in message
+            assert "Ensure" not in message
             named |= {"least": 0.0} if "cannot be negative" in message else {}
             named |= {side: float(value.replace(",", "")) for side, value in BOUND.findall(message)}
     assert "least" in named, f"{form.__name__}.{name} takes any number, however small"
