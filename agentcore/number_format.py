@@ -3,6 +3,8 @@
 Programs get a plain space before a unit. Pages put one there that does not break: `space`, or the filter `unbroken`.
 """
 
+from decimal import Decimal
+
 _MINUTE, _HOUR = 60, 3600
 
 
@@ -10,6 +12,12 @@ def number(value: float) -> str:
     """`1214` as `1,214`, as pages write it; `12.0` as `12`."""
     whole = int(value) if float(value).is_integer() else round(value, 3)
     return f"{whole:,}"
+
+
+def as_set(value: float) -> str:
+    """A number with every digit that somebody has set: `1,200`, `0.005`, `99.999`."""
+    written = f"{Decimal(repr(value)):,f}"
+    return written.rstrip("0").rstrip(".") if "." in written else written
 
 
 def count(value: float, what: str) -> str:

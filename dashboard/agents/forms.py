@@ -5,6 +5,7 @@ from typing import Any, ClassVar
 
 from django import forms
 from django.core.exceptions import ValidationError
+from django.core.validators import MinValueValidator
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 from django.utils.text import Truncator
@@ -178,6 +179,9 @@ class AgentForm(StaleForm):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
+        if "max_tokens" in self.fields:
+            self.fields["max_tokens"].validators = [MinValueValidator(1, "It must be at least 1 token.")]
+            self.fields["max_tokens"].widget.attrs["min"] = 1
         belong_to_current_project(self.instance)
         for name, choices in (("connection", selectors.connection_list), ("policy", selectors.policy_list)):
             if isinstance(field := self.fields.get(name), forms.ModelChoiceField):

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from agentcore.errors import ErrorType
-from agentcore.number_format import number
+from agentcore.number_format import as_set, number
 from agentcore.policy import LIMIT_NAMES, SPEC_KEYS, Limits
 
 #: What people call each setting of a turn, by its key, on every page and in every sentence.
@@ -44,7 +44,7 @@ class LimitField:
 
 def number_in_words(number: float) -> str:
     """`1000000.0` → `1,000,000`; a fraction keeps its decimals."""
-    return f"{number:,.0f}" if number == int(number) else f"{number:,}"
+    return as_set(number)
 
 
 LIMIT_FIELDS: Mapping[str, LimitField] = {

@@ -9,6 +9,7 @@ from django.http import QueryDict
 from django.utils.text import Truncator
 
 from agentcore.number_format import number
+from dashboard.platform.number_bounds import with_bounds_of_model
 
 MAX_SHOWN_CHARS = 60  #: of a value in the message
 
@@ -25,6 +26,7 @@ class StaleForm(forms.ModelForm):  # type: ignore[type-arg]
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
+        with_bounds_of_model(self)
         if not self.instance._state.adding:
             self.initial["seen"] = _newest(self.instance)
 

@@ -16,6 +16,7 @@ from dashboard.agents.selectors import project_current
 from dashboard.gateway.access.limits import LIMITS
 from dashboard.gateway.models import Alias, GatewayKey
 from dashboard.gateway.services import key_revoke, scope_checked
+from dashboard.platform.number_bounds import with_bounds_of_model
 
 
 class ScopeForm(forms.ModelForm):  # type: ignore[type-arg]
@@ -31,6 +32,7 @@ class ScopeForm(forms.ModelForm):  # type: ignore[type-arg]
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
+        with_bounds_of_model(self)
         self.initial["scope"] = "\n".join(self.instance.scope)
 
     def clean_scope(self) -> list[str]:

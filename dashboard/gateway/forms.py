@@ -11,6 +11,7 @@ from dashboard.agents.models import Agent, Connection, Project
 from dashboard.agents.selectors import agent_list, connection_list, project_current
 from dashboard.gateway.access.limits import LIMITS
 from dashboard.gateway.models import GatewayKey
+from dashboard.platform.number_bounds import with_bounds_of_model
 
 LIFETIMES = {"never": None, "7": timedelta(days=7), "90": timedelta(days=90), "365": timedelta(days=365)}
 MOST_CHARACTERS = 30_000
@@ -39,6 +40,7 @@ class KeyForm(forms.ModelForm):  # type: ignore[type-arg]
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **{"auto_id": "key-%s", **kwargs})
+        with_bounds_of_model(self)
         self.fields["mode"].choices = [("", "inherit from the agent"), ("observe", "observe"), ("continue", "continue")]  # type: ignore[attr-defined]
         self.fields["mode"].label = "Mode"
         self.fields["default_connection"].label = "Connection for files and batches"

@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 from agentcore.events import Breakpoint
 from agentcore.machine.pending_tool_calls import pending_calls
 from agentcore.messages import ToolCall
-from agentcore.number_format import percent
+from agentcore.number_format import as_set
 from agentcore.reasons import NormalizedStopReason
 from agentcore.snapshot import Snapshot
 from agentcore.states import DECIDING
@@ -107,6 +107,6 @@ def stop_words(stop: Breakpoint) -> str:
         ("by ", stop.trigger),
         ("model stopped by ", stop.stop_reason),
         ("tool ", stop.tool),
-        ("any budget under ", None if below is None else percent(below, digits=2)),
+        ("any budget under ", None if below is None else f"{as_set(round(100 * below, 9))} %"),
     )
     return ", ".join(f"{before}{words(value)}" for before, value in parts if value)

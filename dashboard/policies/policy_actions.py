@@ -88,8 +88,15 @@ def activate(request: HttpRequest, version_id: UUID) -> HttpResponse:
         policy_versions.version_activate(version=version, by=_by(request), why=_said_why(request), **about)
         return f"{version} {f'becomes active at {starts_at:{MOMENT}} UTC' if starts_at else 'is now active'}."
 
-    _done(request, act, warned=lambda: version_warnings(version))
-    return redirect("policies:show", version.policy_id)
+    if _done(request, act, warned=lambda: version_warnings(version)):
+        return redirect("policies:show", version.policy_id)
+    return _typed_again(request, version.policy_id, version.pk, f"v{version.version}")
+
+
+def _typed_again(request: HttpRequest, policy_id: UUID, about: UUID, anchor: str) -> HttpResponse:
+    """The policy's page, with what was typed into the form of this version or shadow."""
+    typed = {name: storable_text(request.POST.get(name, ""))[:MAX_WHY] for name in ("why", "starts_at")}
+    return redirect(f"{reverse('policies:show', args=[policy_id])}?{urlencode({'about': about, **typed})}#{anchor}")
 
 
 def _said_why(request: HttpRequest) -> str:
@@ -123,12 +130,17 @@ def attach(request: HttpRequest) -> HttpResponse:
     """Have a policy count for a connection's model, a provider or the site."""
     project = agents.project_current()
     said = {name: storable_text(str(value)) for name, value in request.POST.items()}
-    policy = agents.policy_get(project=project, name=said.get("policy", ""))
+    policy = _named(agents.policy_get, said.get("policy", ""))
 
     def act() -> None:
+        if policy is None:
+            raise ValidationError(f"There is no policy “{said.get('policy', '')}” any more. Choose another one.")
         place: dict[str, Any] = {}
         if said.get("level") == MODELS_PLACE:
-            place = {"connection": _connection(said.get("connection", "")), "model": said.get("model", "")}
+            connection = _named(agents.connection_get, said.get("connection", ""))
+            if connection is None:
+                raise ValidationError(f"There is no connection “{said.get('connection', '')}”. Choose another one.")
+            place = {"connection": connection, "model": said.get("model", "")}
         elif said.get("level") == PROVIDER_PLACE:
             if not said.get("provider"):
                 raise ValidationError("Name the provider, such as openai.")
@@ -138,14 +150,18 @@ def attach(request: HttpRequest) -> HttpResponse:
         policy_versions.policy_attach(project=project, policy=policy, by=_by(request), why=_why(request), **place)
 
     words = "The policy applies there from the next turn on."
-    if _done(request, act, words, warned=lambda: place_warnings(policy)):
+    if _done(request, act, words, warned=lambda: place_warnings(policy) if policy else ()):
         return redirect("policies:index")
     kept = {name: said.get(name, "")[:MAX_WHY] for name in ATTACH_FIELDS}
     return redirect(f"{reverse('policies:index')}?{urlencode(kept)}#attach")
 
 
-def _connection(name: str) -> Any:
-    return agents.connection_get(project=agents.project_current(), name=name)
+def _named(get: Callable[..., Any], name: str) -> Any:
+    """The policy or connection of this name; None where somebody has deleted it."""
+    try:
+        return get(project=agents.project_current(), name=name)
+    except ObjectDoesNotExist:
+        return None
 
 
 @changing
@@ -181,11 +197,13 @@ def promote(request: HttpRequest, shadow_id: UUID) -> HttpResponse:
     found = selectors.shadow_get(shadow_id, project=agents.project_current())
 
     def act() -> PolicyActivation:
-        return services.shadow_promote(shadow=found, by=_by(request), why=_said_why(request))
+        standing = request.POST.get("standing")
+        return services.shadow_promote(shadow=found, by=_by(request), why=_said_why(request), standing=standing)
 
     words = f"{found.version} is now active; the results of the shadow run are kept with it."
-    _done(request, act, words, warned=lambda: version_warnings(found.version))
-    return redirect("policies:show", found.version.policy_id)
+    if _done(request, act, words, warned=lambda: version_warnings(found.version)):
+        return redirect("policies:show", found.version.policy_id)
+    return _typed_again(request, found.version.policy_id, found.pk, f"shadow-{found.pk}")
 
 
 def _to_shadow(policy_id: UUID) -> HttpResponseRedirect:

@@ -42,8 +42,11 @@ def shadow_stop(*, shadow: Shadow, by: "User | None" = None) -> None:
 
 
 @transaction.atomic
-def shadow_promote(*, shadow: Shadow, by: "User | None" = None, why: str = "") -> PolicyActivation:
-    """Have the shadowed version count, with what was counted in the shadow attached for good."""
+def shadow_promote(
+    *, shadow: Shadow, by: "User | None" = None, why: str = "", standing: str | None = None
+) -> PolicyActivation:
+    """Have the shadowed version count, with what was counted in the shadow attached for good. `standing` as in
+    `version_activate`."""
     tally = tally_of(shadow)
     evidence = {
         "shadow": str(shadow.pk),
@@ -51,7 +54,7 @@ def shadow_promote(*, shadow: Shadow, by: "User | None" = None, why: str = "") -
         **asdict(tally),
         "judged": tally.judged,
     }
-    activation = version_activate(version=shadow.version, by=by, why=why, evidence=evidence)
+    activation = version_activate(version=shadow.version, by=by, why=why, evidence=evidence, standing=standing)
     shadow_end(shadow, by)
     return activation
 

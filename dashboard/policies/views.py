@@ -63,6 +63,7 @@ def show(request: HttpRequest, policy_id: UUID) -> HttpResponse:
         "shadowed": {shadow.version_id for shadow in selectors.shadows_of(policy).filter(ended_at=None)},
         "shadows": [_shadow(shadow) for shadow in selectors.shadows_of(policy)[:SHADOWS]],
         "trail": audit_entries(policy),
+        "typed": request.GET,
         **_rights(request),
     }
     return render(request, "policies/show.html", context)

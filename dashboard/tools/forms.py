@@ -7,6 +7,7 @@ from django.conf import settings
 
 from dashboard.agents.forms import belong_to_current_project
 from dashboard.agents.json_fields import read_fields_strictly
+from dashboard.platform.number_bounds import with_bounds_of_model
 from dashboard.tools.models import McpServer
 
 STDIO_WORDS = {
@@ -25,6 +26,7 @@ class McpServerForm(forms.ModelForm):  # type: ignore[type-arg]
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
+        with_bounds_of_model(self)
         read_fields_strictly(self)
         belong_to_current_project(self.instance)
         if "transport" in self.fields:

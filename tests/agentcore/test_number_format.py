@@ -1,6 +1,6 @@
 import pytest
 
-from agentcore.number_format import count, duration, milliseconds, number, percent, seconds, times
+from agentcore.number_format import as_set, count, duration, milliseconds, number, percent, seconds, times
 from tests.together import together
 
 
@@ -45,3 +45,8 @@ def test_a_configured_number_of_seconds_is_shown_as_configured():
 
 def test_milliseconds_have_only_significant_digits():
     assert (milliseconds(0.42), milliseconds(3.14), milliseconds(120)) == ("0.42 ms", "3.1 ms", "120 ms")
+
+
+def test_a_number_that_was_set_keeps_all_its_digits():
+    told = {0.005: "0.005", 99.999: "99.999", 0.00001: "0.00001", 120_000: "120,000", 1e15: "1,000,000,000,000,000"}
+    assert {value: as_set(value) for value in (*told, 0.5, 40.0)} == {**told, 0.5: "0.5", 40.0: "40"}

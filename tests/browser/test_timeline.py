@@ -319,7 +319,7 @@ def test_selected_columns_are_remembered(page: Page, yesterday: None):
 def test_the_prompt_is_readable_with_any_number_of_columns(page: Page, yesterday: None):
     page.goto("/?agent=made")
     page.get_by_text("Columns", exact=True).click()
-    for box in page.locator("[data-columns] input").all():
+    for box in page.locator("fieldset[data-columns] input").all():
         box.check()
     box = page.locator("#rows .c-prompt a").first.bounding_box()
     assert box

@@ -9,6 +9,7 @@ from django.core.validators import validate_email
 from dashboard.board.alerts.models import Alert
 from dashboard.board.alerts.rules import unit_words
 from dashboard.board.selectors import DIMENSIONS
+from dashboard.platform.number_bounds import with_bounds_of_model
 
 FIELDS = ("name", "metric", "condition", "number", "window_minutes", "least_turns", *DIMENSIONS, "emails")
 
@@ -55,6 +56,7 @@ class AlertForm(forms.ModelForm):  # type: ignore[type-arg]
 
     def __init__(self, *args: Any, values: dict[str, list[str]], **kwargs: Any) -> None:
         super().__init__(*args, **{"auto_id": "alert-%s", **kwargs})
+        with_bounds_of_model(self)
         unit = unit_words(str(self["metric"].value()), str(self["condition"].value()))
         metric: Any = self.fields["metric"]
         metric.choices = [("", "Choose a metric"), *(choice for choice in metric.choices if choice[0])]

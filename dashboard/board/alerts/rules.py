@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
-from agentcore.number_format import percent
+from agentcore.number_format import as_set
 from dashboard.board.measures import ENDED
 from dashboard.board.metrics import METRICS, Sums, written
 
@@ -104,7 +104,15 @@ def unit_words(metric: str, condition: str) -> str:
 
 
 def _number(rule: Rule) -> str:
+    """What somebody has set, as it was set; what is measured is rounded (`written`)."""
     metric = METRICS[rule.metric]
-    if rule.condition in OF_CHANGE:
-        return percent(rule.number / PERCENT, digits=2)
-    return written(metric, rule.number / PERCENT if metric.unit == "share" else rule.number)
+    number = as_set(rule.number)
+    match "share" if rule.condition in OF_CHANGE else metric.unit:
+        case "share":
+            return f"{number} %"
+        case "seconds":
+            return f"{number} s"
+        case "dollars":
+            whole, _, cents = number.partition(".")
+            return f"${whole}.{cents:0<2}"
+    return number

@@ -350,8 +350,8 @@ def test_characters_forbidden_in_text_break_nothing(anns: Client, two):
     assert "is now active" in acted(anns, "activate", two[0].pk, why="a\x00b")
     assert "no longer exists" not in acted(anns, "attach", policy="wide", level="site", why="\x00")
     there = {"policy": "wide", "level": "model", "connection": "near\x00", "model": "\x00"}
-    assert anns.post(reverse("policies:attach"), there).status_code == 404
-    assert anns.post(reverse("policies:attach"), {"policy": "\x00", "level": "site"}).status_code == 404
+    assert "There is no connection “near" in acted(anns, "attach", **there)
+    assert "There is no policy “" in acted(anns, "attach", policy="\x00", level="site")
 
 
 def test_an_activation_from_an_outdated_page_reports_the_newly_active_version(anns: Client, two):

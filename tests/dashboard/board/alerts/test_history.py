@@ -1,5 +1,6 @@
 """When a rule would have fired, minute by minute, and that the worker's own judgement says the same."""
 
+import re
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -8,7 +9,8 @@ from hypothesis import strategies as st
 
 from dashboard.board.alerts.history import PastFiring, firings
 from dashboard.board.alerts.models import Alert
-from dashboard.board.alerts.rules import read
+from dashboard.board.alerts.rules import CONDITIONS, read
+from dashboard.board.metrics import METRICS
 from dashboard.board.selectors import Totals, add
 
 START = datetime(2026, 11, 20, 12, 0, tzinfo=UTC)
@@ -110,6 +112,16 @@ def each_minute(one: Alert, data: list[tuple[datetime, Totals]]) -> list[tuple[i
                 found.append((minute, None))
             held = minute
     return found
+
+
+@pytest.mark.parametrize("number", [0.005, 99.999, 0.00001, 12.3456, 250.0, 1e9])
+@pytest.mark.parametrize("metric", [*METRICS])
+@pytest.mark.parametrize("condition", [*CONDITIONS])
+def test_a_number_that_somebody_set_is_shown_as_it_was_set(metric: str, condition: str, number: float):
+    words = rule(metric=metric, condition=condition, number=number).words
+    shown = re.search(r" \$?([\d,.]+)(?: %| s)? in ", words)
+    assert shown, words
+    assert float(shown[1].replace(",", "")) == number
 
 
 @pytest.mark.parametrize(

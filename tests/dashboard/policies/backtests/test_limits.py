@@ -208,7 +208,7 @@ def test_any_limit_may_be_requested_and_an_invalid_one_is_reported(browser: Clie
     assert re.search("max_continuations 3 and max_tokens 7.777", bare(asked))
     for said, words in (
         ("continuations=4&max_tokens=60", "continuations: Choose one of 0, 1, 2, 3, 5, 8."),
-        ("continuations=3&max_tokens=0", "max_tokens: Ensure this value is greater than or equal to 1."),
+        ("continuations=3&max_tokens=0", "max_tokens: It must be at least 1."),
         ("continuations=3", "max_tokens: This field is required."),
         ("continuations=3&max_tokens=60&newest=x", "newest: Enter a valid UUID."),
         ("continuations=3&max_tokens=60&status=odd", "status"),
