@@ -35,9 +35,18 @@ function read(badge) {
   first = false;
 }
 
+/* The entry that a notification led to; the list may be replaced before its reader has seen it. */
+function mark() {
+  for (const entry of document.querySelectorAll(".entry"))
+    entry.toggleAttribute("data-called", `#${entry.id}` === location.hash);
+}
+
 document.addEventListener("htmx:wsAfterMessage", ({ target }) => {
-  if (target.id === "inbox-socket") read(document.getElementById("inbox-badge"));
+  if (target.id !== "inbox-socket") return;
+  read(document.getElementById("inbox-badge"));
+  mark();
 });
+addEventListener("hashchange", mark);
 
 /* A page that comes back out of htmx’s history has a new button, so that none is held. */
 const button = () => document.getElementById("inbox-notify");

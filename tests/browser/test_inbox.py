@@ -141,7 +141,7 @@ def test_a_hidden_page_notifies_once_per_entry_if_the_browser_allows_it(page: Pa
     assert said == "Notifications are on: Whystop tells you here what needs a person."
     assert told.endswith(": Tell me of this.")
     page.evaluate("window.note.dispatchEvent(new Event('click'))")
-    expect(page.locator("#inbox .entry:target")).to_contain_text("Tell me of this.")
+    expect(page.locator("#inbox .entry[data-called]")).to_contain_text("Tell me of this.")
     api(page, f"turns/{turn.rsplit('/', 1)[1]}/cancel", {})
     expect(page.locator("#inbox .entry", has_text="Tell me of this.")).to_have_count(0)
 

@@ -159,8 +159,9 @@ class Turn(models.Model):
 
     @property
     def tokens_in(self) -> str:
-        """Input tokens, as pages show them: unknown where they were not reported."""
-        return "?" if self.tokens_estimated and not self.input_tokens else f"{self.input_tokens:,}"
+        """Input tokens, as pages show them: unknown where they were not reported, or not yet."""
+        unknown = self.tokens_estimated or self.status in UNFINISHED
+        return "?" if unknown and not self.input_tokens else f"{self.input_tokens:,}"
 
     @property
     def took_ms(self) -> int | None:

@@ -139,6 +139,7 @@ def test_the_token_is_shown_once_and_stored_as_a_digest(browser: Client, cut: Tu
     html = page(browser, f"/turns/{cut.id}/share")
     assert token not in html
     assert link.prefix in html
+    assert f"valid until {link.expires_at:%-d %b %Y, %H:%M} UTC" in html, "as the link's own page says it"
 
 
 def test_wrong_expired_and_revoked_links_get_the_same_response(browser: Client, cut: Turn):

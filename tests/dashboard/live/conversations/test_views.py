@@ -20,8 +20,10 @@ def test_without_agents_the_page_says_how_to_create_one(browser: Client):
 
 
 def test_the_agents_can_be_selected(browser: Client, agent_of: AgentOf):
-    agent_of("sim-essay")
-    assert 'href="/agents/sim-essay/live"' in page(browser, "/live")
+    agent_of("sim-essay", max_tokens=1500)
+    html = page(browser, "/live")
+    assert 'href="/agents/sim-essay/live"' in html
+    assert "max_tokens 1,500" in html
 
 
 def test_a_missing_agent_is_404(browser: Client):
