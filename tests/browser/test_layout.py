@@ -51,10 +51,12 @@ def test_the_form_of_a_policy_in_the_admin_never_scrolls_sideways(new_page: NewP
 
 
 #: Snippets that are higher than their lines: a line of them is broken.
-BROKEN_SNIPPETS = """() => [...document.querySelectorAll(":is(.snippet, details[open]) textarea")].filter((snippet) => {
+BROKEN_SNIPPETS = """() => [...document.querySelectorAll("textarea[readonly]")].filter((snippet) => {
   const style = getComputedStyle(snippet), rows = snippet.value.split("\\n").length;
-  const lines = (snippet.scrollHeight - parseFloat(style.paddingTop) - parseFloat(style.paddingBottom));
-  return lines > (rows + .5) * parseFloat(style.lineHeight);
+  snippet.style.height = 0;  // or a box that is higher than its text says its own height
+  const lines = snippet.scrollHeight - parseFloat(style.paddingTop) - parseFloat(style.paddingBottom);
+  snippet.style.height = "";
+  return snippet.clientWidth && lines > (rows + .5) * parseFloat(style.lineHeight);
 }).map((snippet) => snippet.id)"""
 
 

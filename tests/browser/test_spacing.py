@@ -3,7 +3,7 @@
 from typing import Any
 
 import pytest
-from playwright.sync_api import Page
+from playwright.sync_api import Page, expect
 
 from tests.browser.conftest import NewPage
 from tests.browser.journeys import played
@@ -24,12 +24,16 @@ def test_choices_of_a_period_have_the_same_size_and_gaps_on_every_page(page: Pag
     assert len(spaces) == 1
 
 
+#: Where something of the state diagram begins, and where it ends; its strokes do not count.
+EDGES = "drawn => { const box = drawn.getBBox(); return [box.x, box.x + box.width]; }"
+
+
 def test_the_word_over_a_state_ends_before_its_arrow(page: Page, cut_turn: str):
     page.goto(cut_turn)
-    word = box(page, ".machine .by[data-label=complete]")
-    arrow = box(page, ".machine .going path[data-when=now]")
-    assert word["width"] > 80
-    assert word["x"] + word["width"] <= arrow["x"]
+    word = page.locator(".machine .by[data-label=complete]")
+    expect(word).to_have_text("return_partial_with_notice")
+    arrow = page.locator(".machine .going path[data-when=now]")
+    assert word.evaluate(EDGES)[1] < arrow.evaluate(EDGES)[0]
 
 
 @pytest.mark.parametrize("address", ["/", "/metrics-board"])
