@@ -51,19 +51,22 @@ def test_the_form_of_a_policy_in_the_admin_never_scrolls_sideways(new_page: NewP
 
 
 #: Snippets that are higher than their lines: a line of them is broken.
-BROKEN_SNIPPETS = """() => [...document.querySelectorAll(".snippet textarea")].filter((snippet) => {
+BROKEN_SNIPPETS = """() => [...document.querySelectorAll("textarea[readonly]")].filter((snippet) => {
   const style = getComputedStyle(snippet), rows = snippet.value.split("\\n").length;
-  const lines = (snippet.scrollHeight - parseFloat(style.paddingTop) - parseFloat(style.paddingBottom));
-  return lines > (rows + .5) * parseFloat(style.lineHeight);
+  snippet.style.height = 0;  // or a box that is higher than its text says its own height
+  const lines = snippet.scrollHeight - parseFloat(style.paddingTop) - parseFloat(style.paddingBottom);
+  snippet.style.height = "";
+  return snippet.clientWidth && lines > (rows + .5) * parseFloat(style.lineHeight);
 }).map((snippet) => snippet.id)"""
 
 
 @pytest.mark.parametrize("width", [390, 1280])
 def test_no_snippet_line_wraps(new_page: NewPage, width: int):
     page = new_page(viewport={"width": width, "height": 900})
-    page.goto("/tour")
-    assert page.locator(".snippet textarea").count() > 0
-    assert page.evaluate(BROKEN_SNIPPETS) == []
+    for address in ("/tour", "/gateway/keys"):
+        page.goto(address)
+        assert page.locator(":is(.snippet, .snippets) textarea").count() > 0
+        assert page.evaluate(BROKEN_SNIPPETS) == []
 
 
 #: Parts of words that stand in two lines: between an underscore or a space and the next one a word is whole.

@@ -154,6 +154,8 @@ def test_a_truncated_answer_that_was_requested_again_counts_as_truncated_and_a_m
     ]
     assert METRICS["truncation_rate"].of(totals()) == rate
     assert browser.get("/api/v1/metrics").json()["total"]["truncation_rate"] == rate
+
+
 def test_counts_of_any_size_are_summed_and_block_no_other_turn():
     most = 2**63 - 1
     for name in ("input_tokens", "input_tokens", "output_tokens"):

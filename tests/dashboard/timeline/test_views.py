@@ -142,6 +142,8 @@ def test_input_tokens_of_a_turn_that_runs_are_no_zero_before_its_provider_has_re
     turn = make_turn(status="running", output_tokens=0, input_tokens=0, tokens_estimated=False)
     assert ">/ ?</span>" in page(browser, "/")
     assert 'title="The input tokens were not reported yet.">?</b> in tokens' in page(browser, f"/turns/{turn.id}")
+
+
 def test_an_empty_timeline_explains_how_to_create_a_turn(browser: Client):
     html = page(browser, "/")
     assert "manage.py ask" in html

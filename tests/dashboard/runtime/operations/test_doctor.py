@@ -210,6 +210,8 @@ def test_a_replica_that_does_not_answer_is_named_by_its_variable(monkeypatch: py
     told = found(database_checks.read_replica, "replica")
     assert (told.state, f"does not answer at 127.0.0.1:{closed_port}" in told.words) == (State.WARNING, True)
     assert "WHYSTOP_REPLICA_URL" in told.words
+
+
 def test_a_failing_check_is_a_finding_and_does_not_stop_the_others():
     def broken() -> Iterator[Finding]:
         raise ValueError("no such thing")
