@@ -10,7 +10,7 @@ from channels.testing import WebsocketCommunicator
 
 from dashboard.accounts.models import User
 from dashboard.accounts.services import OPERATOR
-from dashboard.runtime.asgi_application import websocket_urlpatterns
+from dashboard.runtime.websocket_routes import websocket_urlpatterns
 
 PATIENCE = 60  #: seconds; a machine that is busy is not at fault
 

@@ -20,7 +20,7 @@ from dashboard.agents.models import Project
 from dashboard.agents.selectors import project_default
 from dashboard.asgi import application
 from dashboard.gateway import app
-from dashboard.runtime.asgi_application import websocket_urlpatterns
+from dashboard.runtime.websocket_routes import websocket_urlpatterns
 from dashboard.turns.models import Turn
 from tests.dashboard.accounts.test_walk_live import headers_of
 from tests.dashboard.accounts.test_walk_projects import CALLED, SECRET, Two, given, rows_of

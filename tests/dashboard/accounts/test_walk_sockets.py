@@ -12,7 +12,7 @@ from dashboard.accounts.roles import CONTROL
 from dashboard.accounts.websocket import AccessStack
 from dashboard.agents.models import Agent
 from dashboard.live.services import turn_start
-from dashboard.runtime.asgi_application import router, websocket_urlpatterns
+from dashboard.runtime.websocket_routes import router, websocket_urlpatterns
 from dashboard.turns.models import Turn
 from tests.dashboard.accounts.walking import MEMBERS, STRANGERS, Caller, World, made_world, member, stranger
 from tests.dashboard.live_sockets import Dialled

@@ -27,7 +27,7 @@ from dashboard.live.models import Signal
 from dashboard.live.services import turn_start
 from dashboard.live.turn_events import Follower
 from dashboard.live.unsent_messages import UnsentMessages
-from dashboard.runtime.asgi_application import router
+from dashboard.runtime.websocket_routes import router
 from dashboard.turns.models import Turn
 from tests.dashboard.api.conftest import Program
 from tests.dashboard.driving import AgentOf, Play, drive

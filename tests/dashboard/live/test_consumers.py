@@ -16,7 +16,7 @@ from dashboard.live.conversations.services import conversation_start
 from dashboard.live.models import Signal
 from dashboard.live.services import turn_cancel, turn_give_up, turn_start
 from dashboard.replay.rerun_service import turn_rerun
-from dashboard.runtime.asgi_application import websocket_urlpatterns
+from dashboard.runtime.websocket_routes import websocket_urlpatterns
 from dashboard.turns.models import Turn
 from dashboard.turns.selectors import turn_get
 from tests.dashboard.driving import AgentOf, Play, drive, driven

@@ -15,7 +15,7 @@ from dashboard.accounts.websocket import AccessStack
 from dashboard.agents.models import Connection
 from dashboard.live.services import turn_start
 from dashboard.platform import notifications
-from dashboard.runtime.asgi_application import router
+from dashboard.runtime.websocket_routes import router
 from dashboard.settings import _channel_layers as channel_layers_of
 from dashboard.turns.models import Turn
 from tests.dashboard.driving import AgentOf, Play, driven

@@ -8,7 +8,7 @@ from django.test import Client
 
 from dashboard.accounts.models import User
 from dashboard.accounts.services import OPERATOR
-from dashboard.runtime.asgi_application import router
+from dashboard.runtime.websocket_routes import router
 from tests.dashboard.live_sockets import Dialled
 
 pytestmark = pytest.mark.django_db(transaction=True)

@@ -15,7 +15,7 @@ from dashboard.accounts.audit.services import command_record
 from dashboard.agents.project_command import ProjectCommand
 from dashboard.agents.selectors import project_current
 from dashboard.ingest.local_files import file_pool
-from dashboard.ingest.local_files.file_pool import FileCounts, FileReport, count_of
+from dashboard.ingest.local_files.file_report import FileCounts, FileReport, count_of
 from dashboard.ingest.local_files.files import TRANSCRIPTS, Options, files_in, is_turn_file_at, transcripts_of
 from dashboard.platform.database import address_of
 from dashboard.runtime.database_setup import prepare

@@ -14,7 +14,7 @@ from django.core.management import CommandError, call_command
 from django.db import connection
 
 from dashboard.ingest.local_files import file_pool
-from dashboard.ingest.local_files.file_pool import LOST, FileReport
+from dashboard.ingest.local_files.file_report import LOST, FileReport
 from dashboard.ingest.models import Ingested
 from dashboard.ingest.turn_files.file_export import file_text, turn_file
 from dashboard.platform.database import address_of

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from django.http import HttpResponse
 
-from dashboard.runtime.asgi_application import LeanHandler
+from dashboard.runtime.django_handler import LeanHandler
 
 
 async def test_sent_data_is_released():
