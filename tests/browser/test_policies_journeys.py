@@ -75,7 +75,7 @@ def raise_a_limit_in_the_admin_with_a_backtest_attached(page: Page) -> None:
     expect(page.locator("#v2")).to_contain_text("Saved without a backtest")
 
 
-def find_out_who_lowered_it_last_week_and_what_it_cost(page: Page) -> None:
+def find_who_lowered_the_limit_and_its_cost(page: Page) -> None:
     page.goto("/policies/")
     page.get_by_role("link", name="Limits that stopped turns").click()
     line = page.locator("tbody tr", has_text="Long answers cost too much.")
@@ -119,7 +119,7 @@ def see_the_shadow_tally_and_promote_with_it(page: Page) -> None:
 @pytest.mark.nightly
 def test_a_limit_is_raised_on_evidence_backtested_rolled_back_and_tried_in_a_shadow(page: Page, last_week: None):
     raise_a_limit_in_the_admin_with_a_backtest_attached(page)
-    find_out_who_lowered_it_last_week_and_what_it_cost(page)
+    find_who_lowered_the_limit_and_its_cost(page)
     roll_back(page)
     see_the_shadow_tally_and_promote_with_it(page)
 

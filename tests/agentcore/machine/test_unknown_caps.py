@@ -45,7 +45,7 @@ def turn(*moves, uncapped=NO_CAP, **asked):
     return story
 
 
-def said_of(story, criterion="TruncationCriterion"):
+def continuation_judgements(story, criterion="TruncationCriterion"):
     """The context and the reason of each judgement of a continuation."""
     outcomes = [one.outcome for step in story.steps for one in step.transitions if one.outcome]
     said = [outcome.get_evaluation_for(criterion) for outcome in outcomes]
@@ -55,7 +55,7 @@ def said_of(story, criterion="TruncationCriterion"):
 @together
 @pytest.mark.parametrize("uncapped", UNKNOWN)
 def test_a_judgement_names_no_limit_that_was_not_set(uncapped: str):
-    (said,) = said_of(turn(cut(), ended("."), uncapped=uncapped))
+    (said,) = continuation_judgements(turn(cut(), ended("."), uncapped=uncapped))
     assert (said.context["callLimit"], said.context["tokensLimit"]) == (None, None)
     assert said.reason == "cut off; 0 of 3 continuations used"
     assert str(CALCULATED) not in str(turn(cut(), ended("."), uncapped=uncapped).moves)
@@ -97,7 +97,7 @@ def test_the_notice_of_a_continuation_says_that_no_limit_applies():
 def test_an_explicit_total_applies_without_a_cap():
     story = turn(cut(), cut(), max_total_completion_tokens=50_000)
     assert resource_of(story.snapshot) == "max_total_completion_tokens"
-    assert {one.context["tokensLimit"] for one in said_of(story)} == {50_000}
+    assert {one.context["tokensLimit"] for one in continuation_judgements(story)} == {50_000}
 
 
 def test_the_total_token_limit_is_reported_where_there_is_no_completion_total():
@@ -108,7 +108,7 @@ def test_the_total_token_limit_is_reported_where_there_is_no_completion_total():
 def test_a_cap_required_by_the_dialect_is_sent_and_applies():
     story = turn(cut(16_384), cut(16_384), cut(16_384), cut(16_384), uncapped=DEMANDED, max_continuations=9)
     assert resource_of(story.snapshot) == "max_total_completion_tokens"
-    assert said_of(story)[0].context["callLimit"] == CALCULATED
+    assert continuation_judgements(story)[0].context["callLimit"] == CALCULATED
 
 
 def test_a_failed_call_without_a_cap_is_retried_whatever_it_spent():
@@ -174,9 +174,9 @@ def test_under_earlier_rules_a_truncated_envelope_was_retried_with_twice_the_cal
 @pytest.mark.parametrize("revision", [None, 1, 5, 7, 8])
 def test_histories_of_earlier_rules_verify_with_the_calculated_cap(uncapped, revision):
     story = turn(cut(), cut(), cut(), uncapped=uncapped, revision=revision)
-    assert {one.context["tokensLimit"] for one in said_of(story)} == {4 * CALCULATED}
+    assert {one.context["tokensLimit"] for one in continuation_judgements(story)} == {4 * CALCULATED}
     assert resource_of(story.snapshot) == "max_total_completion_tokens"
-    assert said_of(story)[0].context.get("callLimit") == (CALCULATED if revision else None)
+    assert continuation_judgements(story)[0].context.get("callLimit") == (CALCULATED if revision else None)
     assert verify(recording_from_json(recording_to_json(story.recording))).verified
 
 

@@ -110,7 +110,7 @@ ANSWERS = [  # where the text of an answer stands, by dialect
 ]
 
 
-def told_in_parts(dialect, body, words, cuts, begins_with_space) -> tuple[str, list[str]]:
+def streamed_in_parts(dialect, body, words, cuts, begins_with_space) -> tuple[str, list[str]]:
     """The text that a provider has to say, cut after so many characters each time, as the product joins it; and what it
     sent. `begins_with_space(asked)`: whether a message of it may begin with a space."""
     codec, whole = get_provider(dialect), " ".join(words)
@@ -137,10 +137,10 @@ def told_in_parts(dialect, body, words, cuts, begins_with_space) -> tuple[str, l
 def test_words_stay_separated_at_seams_where_the_provider_follows_the_hint(dialect, body, words, cuts, chance):
     """One that begins with a space where it is asked to and one is due, one that never does, one that does by chance.
     Of each all that was sent stays, and nothing is added to it."""
-    text, sent = told_in_parts(dialect, body, words, cuts, lambda asked: asked)
+    text, sent = streamed_in_parts(dialect, body, words, cuts, lambda asked: asked)
     assert (text, text.split()) == ("".join(sent), words)
     for other in (lambda asked: False, lambda asked: chance.random() < 0.5):
-        text, sent = told_in_parts(dialect, body, words, cuts, other)
+        text, sent = streamed_in_parts(dialect, body, words, cuts, other)
         assert text == "".join(sent)
 
 

@@ -195,7 +195,7 @@ def walk(data, asked, stops) -> tuple[Playbook, list[str], int]:
     raise AssertionError("this turn does not end")
 
 
-def everything_said(story: Playbook) -> str:
+def all_received_text(story: Playbook) -> str:
     snapshot = story.snapshot
     answers = "".join(answer.text for answer in (*snapshot.earlier, snapshot.answer))
     unjudged = snapshot.response.text if snapshot.response and snapshot.end is None else ""
@@ -218,7 +218,7 @@ def test_every_random_walk_ends_within_its_limits_loses_nothing_and_verifies(dat
     )
 
     if asked["envelope_schema"] is None and limits.max_total_output_chars > 1000:
-        said = everything_said(story)
+        said = all_received_text(story)
         assert [word for word in kept if word not in said] == []
         assert all(said.count(word) == 1 for word in kept)
     assert spent.output_chars <= limits.max_total_output_chars
@@ -228,7 +228,7 @@ def test_every_random_walk_ends_within_its_limits_loses_nothing_and_verifies(dat
     nothing_broken_ran(story)
     history_is_valid(story)
     end_is_of_the_table(story.end)
-    decisions_are_what_is_told_of_them(story)
+    decisions_equal_their_explanations(story)
     assert verify(story.stored()).verified
     imagined = what_if(story.recording, story.policy)
     assert (imagined.final, imagined.undecidable) == (story.snapshot, False)
@@ -245,7 +245,7 @@ def test_a_what_if_without_a_trace_gives_the_same_judgement_as_one_with_it(data,
     assert quiet.records == ()
 
 
-def decisions_are_what_is_told_of_them(story: Playbook) -> None:
+def decisions_equal_their_explanations(story: Playbook) -> None:
     """Evaluations are put into words when they are read; by then they must still say what was decided."""
     before = Snapshot()
     for step, record in zip(story.steps, story.records, strict=True):

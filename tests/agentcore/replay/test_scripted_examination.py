@@ -47,13 +47,13 @@ def failed_otherwise(one: Case) -> bool:
     return bool(one.habits.fails) and failures[1] > failures[0]
 
 
-def takes_it_for_told(one: Case, told: WhatIf) -> bool:
-    """Whether it says that it takes a cut for told as one, and this provider does not."""
+def assumes_reported_truncations(one: Case, told: WhatIf) -> bool:
+    """Whether it assumes that truncations are reported, and this provider does not report them."""
     return one.habits.hides_cuts and Assumed.TRUNCATION in {assumption.name for assumption in told.assumes}
 
 
-def takes_it_for_repeated(one: Case, told: WhatIf) -> bool:
-    """Whether it says that operators do the same again, and this one does as the text says."""
+def assumes_repeated_actions(one: Case, told: WhatIf) -> bool:
+    """Whether it assumes that operators act the same again, and this operator reacts to the text."""
     return one.habits.reads and Assumed.OPERATORS in {assumption.name for assumption in told.assumes}
 
 
@@ -81,7 +81,9 @@ def examined(name: str, cases: range, *, forked: bool = False) -> Counts:
         assert says_the_same(told, from_json(one)), said
         right = told.undecidable or came_true(told, one.truth)
         assert right or told.certainty not in SURE, said
-        if not right and (failed_otherwise(one) or takes_it_for_told(one, told) or takes_it_for_repeated(one, told)):
+        if not right and (
+            failed_otherwise(one) or assumes_reported_truncations(one, told) or assumes_repeated_actions(one, told)
+        ):
             continue
         counts[told.certainty, right] += 1
     return counts

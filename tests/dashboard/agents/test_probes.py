@@ -144,7 +144,7 @@ def test_no_list_can_be_written_within_the_cap() -> None:
         ("openai_responses", "any", ()),
     ],
 )
-def test_only_what_the_dialect_and_the_vendor_take_is_tried(provider: str, model: str, ways: tuple[str, ...]) -> None:
+def test_only_methods_the_dialect_and_vendor_accept_are_tried(provider: str, model: str, ways: tuple[str, ...]) -> None:
     assert ways_of(provider, model) == ways
 
 

@@ -8,7 +8,7 @@ from dashboard.turns.models import Turn
 from tests.dashboard.api.conftest import Program
 from tests.dashboard.driving import Play
 from tests.dashboard.policies.predictions.conftest import again_of
-from tests.dashboard.policies.predictions.test_suggested_limits import SHORT, compared, said_of
+from tests.dashboard.policies.predictions.test_suggested_limits import SHORT, compared, suggestion_of
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -81,7 +81,7 @@ def test_the_summary_counts_by_model_and_certainty(api: Program, cut: Turn):
 
 def test_the_api_returns_the_suggestion_and_counts_by_basis(api: Program, play: Play):
     short = play("sim-essay", max_tokens=60, overrides={"limits": {"max_continuations": 0}})
-    prediction = compared(limit_find(turn=short, suggestion=said_of(short, SHORT)))
+    prediction = compared(limit_find(turn=short, suggestion=suggestion_of(short, SHORT)))
     (told,) = api.get("/predictions?basis=agent&suggested_came_true=false").json()["items"]
     assert (told["id"], told["suggested"]["value"], told["suggested"]["came_true"]) == (
         str(prediction.id),

@@ -325,14 +325,14 @@ def held() -> int:
     return tracemalloc.get_traced_memory()[0]
 
 
-def untold_of(*messages: Message) -> UnsentMessages:
+def unsent_messages_of(*messages: Message) -> UnsentMessages:
     untold = UnsentMessages(KeptAnswer())
     untold.add([*messages])
     return untold
 
 
 def test_an_event_is_one_block_of_lines():
-    untold = untold_of(Message("record", "{}", 7), Message("draft", "{}"))
+    untold = unsent_messages_of(Message("record", "{}", 7), Message("draft", "{}"))
     assert list(streaming.pieces(untold)) == [b"id: 7\nevent: record\ndata: {}\n\nevent: draft\ndata: {}\n\n"]
 
 
@@ -354,7 +354,7 @@ def test_a_client_ignores_an_incomplete_event_of_an_abandoned_stream():
 
 def test_a_long_event_is_sent_in_pieces():
     long = "x" * 3 * streaming.PIECE
-    sent = list(streaming.pieces(untold_of(Message("record", long, 7), Message("draft", "{}"))))
+    sent = list(streaming.pieces(unsent_messages_of(Message("record", long, 7), Message("draft", "{}"))))
     assert b"".join(sent).decode() == f"id: 7\nevent: record\ndata: {long}\n\nevent: draft\ndata: {{}}\n\n"
     assert max(map(len, sent)) < 2 * streaming.PIECE
 

@@ -293,7 +293,7 @@ def test_breakpoints_and_approvals_of_an_agent_are_saved_and_shown_again(admin_c
         ({"approve_seconds": "0"}, "The time to approve is 1 to 604,800 seconds, not 0.0"),
     ],
 )
-def test_what_cannot_be_held_at_or_approved_of_is_said_at_its_field(admin_client, connection, given: dict, words: str):
+def test_impossible_holds_and_approvals_are_reported_at_their_field(admin_client, connection, given: dict, words: str):
     html = page(admin_client, reverse("admin:agents_agent_add"), {**AGENT, "connection": connection.pk, **given})
     assert words in html
     assert not Agent.objects.exists()

@@ -111,7 +111,7 @@ def test_a_fault_of_an_agent_is_reported_at_its_field(
     assert "<b>writer</b></p>" in html, "the page is that of the agent as it is stored"
 
 
-def test_who_may_not_change_sees_the_settings_and_no_form(operators: Client, agent: Agent, connection: Connection):
+def test_without_permission_settings_are_shown_without_a_form(operators: Client, agent: Agent, connection: Connection):
     for address in ("/agents/writer", "/connections/near"):
         html = page(operators, address)
         assert "read-only" in html

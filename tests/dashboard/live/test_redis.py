@@ -101,13 +101,13 @@ async def hearing() -> AsyncIterator[Callable[[], Awaitable[object]]]:
     await layer.group_add("quiet", channel)
     heard = asyncio.create_task(layer.receive(channel))
 
-    async def heard_again() -> None:
+    async def receives_again() -> None:
         async with asyncio.timeout(60):
             while not heard.done():
                 notifications._say({"quiet": {"type": "turn.changed"}})
                 await asyncio.sleep(0.05)
 
-    yield heard_again
+    yield receives_again
     heard.cancel()
     await asyncio.gather(heard, return_exceptions=True)
     await layer.flush()
@@ -115,17 +115,17 @@ async def hearing() -> AsyncIterator[Callable[[], Awaitable[object]]]:
 
 async def test_a_listener_silent_for_longer_than_the_timeout_receives_later_messages():
     get_channel_layer()._kwargs["hosts"][0]["socket_timeout"] = 0.2
-    async with hearing() as heard_again:
+    async with hearing() as receives_again:
         await asyncio.sleep(0.7)
-        await heard_again()
+        await receives_again()
 
 
 async def test_a_restarted_redis_is_heard_again(redis: Redis):
-    async with hearing() as heard_again:
+    async with hearing() as receives_again:
         redis.stop()
         notifications._say({"quiet": {"type": "turn.changed"}})
         redis.start()
-        await heard_again()
+        await receives_again()
 
 
 @pytest.mark.nightly

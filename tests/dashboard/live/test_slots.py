@@ -211,13 +211,13 @@ async def when(condition, seconds: float = 60.0) -> None:
         await asyncio.sleep(0.02)
 
 
-async def driving(turn: Turn, meanwhile) -> None:
+async def driving(turn: Turn, while_driving) -> None:
     """Drive the turn, while something else happens as well."""
     async with Transport() as transport:
         inbox = SignalInbox()
         polling = asyncio.create_task(inbox.run())
         driven = asyncio.create_task(Driver(turn.id, transport, inbox).drive())
-        await meanwhile()
+        await while_driving()
         await driven
         polling.cancel()
         await asyncio.gather(polling, return_exceptions=True)
@@ -228,7 +228,7 @@ def test_a_turn_shows_its_position_and_waiting_is_not_time_in_the_model(agent_of
     turn = turn_start(agent=agent, input_text="hello", overrides={"limits": {"max_seconds": 60}})
     seen = []
 
-    async def meanwhile() -> None:
+    async def while_driving() -> None:
         await when(lambda: waiting_words(turn.id) is not None)
         seen.append(await in_database(waiting_words, turn.id))
         seen.append((await in_database(browser.get, f"/turns/{turn.id}/")).content.decode())
@@ -236,7 +236,7 @@ def test_a_turn_shows_its_position_and_waiting_is_not_time_in_the_model(agent_of
         for place in full_line:
             await in_database(slot_release, place)
 
-    asyncio.run(driving(turn, meanwhile))
+    asyncio.run(driving(turn, while_driving))
     assert seen[0] == "waiting for a slot of connection narrow, 2nd in the queue"
     assert "Waiting for a slot of connection narrow, 2nd in the queue." in seen[1]
     turn.refresh_from_db()
@@ -253,11 +253,11 @@ def test_a_turn_shows_its_position_and_waiting_is_not_time_in_the_model(agent_of
 def test_a_queued_turn_can_be_cancelled_and_leaves_the_queue(agent_of, narrow, full_line):
     turn = turn_start(agent=agent_of("sim-essay", connection=narrow), input_text="hello")
 
-    async def meanwhile() -> None:
+    async def while_driving() -> None:
         await when(lambda: waiting_words(turn.id) is not None)
         await in_database(turn_cancel, turn=turn, by="a tester")
 
-    asyncio.run(driving(turn, meanwhile))
+    asyncio.run(driving(turn, while_driving))
     turn.refresh_from_db()
     assert turn.status == "cancelled"
     assert not CallSlot.objects.filter(turn_id=turn.id).exists()

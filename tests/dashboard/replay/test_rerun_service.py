@@ -193,7 +193,7 @@ def test_overrides_of_several_generations_accumulate(cut: Turn):
     assert Record.objects.filter(turn_id=grandchild.id).exists()
 
 
-def _parents_told(turn: Turn) -> set[str | None]:
+def _parents_named(turn: Turn) -> set[str | None]:
     observed = [o for record in Record.objects.filter(turn_id=turn.id) for o in record.observed]
     return {o["parentAgentId"] for o in observed if o["type"] == "continuation_evaluated"}
 
@@ -202,6 +202,6 @@ def test_evaluations_of_a_derived_turn_name_its_parent(cut: Turn):
     anew = drive(turn_rerun(turn=cut, overrides={}))
     forked = drive(turn_rerun(turn=cut, overrides={}, from_record=2))
     again = drive(turn_rerun(turn=forked, overrides={}))
-    told = [_parents_told(turn) for turn in (cut, anew, forked, again)]
+    told = [_parents_named(turn) for turn in (cut, anew, forked, again)]
     assert told == [{None}, {str(cut.id)}, {str(cut.id)}, {str(forked.id)}]
     assert all(turn_verify(turn=turn).verified for turn in (anew, forked, again))

@@ -17,15 +17,15 @@ from tests.dashboard.pages import text_of
 from tests.dashboard.tour.test_lessons import all_driven
 
 
-def told_on(page: str) -> list[str]:
+def sentences_on(page: str) -> list[str]:
     """The verdicts that a page has, as a person reads them: marking up a key adds no space."""
     found = re.findall(r'<p class="verdict">(.*?)</p>', page, re.DOTALL)
     return [html.unescape(text_of(each)) for each in found]
 
 
-def is_told(verdict: str, page: str) -> bool:
+def contains_verdict(verdict: str, page: str) -> bool:
     """Where a verdict has no words to colour, the page begins with the reason; what would have helped stands below."""
-    return any(verdict[:50] in told or verdict.startswith(told.strip()) for told in told_on(page))
+    return any(verdict[:50] in told or verdict.startswith(told.strip()) for told in sentences_on(page))
 
 
 def test_each_lesson_is_described_the_same_way_everywhere(project: Project, browser: Client):
@@ -40,7 +40,7 @@ def test_each_lesson_is_described_the_same_way_everywhere(project: Project, brow
 def ways_apart(turn: Turn, browser: Client) -> list[str]:
     told = browser.get(f"/api/v1/turns/{turn.id}/verdict").json()["verdict"]
     page = browser.get(f"/turns/{turn.id}").content.decode()
-    alike = {"page": is_told(told, page), "row": told == turn.verdict}
+    alike = {"page": contains_verdict(told, page), "row": told == turn.verdict}
     overrides = {"max_tokens": turn.max_tokens}
     asked = {"overrides": overrides, "mode": "what_if"}
     answer = browser.post(f"/api/v1/turns/{turn.id}/replay", asked, content_type="application/json")
@@ -49,7 +49,7 @@ def ways_apart(turn: Turn, browser: Client) -> list[str]:
         call_command("replay", str(turn.id), "--max-tokens", str(turn.max_tokens), "--json", stdout=out)
         said = answer.json()["verdict"]
         shown = browser.get(f"/turns/{turn.id}/replay?max_tokens={turn.max_tokens}").content.decode()
-        alike |= {"command": json.loads(out.getvalue())["verdict"] == said, "what-if": is_told(said, shown)}
+        alike |= {"command": json.loads(out.getvalue())["verdict"] == said, "what-if": contains_verdict(said, shown)}
     else:
         alike[f"what-if {answer.status_code} {answer.content.decode()[:80]}"] = False
-    return [f"{way}: {told} {told_on(page)}" for way, same in alike.items() if not same]
+    return [f"{way}: {told} {sentences_on(page)}" for way, same in alike.items() if not same]

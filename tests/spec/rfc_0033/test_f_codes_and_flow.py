@@ -109,7 +109,7 @@ def test_a_truncated_call_is_not_a_truncated_envelope() -> None:
     assert names(asked() >> called(call())) == []
 
 
-def everything_told(story: Playbook) -> str:
+def everything_reported(story: Playbook) -> str:
     """Events, the error, the notice: all that leaves the turn besides the answer itself."""
     return json.dumps([dict(fields) for _, fields in events(story)]) + story.end.error_message + story.end.notice
 
@@ -118,7 +118,7 @@ def everything_told(story: Playbook) -> str:
 def test_a_refusal_is_reported_without_its_text() -> None:
     no = ChatResponse("The secret word", refusal="The secret word", stop_reason=NormalizedStopReason.SAFETY_BLOCKED)
     story = asked() >> responded(no)
-    assert "secret" not in everything_told(story)
+    assert "secret" not in everything_reported(story)
     assert "secret" not in story.end.output_text
     assert dict(events(story))["envelope.refusal"]["refusalText"] is None
 
@@ -127,7 +127,7 @@ def test_a_refusal_is_reported_without_its_text() -> None:
 @pytest.mark.parametrize("answer", [ended(INVALID), truncated(INVALID), ended(f"```json\n{INVALID}\n```")])
 def test_no_event_contains_text_of_the_model(answer: Event) -> None:
     story = asked(schema_rounds=1) >> answer >> answer
-    assert not any(word in everything_told(story) for word in MODELS_WORDS)
+    assert not any(word in everything_reported(story) for word in MODELS_WORDS)
 
 
 @rule(H, "An envelope emits only the events of RFC 0032")

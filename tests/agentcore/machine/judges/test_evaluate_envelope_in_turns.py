@@ -165,7 +165,7 @@ def leaks(schema, value):
     return [Violation("/secret/leak", "/additionalProperties", "additionalProperties", "“secret” is leak")]
 
 
-def told_of(story):
+def exposed_texts(story):
     """All that leaves the machine but the answer's own text: transitions, observations, the next command."""
     told = [serial.transition_to_json(t) for step in story.steps for t in step.transitions]
     told += [serial.observation_to_json(o) for step in story.steps for o in step.observed]
@@ -177,8 +177,8 @@ def test_no_text_of_an_invalid_answer_is_exposed():
     policy = Policy(validate=leaks, limits=Limits(schema_rounds=1))
     story = Playbook(policy=policy, envelope_schema={}) >> started() >> ended('{"secret": "leak"}') >> ended('["leak"]')
     assert story << finish("", error_code="envelope_invalid")
-    assert "secret" not in told_of(story)
-    assert "leak" not in told_of(story)
+    assert "secret" not in exposed_texts(story)
+    assert "leak" not in exposed_texts(story)
 
 
 REFUSED = ChatResponse(
@@ -210,7 +210,7 @@ def test_no_text_of_a_refusal_is_exposed_and_it_is_never_retried(events, envelop
     for event in events:
         story = story >> event
     assert story << finish(None, StopReason.FINISH_REASON)
-    assert "secret" not in told_of(story)
+    assert "secret" not in exposed_texts(story)
     if envelope_schema:
         assert (story.end.status, story.end.error_code) == (TurnStatus.FAILED, "envelope_refusal")
         refusal = {"nodeId": "turn", "provider": "openai", "model": "m", "refusalText": None, "safetyCategory": None}

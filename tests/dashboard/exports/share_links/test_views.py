@@ -24,7 +24,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 
 @pytest.fixture(autouse=True)
-def nobody_has_failed_yet() -> None:
+def reset_failure_counts() -> None:
     WRONG_TOKENS.forget("127.0.0.1")
 
 

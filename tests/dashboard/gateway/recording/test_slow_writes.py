@@ -50,7 +50,7 @@ def slow_turns(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
         cursor.execute(CURED)
 
 
-def told_together(stories: list[Story]) -> tuple[list[object], list[float]]:
+def recorded_together(stories: list[Story]) -> tuple[list[object], list[float]]:
     """What each caller heard, and after how many seconds."""
     project_id, seconds = project_default().pk, [0.0] * len(stories)
 
@@ -79,7 +79,7 @@ def stories_with(poisoned: set[int], count: int = 12) -> list[Story]:
 @pytest.mark.parametrize("poisoned", [nightly({0}), nightly({5}), {2, 7}], ids=str)
 def test_a_slow_turn_is_stored_after_the_others_of_its_group(poisoned: set[int]):
     stories = stories_with(poisoned)
-    results, seconds = told_together(stories)
+    results, seconds = recorded_together(stories)
     assert results == [None] * 12
     others = [taken for n, taken in enumerate(seconds) if n not in poisoned]
     assert max(others) < min(seconds[n] for n in poisoned)
@@ -90,7 +90,7 @@ def test_a_slow_turn_is_stored_after_the_others_of_its_group(poisoned: set[int])
 def test_a_turn_that_is_always_too_slow_is_the_only_one_lost(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(slow_writes, "PATIENCE_SECONDS", 0.1)
     monkeypatch.setattr(slow_writes, "PAUSE_SECONDS", 0.01)
-    results, _ = told_together(stories_with({3}, count=6))
+    results, _ = recorded_together(stories_with({3}, count=6))
     assert [type(result) for n, result in enumerate(results) if n != 3] == [type(None)] * 5
     assert isinstance(results[3], UnstorableError)
     assert "too slow for it 3 times" in str(results[3])

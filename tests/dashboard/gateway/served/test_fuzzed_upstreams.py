@@ -63,7 +63,7 @@ def meant(body: bytes) -> ChatResponse | None:
 
 @settings(max_examples=examples(60), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(deliveries())
-def test_whatever_comes_is_told_for_what_it_means(gate: Gate, raw: RawProvider, delivery: tuple[bytes, list[Any]]):
+def test_any_upstream_stream_keeps_its_meaning(gate: Gate, raw: RawProvider, delivery: tuple[bytes, list[Any]]):
     body, steps = delivery
     raw.streams["odd"] = raw.bodies["odd"] = steps
     told, whole = gate.ask(model="continue", stream=True), gate.ask(model="continue", stream=False)

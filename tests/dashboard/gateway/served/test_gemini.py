@@ -76,17 +76,17 @@ def told(answer: Answer) -> list[dict]:
     return [json.loads(each) for each in answer.events]
 
 
-def parts_told(answer: Answer) -> list[dict]:
+def returned_parts(answer: Answer) -> list[dict]:
     chunks = told(answer) if answer.headers["content-type"].startswith("text/event-stream") else [answer.json]
     candidates = [candidate for chunk in chunks for candidate in chunk.get("candidates", [])]
     return [part for candidate in candidates for part in candidate["content"].get("parts", [])]
 
 
-def text_told(answer: Answer) -> str:
-    return "".join(part.get("text", "") for part in parts_told(answer) if not part.get("thought"))
+def returned_text(answer: Answer) -> str:
+    return "".join(part.get("text", "") for part in returned_parts(answer) if not part.get("thought"))
 
 
-def end_told(answer: Answer) -> dict:
+def returned_end(answer: Answer) -> dict:
     chunk = told(answer)[-1] if answer.headers["content-type"].startswith("text/event-stream") else answer.json
     return {**chunk["candidates"][0], **chunk}
 
@@ -176,13 +176,13 @@ def test_reasoning_and_calls_are_returned_with_their_signatures(ask, upstream, g
     config = {"thinkingConfig": {"includeThoughts": True}}
     wanted = {"generationConfig": config, "tools": [{"functionDeclarations": [LOOK]}]}
     upstream.says(response(thought, text("I look."), hidden, call))
-    assert parts_told(ask("continued", **wanted)) == [thought, text("I look."), hidden, call]
+    assert returned_parts(ask("continued", **wanted)) == [thought, text("I look."), hidden, call]
     upstream.says(streamed(thought, text("I look."), hidden, call))
-    assert parts_told(ask("continued", stream=True, **wanted)) == [thought, text("I look."), hidden, call]
+    assert returned_parts(ask("continued", stream=True, **wanted)) == [thought, text("I look."), hidden, call]
     cut = (response(thought, text("One and"), reason="MAX_TOKENS"), response(call))
     upstream.says(*cut)
     told_call = {**call, "functionCall": {"id": "call_0", **call["functionCall"]}}
-    assert parts_told(ask("continued", **wanted)) == [thought, text("One and"), told_call]
+    assert returned_parts(ask("continued", **wanted)) == [thought, text("One and"), told_call]
 
 
 @pytest.mark.parametrize(
@@ -207,7 +207,7 @@ def test_answers_that_cannot_be_merged_are_only_observed(ask, upstream, google, 
 def test_an_answer_withheld_by_google_keeps_its_finish_reason(ask, upstream, google, reason):
     upstream.says(response(text("Half"), reason=reason))
     answer = ask("continued")
-    assert (end_told(answer)["finishReason"], parts_told(answer)) == (reason, [])
+    assert (returned_end(answer)["finishReason"], returned_parts(answer)) == (reason, [])
     upstream.says([event({"promptFeedback": {"blockReason": reason}, "usageMetadata": {"promptTokenCount": 3}})])
     for stream in (False, True):
         answer = ask("continued", stream=stream)
@@ -224,19 +224,19 @@ def test_a_truncated_answer_of_every_dialect_is_completed(ask, agent_at, dialect
     config = {"maxOutputTokens": 200, "temperature": 0.5, "stopSequences": ["never said"]}
     asked = {"systemInstruction": {"parts": [text("Be brief.")]}, "generationConfig": config}
     whole = ask(agent.name, **asked)
-    assert (whole.status, text_told(whole)) == (200, texts.ESSAY), whole.body
-    assert (end_told(whole)["finishReason"], int(whole.headers["x-whystop-attempts"]) > 1) == ("STOP", True)
+    assert (whole.status, returned_text(whole)) == (200, texts.ESSAY), whole.body
+    assert (returned_end(whole)["finishReason"], int(whole.headers["x-whystop-attempts"]) > 1) == ("STOP", True)
     stream = ask(agent.name, stream=True, **asked)
-    assert (text_told(stream), end_told(stream)["finishReason"]) == (texts.ESSAY, "STOP")
-    assert end_told(stream)["usageMetadata"]["candidatesTokenCount"] > 0
+    assert (returned_text(stream), returned_end(stream)["finishReason"]) == (texts.ESSAY, "STOP")
+    assert returned_end(stream)["usageMetadata"]["candidatesTokenCount"] > 0
 
 
 @pytest.mark.parametrize("dialect", ["openai", "anthropic", "gemini"])
 def test_calls_and_their_results_are_translated_in_both_directions(ask, agent_at, dialect):
     agent = agent_at("sim-tools", dialect)
     answer = ask(agent.name, tools=[CALCULATOR])
-    assert end_told(answer)["finishReason"] == "STOP"
-    called = [part["functionCall"] for part in parts_told(answer) if "functionCall" in part]
+    assert returned_end(answer)["finishReason"] == "STOP"
+    called = [part["functionCall"] for part in returned_parts(answer) if "functionCall" in part]
     assert [call["args"]["expression"] for call in called] == ["6 * 7", "2 ** 10"]
     results = [
         {"functionResponse": {**{k: call[k] for k in ("id", "name") if k in call}, "response": {"result": value}}}
@@ -244,11 +244,11 @@ def test_calls_and_their_results_are_translated_in_both_directions(ask, agent_at
     ]
     history = [QUESTION, answer.json["candidates"][0]["content"], {"role": "user", "parts": results}]
     again = ask(agent.name, tools=[CALCULATOR], contents=history)
-    assert "42" in text_told(again)
-    assert "1024" in text_told(again)
+    assert "42" in returned_text(again)
+    assert "1024" in returned_text(again)
     assert turn_of(again).follows == turn_of(answer).id
     stream = ask(agent.name, tools=[CALCULATOR], stream=True)
-    streamed_calls = [part["functionCall"] for part in parts_told(stream) if "functionCall" in part]
+    streamed_calls = [part["functionCall"] for part in returned_parts(stream) if "functionCall" in part]
     assert [call["args"] for call in streamed_calls] == [call["args"] for call in called]
 
 
@@ -261,7 +261,7 @@ def test_a_structured_answer_matches_its_schema(ask, agent_at, dialect, name):
     schema = theirs if name == "responseSchema" else json.loads(json.dumps(theirs), object_hook=_lowered)
     config = {"responseMimeType": "application/json", name: schema}
     answer = ask(agent_at("sim-json", dialect).name, generationConfig=config)
-    assert json.loads(text_told(answer)).keys() == kinds.keys()
+    assert json.loads(returned_text(answer)).keys() == kinds.keys()
     wrong = ask("sim-json-" + dialect, generationConfig={**config, name: {"type": ["no such type"]}})
     assert (wrong.status, wrong.json["error"]["status"]) == (400, "INVALID_ARGUMENT")
     assert name in wrong.json["error"]["message"]

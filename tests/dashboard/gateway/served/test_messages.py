@@ -80,7 +80,7 @@ def told(answer: Answer) -> list[dict]:
     return [json.loads(each) for each in answer.events]
 
 
-def text_told(answer: Answer) -> str:
+def returned_text(answer: Answer) -> str:
     return "".join(each.get("delta", {}).get("text", "") for each in told(answer))
 
 
@@ -214,7 +214,7 @@ def test_reasoning_of_a_continued_answer_is_returned_with_its_signatures(ask, up
         assert starts == ["thinking", "text"]
         assert "".join(delta.get("thinking", "") for delta in deltas) == block["thinking"]
         assert [delta["signature"] for delta in deltas if "signature" in delta] == [block["signature"]]
-        assert text_told(answer) == "One and two."
+        assert returned_text(answer) == "One and two."
 
 
 @pytest.mark.parametrize(
@@ -228,7 +228,7 @@ def test_a_truncated_answer_of_every_dialect_is_completed(ask, agent_at, dialect
     assert whole.json["content"] == [text(texts.ESSAY)]
     assert int(whole.headers["x-whystop-attempts"]) > 1
     stream = ask(model=agent.name, stream=True, **asked)
-    assert text_told(stream) == texts.ESSAY
+    assert returned_text(stream) == texts.ESSAY
     assert [each["type"] for each in told(stream)][-2:] == ["message_delta", "message_stop"]
 
 

@@ -100,7 +100,7 @@ MESSAGES = st.lists(
 )
 
 
-def is_told(answer: Answer) -> bool:
+def is_answered(answer: Answer) -> bool:
     """Whether it is an answer, or an error as the API has them."""
     if answer.status == 200:
         return True
@@ -134,7 +134,7 @@ def test_an_unusual_valid_request_is_answered(gate: Gate, subtests: pytest.Subte
     for name, body in ODD.items():
         with subtests.test(name):
             answer = gate.post(body)
-            assert (answer.status, is_told(answer)) == (200, True)
+            assert (answer.status, is_answered(answer)) == (200, True)
 
 
 @pytest.mark.usefixtures("agents")
@@ -142,14 +142,14 @@ def test_an_unusual_valid_request_is_answered(gate: Gate, subtests: pytest.Subte
 @given(model=MODELS, field=FIELDS, value=ANYTHING, stream=st.booleans())
 def test_a_field_of_any_value_is_answered_or_refused(gate: Gate, model: str, field: str, value: Any, stream: bool):
     body = {**GOOD, "model": model, "stream": stream, field: value}
-    assert is_told(gate.post(json.dumps(body).encode()))
+    assert is_answered(gate.post(json.dumps(body).encode()))
 
 
 @pytest.mark.usefixtures("agents")
 @settings(max_examples=examples(80), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(MODELS, MESSAGES)
 def test_messages_of_any_kind_are_answered_or_refused(gate: Gate, model: str, messages: list[Any]):
-    assert is_told(gate.post(json.dumps({**GOOD, "model": model, "messages": messages}).encode()))
+    assert is_answered(gate.post(json.dumps({**GOOD, "model": model, "messages": messages}).encode()))
 
 
 @pytest.mark.usefixtures("agent")
@@ -157,7 +157,7 @@ def test_messages_of_any_kind_are_answered_or_refused(gate: Gate, model: str, me
 @given(st.binary(max_size=200))
 def test_a_body_of_random_bytes_is_refused(gate: Gate, body: bytes):
     answer = gate.post(body)
-    assert (answer.status, is_told(answer)) == (400, True)
+    assert (answer.status, is_answered(answer)) == (400, True)
 
 
 @pytest.mark.usefixtures("agent")
@@ -165,4 +165,4 @@ def test_a_body_of_random_bytes_is_refused(gate: Gate, body: bytes):
 @given(place=st.integers(0, 200), bite=st.binary(max_size=3))
 def test_a_body_with_a_missing_part_is_answered_or_refused(gate: Gate, place: int, bite: bytes):
     body = json.dumps(GOOD).encode()
-    assert is_told(gate.post(body[:place] + bite + body[place + 1 :]))
+    assert is_answered(gate.post(body[:place] + bite + body[place + 1 :]))

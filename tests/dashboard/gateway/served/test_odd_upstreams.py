@@ -30,7 +30,7 @@ def asked(gate: Gate, raw: RawProvider, steps: Steps, *, mode: str, stream: bool
     return answer
 
 
-def test_what_ends_well_is_told_as_it_should_have_been_sent(gate: Gate, raw: RawProvider, subtests: pytest.Subtests):
+def test_a_successful_unusual_answer_is_relayed_as_standard(gate: Gate, raw: RawProvider, subtests: pytest.Subtests):
     for name, steps in [*WELL.items(), *WELL_WHOLE.items()]:
         for stream in (True, False):
             with subtests.test(name, stream=stream):
@@ -69,7 +69,7 @@ def test_an_observed_stream_is_relayed_byte_for_byte(gate: Gate, raw: RawProvide
                 assert b"".join(re.split(rb": whystop .*\n\n", answer.body)) == bodies[0]
 
 
-def test_a_watched_stream_that_breaks_off_ends_in_its_error(gate: Gate, raw: RawProvider, subtests: pytest.Subtests):
+def test_an_observed_stream_that_breaks_off_ends_in_its_error(gate: Gate, raw: RawProvider, subtests: pytest.Subtests):
     for name, steps in BROKEN.items():
         with subtests.test(name):
             answer = asked(gate, raw, steps, mode="observe", stream=True)

@@ -185,7 +185,7 @@ def test_a_structured_answer_found_in_prose_is_returned_without_it(gate, upstrea
 
 
 @pytest.mark.parametrize("kind", ["text", "json_object"])
-def test_an_agents_own_envelope_is_asked_for_whatever_form_the_client_names(gate, upstream, watched, agent_at, kind):
+def test_an_agents_own_envelope_is_requested_whatever_format_is_asked_for(gate, upstream, watched, agent_at, kind):
     agent_at("m", connection=watched.connection, name="strict", envelope_schema=SCHEMA)
     upstream.says(whole('{"ok": true}'))
     gate.ask(model="strict", response_format={"type": kind})

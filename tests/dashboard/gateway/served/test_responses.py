@@ -86,7 +86,7 @@ def told(answer: Answer) -> list[dict]:
     return [json.loads(each) for each in answer.events]
 
 
-def text_told(answer: Answer) -> str:
+def returned_text(answer: Answer) -> str:
     return "".join(each["delta"] for each in told(answer) if each["type"] == "response.output_text.delta")
 
 
@@ -201,7 +201,7 @@ def test_a_truncated_answer_of_every_dialect_is_completed(ask, agent_at, dialect
     assert [item["content"][0]["text"] for item in answer.json["output"]] == [texts.ESSAY]
     assert int(answer.headers["x-whystop-attempts"]) > 1
     stream = ask(model=agent.name, stream=True, **asked)
-    assert text_told(stream) == texts.ESSAY
+    assert returned_text(stream) == texts.ESSAY
     assert told(stream)[-1]["type"] == "response.completed"
 
 

@@ -122,7 +122,7 @@ def unnoticed(file: Json, paths: list[tuple[Path, Any]]) -> set[str]:
     return {pattern(path) for path, altering in altered if not is_noticed(altering, honest.missing)}
 
 
-def is_told(place: str) -> bool:
+def is_reported(place: str) -> bool:
     return any(fnmatchcase(place, told) for told in TOLD)
 
 
@@ -137,20 +137,20 @@ def fresh(file: Json, seen: set[str]) -> list[tuple[Path, Any]]:
     return sorted(found, key=lambda one: str(one[0]))
 
 
-def not_told(files: dict[str, Json], *, every: int) -> tuple[set[str], set[str]]:
+def not_reported(files: dict[str, Json], *, every: int) -> tuple[set[str], set[str]]:
     """The patterns of which a change is not noticed: those that are not listed, and those that are."""
     seen = set[str]()
     survived = {place for file in files.values() for place in unnoticed(file, fresh(file, seen)[::every])}
-    return {place for place in survived if not is_told(place)}, {place for place in survived if is_told(place)}
+    return {place for place in survived if not is_reported(place)}, {place for place in survived if is_reported(place)}
 
 
 def test_every_change_of_a_file_is_detected_or_listed_as_the_files_own_claim(files: dict[str, Json]):
-    left, _ = not_told(files, every=EVERY)
+    left, _ = not_reported(files, every=EVERY)
     assert left == set()
 
 
 @pytest.mark.nightly
 def test_every_value_is_covered_and_no_exception_is_unused(files: dict[str, Json]):
-    left, told = not_told(files, every=1)
+    left, told = not_reported(files, every=1)
     assert left == set()
     assert {name for name in TOLD if not any(fnmatchcase(place, name) for place in told)} == set()

@@ -57,7 +57,7 @@ def short(play: Play) -> Turn:
     return play("sim-essay", max_tokens=60, overrides={"limits": {"max_continuations": 0}})
 
 
-def said_of(turn: Turn, tokens: int) -> Suggestion:
+def suggestion_of(turn: Turn, tokens: int) -> Suggestion:
     """Likely, by answers of its agent that have so many tokens."""
     lengths(turn, [tokens] * (LEAST + 10))
     said = suggestion_for(turn)
@@ -124,7 +124,7 @@ def test_api_and_terminal_store_their_suggestions(browser: Client, short: Turn):
 
 
 def test_a_re_run_from_a_suggestion_keeps_the_suggestion(short: Turn):
-    said = said_of(short, LONG)
+    said = suggestion_of(short, LONG)
     prediction = Prediction.objects.get(child=limit_find(turn=short, suggestion=said))
     assert prediction.suggested == {
         "limit": "max_tokens", "value": LONG, "recorded": 60, "tried": LONG, "certainty": "estimated", "basis": "agent",
@@ -138,7 +138,7 @@ def test_a_re_run_from_a_suggestion_keeps_the_suggestion(short: Turn):
 
 
 def test_an_insufficient_value_failed_unless_it_was_only_likely(short: Turn):
-    prediction = compared(limit_find(turn=short, suggestion=said_of(short, SHORT)))
+    prediction = compared(limit_find(turn=short, suggestion=suggestion_of(short, SHORT)))
     assert (prediction.suggested_came_true, prediction.child.status) == (False, "partial")
     assert (prediction.suggested_reason, may_be_checked(prediction)) == ("assumption", False)
     assert not Notice.objects.exists()
@@ -160,7 +160,7 @@ def test_an_insufficient_value_failed_unless_it_was_only_likely(short: Turn):
 def test_any_re_run_that_raises_only_this_limit_to_at_least_the_value_tests_it(
     short: Turn, overrides: dict[str, Any], tries: bool
 ):
-    said_of(short, LONG)
+    suggestion_of(short, LONG)
     turn_rerun(turn=short, overrides=overrides)
     stored = Prediction.objects.get().suggested
     assert (stored is not None) is tries
@@ -169,7 +169,7 @@ def test_any_re_run_that_raises_only_this_limit_to_at_least_the_value_tests_it(
 
 
 def test_a_re_run_tests_the_suggested_value_even_after_other_answers_raised_it(short: Turn):
-    said = said_of(short, LONG)
+    said = suggestion_of(short, LONG)
     lengths(short, [LONG + 200] * 10 * LEAST)
     raised = suggestion_for(short)
     assert raised is not None
@@ -180,7 +180,7 @@ def test_a_re_run_tests_the_suggested_value_even_after_other_answers_raised_it(s
 
 
 def test_a_re_run_through_another_process_tests_the_suggested_value(short: Turn, monkeypatch: pytest.MonkeyPatch):
-    said = said_of(short, LONG)
+    said = suggestion_of(short, LONG)
     lengths(short, [LONG + 200] * 10 * LEAST)
     monkeypatch.setattr(suggestion_log, "_stored", {})  # it has told nothing itself
     turn_rerun(turn=short, overrides=said.overrides)
@@ -189,7 +189,7 @@ def test_a_re_run_through_another_process_tests_the_suggested_value(short: Turn,
 
 
 def test_a_suggestion_is_stored_once_and_deleted_after_an_hour(short: Turn, monkeypatch: pytest.MonkeyPatch):
-    said = said_of(short, LONG)
+    said = suggestion_of(short, LONG)
     monkeypatch.setattr(suggestion_log, "_stored", {})
     suggestion_log.tell(short, said, suggestion_for(short))
     assert [one.value for one in told_lately(short.id)] == [said.value]
@@ -221,7 +221,7 @@ def test_a_turn_erased_in_the_meantime_does_not_block_others(short: Turn):
 
 
 def test_suggestions_of_a_turn_are_erased_with_it(short: Turn):
-    said = said_of(short, LONG)
+    said = suggestion_of(short, LONG)
     by = User.objects.get_or_create(username="ada")[0]
     turns_erase(project=short.project, chosen=[short.id], by=by)
     assert not ToldSuggestion.objects.exists()
@@ -230,14 +230,14 @@ def test_suggestions_of_a_turn_are_erased_with_it(short: Turn):
 
 
 def test_an_insufficient_value_is_not_tested_twice(short: Turn):
-    said = said_of(short, SHORT)
+    said = suggestion_of(short, SHORT)
     compared(turn_rerun(turn=short, overrides=said.overrides))
     again = turn_rerun(turn=short, overrides=said.overrides)
     assert Prediction.objects.get(child=again).suggested is None
 
 
 def test_a_re_run_with_another_prompt_or_from_the_middle_tests_nothing(short: Turn):
-    said_of(short, LONG)
+    suggestion_of(short, LONG)
     turn_rerun(turn=short, overrides={"max_tokens": LONG}, from_record=1)
     assert Prediction.objects.get().suggested is None
     turn_rerun(turn=short, overrides={"max_tokens": LONG}, words=RerunChanges(messages={1: "Something else."}))
@@ -312,14 +312,14 @@ def test_a_starting_value_claims_nothing(short: Turn):
 
 
 def test_a_cancelled_turn_tests_no_limit(short: Turn):
-    child = limit_find(turn=short, suggestion=said_of(short, LONG))
+    child = limit_find(turn=short, suggestion=suggestion_of(short, LONG))
     turn_cancel(turn=child, by="ann")
     prediction = compared(child)
     assert (prediction.not_compared, prediction.suggested_came_true) == ("cancelled", None)
 
 
 def test_a_failed_certain_suggestion_is_reported_and_can_be_checked(short: Turn):
-    child = limit_find(turn=short, suggestion=said_of(short, SHORT))
+    child = limit_find(turn=short, suggestion=suggestion_of(short, SHORT))
     called_certain(Prediction.objects.get(child=child))
     prediction = compared(child)
     assert (prediction.suggested_came_true, prediction.suggested_reason) == (False, "")
@@ -333,7 +333,7 @@ def test_a_failed_certain_suggestion_is_reported_and_can_be_checked(short: Turn)
 
 
 def test_a_suggestion_and_its_result_are_kept(short: Turn):
-    prediction = compared(limit_find(turn=short, suggestion=said_of(short, LONG)))
+    prediction = compared(limit_find(turn=short, suggestion=suggestion_of(short, LONG)))
     for change in ({"suggested": None}, {"suggested_came_true": False}):
         with pytest.raises(IntegrityError), transaction.atomic():
             Prediction.objects.filter(id=prediction.id).update(**change)
@@ -341,13 +341,13 @@ def test_a_suggestion_and_its_result_are_kept(short: Turn):
 
 def test_a_suggestion_is_erased_with_either_turn(short: Turn):
     by = User.objects.create(username="eraser")
-    compared(limit_find(turn=short, suggestion=said_of(short, LONG)))
+    compared(limit_find(turn=short, suggestion=suggestion_of(short, LONG)))
     turns_erase(project=short.project, chosen=[short.id], by=by)
     assert not Prediction.objects.exists()
 
 
 def test_the_track_record_counts_by_model_and_basis_with_the_expected_share(short: Turn):
-    said = said_of(short, SHORT)
+    said = suggestion_of(short, SHORT)
     few = compared(limit_find(turn=short, suggestion=said))
     turn_rerun(turn=short, overrides={"limits": {"max_continuations": 9}})
     assert (few.suggested_came_true, few.child.status) == (False, "partial")
@@ -360,7 +360,7 @@ def test_the_track_record_counts_by_model_and_basis_with_the_expected_share(shor
 
 
 def test_the_page_lists_failures_with_both_turns_and_certain_ones_first(browser: Client, short: Turn):
-    likely = compared(limit_find(turn=short, suggestion=said_of(short, SHORT)))
+    likely = compared(limit_find(turn=short, suggestion=suggestion_of(short, SHORT)))
     html = page(browser, "/backtests/track-record")
     assert f"/compare?left={short.id}&amp;right={likely.child_id}" in html
     words = bare(html)
@@ -377,7 +377,7 @@ def test_the_page_lists_failures_with_both_turns_and_certain_ones_first(browser:
 
 
 def test_the_suggestion_of_a_turn_says_how_often_similar_ones_were_sufficient(browser: Client, short: Turn):
-    said = said_of(short, LONG)
+    said = suggestion_of(short, LONG)
     address = f"/turns/{short.id}"
     assert "Likely limits from the agent’s answers have not been tested on this model yet." in bare(
         page(browser, address)
@@ -393,7 +393,7 @@ def play_again(short: Turn) -> Turn:
 
 
 def test_calibration_tries_the_suggested_value_and_reports_the_result(short: Turn):
-    said = said_of(short, LONG)
+    said = suggestion_of(short, LONG)
     plan = plan_of([short], Values(most=2), most=1)
     (trial,) = [trial for trial in plan.trials if trial.overrides == said.overrides]
     calibration = calibration_begin(project=short.project, key="k", plan=plan)

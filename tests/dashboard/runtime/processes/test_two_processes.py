@@ -67,11 +67,11 @@ def test_a_revoked_key_is_refused_by_both_processes(pair: Pair, key_of: KeyOf):
 
 def test_a_turn_started_at_one_process_is_seen_by_the_pages_of_both(server: Server):
     address = f"127.0.0.1:{server.port}"
-    told = asyncio.run(told_of_a_turn(address))
+    told = asyncio.run(messages_about_a_turn(address))
     assert len(told) == 2
 
 
-async def told_of_a_turn(address: str) -> list[str]:
+async def messages_about_a_turn(address: str) -> list[str]:
     """What two pages of the timeline were pushed last of it."""
     headers = {"authorization": f"Bearer {TOKEN}"}
     async with aiohttp.ClientSession(headers=headers) as session, asyncio.timeout(PATIENCE):

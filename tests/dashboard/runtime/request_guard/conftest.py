@@ -157,7 +157,7 @@ def patient() -> Iterator[Server]:
 
 
 @pytest.fixture(autouse=True)
-def nobody_stays(quick: Server, patient: Server) -> Iterator[Callable[[], None]]:
+def all_connections_closed(quick: Server, patient: Server) -> Iterator[Callable[[], None]]:
     """Whatever a test did, its connections have ended, and were counted out."""
 
     def all_left() -> None:

@@ -53,14 +53,14 @@ def test_sockets_that_do_not_read_are_told_so_and_closed_and_others_get_everythi
             time.sleep(0.1)
         assert len(full.told(ASKED)) > len(LARGE)
         with ThreadPoolExecutor(len(clients)) as threads:
-            told = list(threads.map(lambda client: told_to(client), clients))
+            told = list(threads.map(lambda client: response_to(client), clients))
     closed = [said for said in told if said[0] == TRY_LATER]
     assert 3 <= len(closed) <= 5
     assert {why for _, why, _ in closed} == {UNREAD}
     assert {size for code, _, size in told if code != TRY_LATER} == {len(LARGE)}
 
 
-def told_to(client: socket.socket) -> tuple[int, str, int]:
+def response_to(client: socket.socket) -> tuple[int, str, int]:
     """The code and reason with which it is closed (0: not yet), and the bytes of the messages before."""
     size = 0
     with client.makefile("rb") as said:
@@ -124,7 +124,7 @@ def test_a_socket_whose_message_was_read_no_longer_counts(full: Server):
     with opened(full) as client:
         client.sendall(b"\x81\x84\x00\x00\x00\x00much")
         until(lambda: full.census.unread._total > len(LARGE) / 2, PATIENCE)
-        assert told_to(client) == (0, "", len(LARGE))
+        assert response_to(client) == (0, "", len(LARGE))
         until(lambda: full.census.unread._total == 0, PATIENCE)
 
 

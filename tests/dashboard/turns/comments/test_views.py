@@ -57,7 +57,7 @@ def test_a_comment_may_be_about_the_whole_turn(browser: Client, cut: Turn):
     ("text", "transition"),
     [("", 3), (" \n ", 3), ("x" * 4001, 3), ("x", 99), ("x", "-1"), ("x", "abc"), ("x", "9" * 30)],
 )
-def test_what_cannot_be_a_comment_is_refused_in_words(browser: Client, cut: Turn, text: str, transition: int | str):
+def test_an_invalid_comment_is_refused_and_explained(browser: Client, cut: Turn, text: str, transition: int | str):
     html = add(browser, cut, text, transition).content.decode()
     assert 'class="note error"' in html
     assert not Comment.objects.exists()

@@ -77,10 +77,10 @@ def test_a_seal_made_while_one_turn_is_checked_is_no_fault(play: Play, monkeypat
     chain_some()
     earliest = seal_check._earliest
 
-    def sealed_meanwhile(of: Turn) -> Any:
+    def seal_during_check(of: Turn) -> Any:
         seal()
         return earliest(of)
 
-    monkeypatch.setattr(seal_check, "_earliest", sealed_meanwhile)
+    monkeypatch.setattr(seal_check, "_earliest", seal_during_check)
     assert turn_faults(turn) == []
     assert Chain.objects.get(turn_id=turn.id).seal == 1
