@@ -17,6 +17,7 @@ from agentcore.schema_cost import AGAIN, Names, beside, steps
 from agentcore.schema_size import BACKTRACKS, Sizes, TooMuchWork, Walk, check, parts_of, walked
 
 MOST_UNFOLDED = 5_000  #: subschemas that are written out, of which each takes some 10 to 50 µs and 4 KB
+#: Why a schema is refused before it is compiled.
 UNFOLDED = (
     f"The subschemas beside unevaluatedProperties and unevaluatedItems may be at most {MOST_UNFOLDED:,}, each counted "
     "as often as references lead to it, and may not lead back to themselves. Refer to fewer, or leave out unevaluated…."

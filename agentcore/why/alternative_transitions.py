@@ -20,7 +20,7 @@ class Guard(NamedTuple):
     """The condition of one move."""
 
     words: str  #: after “when”
-    look: Callable[[Case], Stand]
+    look: Callable[[Case], Stand]  #: how it stood in a case
 
 
 def _held(case: Case) -> Stand:

@@ -31,6 +31,6 @@ def is_there(folder: Path, name: str) -> bool:
     return (folder / f"{name}.py").is_file() or (folder / name).exists()
 
 
-@pytest.mark.parametrize(("package", "name"), [("agentcore/machine", "states"), ("dashboard/live", "driver")])
+@pytest.mark.parametrize(("package", "name"), [("agentcore", "states"), ("dashboard/live", "driver")])
 def test_the_package_lists_are_read(package, name):
     assert name in listed(ROOT / package / "__init__.py")
