@@ -46,7 +46,9 @@ def test_a_turn_is_printed_line_by_line_with_its_text_and_verdict_without_a_runn
     assert "[THINK] Call 1 of sim-essay: initial, 150 tokens" in done.stdout
     assert "[LLM] Response stop_reason: max_tokens (provider said “length”)" in done.stdout
     assert "[THINK] Call 2 of sim-essay: continuation, 150 tokens" in done.stdout
-    assert done.stdout.splitlines()[-1].startswith("Completed after 2 continuations.")
+    verdict, limit = done.stdout.splitlines()[-2:]
+    assert verdict.startswith("Completed after 2 continuations.")
+    assert limit.startswith("[LIMIT] ")
     assert ESSAY.split("\n")[-1][-60:] in done.stdout
 
 
@@ -57,7 +59,8 @@ def test_the_basis_of_the_verdict_is_printed_before_it(ask):
     assert tree[2].endswith("because: TruncationCriterion forbade: 3 of 3 continuations used")
     assert tree[3].endswith("under: max_continuations is 3, the default")
     assert "provider: said “length”, in finish_reason" in told
-    assert tree[-1].startswith("Cut off by max_tokens 4 times")
+    assert tree[-2].startswith("Cut off by max_tokens 4 times")
+    assert tree[-1].startswith("[LIMIT] ")
 
 
 @pytest.mark.nightly
