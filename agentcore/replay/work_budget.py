@@ -6,9 +6,9 @@ imagined beyond them is bounded, however large the limits are and however small 
 
 from dataclasses import dataclass
 
+from agentcore.reasons import AttemptKind
 from agentcore.snapshot import Snapshot
 from agentcore.states import CALLS
-from agentcore.reasons import AttemptKind
 
 MOST_WORK = 4_000  #: of what one what-if imagines, all its runs together: at most 1,334 imagined steps
 _FOLLOWED, _IMAGINED = 1, 3  #: units of a step
