@@ -121,6 +121,3 @@ class WhatIf(Recording):
     stopped: str = ""  #: in words, where it is undecidable because it would have taken too much work; else empty
     why: Why | None = None  #: it is undecidable; None where it is not
     held: float = field(default=0.0, compare=False)  #: seconds in which it waited for an operator, as recorded
-    #: Larger values of max_continuations and max_total_completion_tokens would change nothing: in none of its runs was
-    #: one of them used up, nor so far used that a call asked for fewer tokens. False where that is not known.
-    unbound: bool = field(default=False, compare=False)

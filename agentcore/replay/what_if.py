@@ -23,7 +23,6 @@ from agentcore.events import (
 from agentcore.machine.advance import advance, settle
 from agentcore.machine.state_commands import calls_to_run, same_command
 from agentcore.policy import Policy
-from agentcore.reasons import TurnStatus
 from agentcore.replay.assumptions import HIGH, LOW, NEARLY, Assuming, NeedsEnds
 from agentcore.replay.certainty import Assumed, Assumption, Certainty, Experience, Why, weakest
 from agentcore.replay.fork import under
@@ -122,7 +121,6 @@ class _Run:
         self.snapshot = self.base = under(self.recording.base_snapshot, self.recording.policy, self.policy)
         if self.base.state in CALLS:
             self.first[self.base.iteration] = self.base.spent.attempts
-        self.work.reach(self.base)
 
     def towards(self, end: float, later: float | None = None) -> "_Run":
         """A copy that goes on to this end of what is assumed; `later` is the end for reasoning in calls never made."""
@@ -178,20 +176,7 @@ class _Run:
             self.work.words if self.why is Why.WORK else "",
             self.why,
             self.held,
-            self._unbound(),
         )
-
-    def _unbound(self) -> bool:
-        """See `WhatIf.unbound`. Breakpoints, operators and criteria of one's own may look at a limit at any time."""
-        work, limits, end = self.work, self.policy.limits, self.snapshot.end
-        total = limits.max_total_completion_tokens
-        eyed = self.past.acts or self.base.breakpoints or self.policy.criteria or self.policy.resolver
-        if eyed or work.clipped or total is None or (self.base.setup is None and self.snapshot.setup is None):
-            return False
-        if end is not None and end.status is TurnStatus.COMPLETED and not work.failed:
-            return True  # each continuation that was asked for was allowed, with tokens to spare
-        left = total - work.output_tokens
-        return work.continuations < limits.max_continuations and left >= max(1, self.snapshot.asked.output_floor)
 
     # While the runs agree ---------------------------------------------------------------------------------------------
 
@@ -259,7 +244,6 @@ class _Run:
             assumes = tuple(self.assuming.step.values())
             self.records.append(replace(record, certainty=answer.certainty, assumes=assumes))
         self.assuming.step.clear()
-        self.work.reach(self.snapshot)
         if self.snapshot.state in CALLS:
             self.first.setdefault(self.snapshot.iteration, self.snapshot.spent.attempts)
 

@@ -6,10 +6,6 @@ imagined beyond them is bounded, however large the limits are and however small 
 
 from dataclasses import dataclass
 
-from agentcore.reasons import AttemptKind
-from agentcore.snapshot import Snapshot
-from agentcore.states import CALLS
-
 MOST_WORK = 4_000  #: of what one what-if imagines, all its runs together: at most 1,334 imagined steps
 _FOLLOWED, _IMAGINED = 1, 3  #: units of a step
 _SAID = 200  #: characters of an answer that are one unit more: they are joined one by one where they repeat themselves
@@ -24,10 +20,6 @@ class Work:
     imagined: int = 0  #: bounded
     followed: int = 0  #: as much as the recording holds
     steps: int = 0  #: imagined ones
-    continuations: int = 0  #: of the turn, the most of any run
-    output_tokens: int = 0  #: the same
-    failed: bool = False  #: whether anything failed in any run
-    clipped: bool = False  #: whether any call may have asked for fewer tokens because few were left in total
 
     @property
     def over(self) -> bool:
@@ -43,16 +35,6 @@ class Work:
     def follow(self, said: int, read: int) -> None:
         """Count a recorded step: characters that were said, and of the text that they were joined to."""
         self.followed += _FOLLOWED + said // _SAID + read // _READ
-
-    def reach(self, snapshot: Snapshot) -> None:
-        """Note how far a run has come."""
-        spent, call = snapshot.spent, snapshot.call
-        self.continuations = max(self.continuations, spent.continuations)
-        self.output_tokens = max(self.output_tokens, spent.output_tokens)
-        self.failed |= snapshot.failure is not None
-        if call is not None and call.kind is not AttemptKind.INITIAL and snapshot.state in CALLS:
-            left = snapshot.completion_left
-            self.clipped |= left is not None and call.max_tokens >= left
 
     def imagine(self, said: int, read: int, compared: int) -> None:
         """Count an imagined step. `compared`: recorded calls and messages that its request was compared with."""

@@ -60,7 +60,6 @@ class CellOutcome:
     certainty: str = Certainty.UNDECIDABLE.value
     status: str = ""  #: how it would have ended; empty where that cannot be told
     work: int = 1  #: that this took
-    unbound: bool = False  #: more continuations would change nothing (`WhatIf.unbound`)
 
     @property
     def sort(self) -> str:
@@ -201,26 +200,18 @@ def map_of(sample: Sequence[tuple[TurnRow, Recording | None]], known: Known = no
 def _tried(
     sample: Sequence[tuple[TurnRow, Recording | None]], pairs: Sequence[tuple[int, int]], known: Known
 ) -> list[list[CellOutcome]]:
-    """Each turn under each of the pairs, which are by rising continuations, in the order of the sample; older ones are
-    left out where the work is spent.
+    """Each turn under each of the pairs, in the order of the sample; older ones are left out where the work is spent.
 
     A turn whose pairs are not all tried is left out too, or the map would tell of it otherwise than its cells do. Of a
     single turn, the pairs beyond are undecidable."""
     found, work = list[list[CellOutcome]](), 0
     for told, recording in reversed(sample):
-        experience, ended, kept = known(told), list[CellOutcome](), dict[int, CellOutcome]()
-        for continuations, max_tokens in pairs:
+        experience, ended = known(told), list[CellOutcome]()
+        for pair in pairs:
             over = work >= MOST_WORK
             if over and found:
                 return found[::-1]
-            if over:
-                ended.append(CellOutcome(told, "undecidable", None))
-            elif max_tokens in kept:
-                ended.append(kept[max_tokens])  # as with fewer continuations, which were not used up
-            else:
-                ended.append(_ended(told, recording, continuations, max_tokens, experience))
-                if ended[-1].unbound:
-                    kept[max_tokens] = ended[-1]
+            ended.append(CellOutcome(told, "undecidable", None) if over else _ended(told, recording, *pair, experience))
             work += ended[-1].work
         found.append(ended)
     return found[::-1]
@@ -277,11 +268,11 @@ def _ended(
     limits = replace(own.limits, max_continuations=continuations, max_total_completion_tokens=total)
     found = tried_under(recording, replace(own, limits=limits, max_tokens=max_tokens), experience=experience)
     if found is None or found.undecidable or found.final is None or found.final.end is None:
-        work, unbound = (1, False) if found is None else (found.work, found.unbound)
-        return CellOutcome(told, "undecidable", None, work=work, unbound=unbound)
+        return CellOutcome(told, "undecidable", None, work=1 if found is None else found.work)
     rate = rate_of(provider=told.provider, model=told.model, address=told.address or "", at=told.started_at)
     price = totals_price(found.final.own, recording.base_snapshot.own, rate)
     status = found.final.end.status
     word = "complete" if status is TurnStatus.COMPLETED else "partial"
-    dollars = None if price is None else float(price.dollars)
-    return CellOutcome(told, word, dollars, found.certainty.value, status.value, found.work, found.unbound)
+    return CellOutcome(
+        told, word, None if price is None else float(price.dollars), found.certainty.value, status.value, found.work
+    )
