@@ -14,6 +14,7 @@ from django.views.decorators.http import require_POST, require_safe
 from dashboard.accounts.models import User
 from dashboard.accounts.roles import ERASE, MAKE_KEY, START, may, refusal
 from dashboard.accounts.selectors import token_by
+from dashboard.agents.samples import shows
 from dashboard.agents.selectors import agent_list, project_current
 from dashboard.gateway.services import key_create
 from dashboard.tour import services
@@ -86,7 +87,7 @@ def _page(request: HttpRequest, **context: Any) -> HttpResponse:
     may_load = may(user, START)
     whole = {
         "tour": tour_of(project),
-        "agents": agent_list(project=project),
+        "built_in": [agent for agent in agent_list(project=project) if shows(agent)],
         "site": request.build_absolute_uri("/").rstrip("/"),
         "secret": "",
         "key": context.get("secret") or NO_KEY,
