@@ -28,19 +28,12 @@ from dashboard.gateway.recording.recorder import Recorder
 from dashboard.gateway.routing import Route, Routes
 from dashboard.gateway.serving import request_relay
 from dashboard.gateway.serving.call_driver import GatewayContext
+from dashboard.gateway.serving.failure_response import BROKEN, BUSY, UNSTORED, send_failure
 from dashboard.gateway.serving.file_requests import NOWHERE, FileRequest, connection_of, is_form, read_file_request
 from dashboard.gateway.serving.gateway_call import GatewayCall
 from dashboard.gateway.serving.request_body import LARGE, MOST_VALUES, MOST_VALUES_RELAYED, Receive, read_body
 from dashboard.gateway.serving.request_relay import Relay, Relayed
-from dashboard.gateway.serving.response_writer import (
-    BROKEN,
-    BUSY,
-    UNSTORED,
-    JsonArrayStream,
-    ResponseWriter,
-    Send,
-    send_failure,
-)
+from dashboard.gateway.serving.response_writer import JsonArrayStream, ResponseWriter, Send
 from dashboard.gateway.serving.turn_setup import PreparedCall, prepare_call, refused
 from dashboard.gateway.serving.uploads import UPLOADED, Uploaded, place, read_form
 from dashboard.gateway.validation import schema_fault

@@ -12,6 +12,7 @@ from dashboard.gateway.access.callers import Caller
 from dashboard.gateway.recording.pending_turn import NotStoredError, UnstorableError
 from dashboard.gateway.recording.recorder_messages import CallerResult
 from dashboard.gateway.serving.call_driver import CallDriver, GatewayContext, NoSlotError, ResponseSink
+from dashboard.gateway.serving.failure_response import BUSY, KEY_ENDED, STOPPING, UNSTORABLE, UNSTORED, send_failure
 from dashboard.gateway.serving.passthrough import (
     PassthroughSink,
     is_passed_through,
@@ -20,19 +21,7 @@ from dashboard.gateway.serving.passthrough import (
     with_comment,
 )
 from dashboard.gateway.serving.request_body import DisconnectWatch, Receive
-from dashboard.gateway.serving.response_writer import (
-    BUSY,
-    JSON,
-    KEY_ENDED,
-    STOPPING,
-    UNSTORABLE,
-    UNSTORED,
-    Headers,
-    KeepAlive,
-    ResponseWriter,
-    header_words,
-    send_failure,
-)
+from dashboard.gateway.serving.response_writer import JSON, Headers, KeepAlive, ResponseWriter, header_words
 from dashboard.gateway.serving.stream_translator import StreamTranslator, WholeAnswerSink
 from dashboard.gateway.serving.turn_setup import PreparedCall
 from dashboard.gateway.serving.usage import call_seen, used_tokens

@@ -13,10 +13,11 @@ import structlog
 from agentcore.errors import ErrorType, ProviderError
 from dashboard.gateway.access.callers import Caller
 from dashboard.gateway.routing import Route
+from dashboard.gateway.serving.failure_response import KEY_ENDED, STOPPING, send_failure
 from dashboard.gateway.serving.file_requests import FileRequest
 from dashboard.gateway.serving.passthrough import BEYOND, OURS, passed_through
 from dashboard.gateway.serving.request_body import DisconnectWatch, Receive
-from dashboard.gateway.serving.response_writer import JSON, KEY_ENDED, STOPPING, ResponseWriter, send_failure
+from dashboard.gateway.serving.response_writer import JSON, ResponseWriter
 from dashboard.gateway.serving.uploads import Uploaded
 from dashboard.gateway.serving.usage import UsageReader
 from dashboard.gateway.wire.faults import Fault, unsupported
