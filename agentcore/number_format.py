@@ -14,10 +14,11 @@ def number(value: float) -> str:
     return f"{whole:,}"
 
 
-def as_set(value: float) -> str:
-    """A number with every digit that somebody has set: `1,200`, `0.005`, `99.999`."""
+def as_set(value: float, unit: str = "") -> str:
+    """A number with every digit that somebody has set: `1,200`, `0.005`; with a unit `99.999 %`."""
     written = f"{Decimal(repr(value)):,f}"
-    return written.rstrip("0").rstrip(".") if "." in written else written
+    digits = written.rstrip("0").rstrip(".") if "." in written else written
+    return f"{digits} {unit}" if unit else digits
 
 
 def count(value: float, what: str) -> str:

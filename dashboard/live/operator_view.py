@@ -107,6 +107,6 @@ def stop_words(stop: Breakpoint) -> str:
         ("by ", stop.trigger),
         ("model stopped by ", stop.stop_reason),
         ("tool ", stop.tool),
-        ("any budget under ", None if below is None else f"{as_set(round(100 * below, 9))} %"),
+        ("any budget under ", None if below is None else as_set(round(100 * below, 9), "%")),
     )
     return ", ".join(f"{before}{words(value)}" for before, value in parts if value)

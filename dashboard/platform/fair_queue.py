@@ -104,7 +104,8 @@ class FairQueue:
 
     def _ahead_of_next(self, who: str) -> int:
         """The requests that must end before one of this caller's own ends. Callers take turns."""
-        return self._inside.total() + (0 if self._inside[who] else 1 + list(self._waiting).index(who))
+        before = 0 if self._inside[who] or who not in self._waiting else 1 + list(self._waiting).index(who)
+        return self._inside.total() + before
 
     def _give_up(self, who: str, turn: "asyncio.Future[None]") -> None:
         turns = self._waiting.get(who, deque())

@@ -103,7 +103,7 @@ def sees_a_lesson_and_its_limit(page: Page, clicks: Clicks) -> None:
 def runs_a_snippet(page: Page, clicks: Clicks) -> None:
     """Makes a key, copies what is there for a shell, runs just that, and finds the turn that it made."""
     clicks.on(page, "link", re.compile("^Tour, 2 of 32"))
-    ways = page.locator("#ways").get_by_role("heading", level=3)
+    ways = page.locator("#ways .ways").get_by_role("heading", level=3)
     expect(ways).to_have_text(["Gateway", "OpenTelemetry", "Live"])
     clicks.on(page, "button", "Create a key for these snippets")
     expect(page.locator("#ways .note")).to_contain_text("The snippets now hold your new key.")

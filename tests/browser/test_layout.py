@@ -51,7 +51,8 @@ def test_the_form_of_a_policy_in_the_admin_never_scrolls_sideways(new_page: NewP
 
 
 #: Snippets that are higher than their lines: a line of them is broken.
-BROKEN_SNIPPETS = """() => [...document.querySelectorAll("textarea[readonly]")].filter((snippet) => {
+#: Snippets whose lines are broken, but for the one command that has a line as long as the folders of the machine.
+BROKEN_SNIPPETS = """() => [...document.querySelectorAll("textarea[readonly]:not(#way-ask)")].filter((snippet) => {
   const style = getComputedStyle(snippet), rows = snippet.value.split("\\n").length;
   snippet.style.height = 0;  // or a box that is higher than its text says its own height
   const lines = snippet.scrollHeight - parseFloat(style.paddingTop) - parseFloat(style.paddingBottom);

@@ -109,9 +109,9 @@ def _number(rule: Rule) -> str:
     number = as_set(rule.number)
     match "share" if rule.condition in OF_CHANGE else metric.unit:
         case "share":
-            return f"{number} %"
+            return as_set(rule.number, "%")
         case "seconds":
-            return f"{number} s"
+            return as_set(rule.number, "s")
         case "dollars":
             whole, _, cents = number.partition(".")
             return f"${whole}.{cents:0<2}"

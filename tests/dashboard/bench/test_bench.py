@@ -86,7 +86,7 @@ def test_generated_turns_are_found_counted_and_some_verify(monkeypatch: pytest.M
 def test_without_turns_the_timeline_is_not_measured():
     out = io.StringIO()
     call_command("bench", "timeline", stdout=out)
-    assert "`manage.py bench load` makes some" in out.getvalue()
+    assert "`manage.py bench load` generates some" in out.getvalue()
 
 
 @pytest.mark.nightly

@@ -28,7 +28,7 @@ WITH_MORE = {
     "BudgetForm.token_budget",
     "AgentForm.approve_seconds",
 }
-BOUND = re.compile(r"at (least|most) ([\d,.e+]*\d)")
+BOUND = re.compile(r"at (least|most) ([\d,.e+]*\d)\b(?! digit)")
 
 
 def subclasses(kind: type) -> Iterator[type]:

@@ -152,7 +152,10 @@ def test_a_turn_is_started_held_changed_and_ended_from_the_command_line(start):
     assert code == 0, "no answer is cut any more"
     assert "[OPERATOR] bootstrap: release" in lines
     assert "[END] completed" in lines
-    assert cli("show", turn) == (0, f"{turn}  completed    sim-essay  {_verdict(lines)}\n{ESSAY}\n")
+    verdict, limit = lines.splitlines()[-2:]
+    code, shown = cli("show", turn)
+    assert (code, limit.startswith("[LIMIT] Likely. With max_tokens 409")) == (0, True)
+    assert shown == f"{turn}  completed    sim-essay  {verdict} Limit: max_tokens 409 (likely).\n{ESSAY}\n{limit}\n"
     code, lines = cli("watch", turn, "--json")
     assert (code, lines.count('{"record": '), lines.count('{"turn": ')) == (0, lines.count("\n") - 1, 1)
     assert cli("hold", turn) == (1, "This turn has ended already: it is completed.\n")

@@ -19,7 +19,7 @@ pytestmark = pytest.mark.django_db
         ({"key_env": "AWS_SECRET_ACCESS_KEY"}, "key_env", "not among the variables that may be sent"),
         ({"key_header": "Content-Type"}, "key_header", "cannot be sent in this header"),
         ({"key_header": "X\r\nY"}, "key_header", "cannot be sent in this header"),
-        ({"timeout": 0}, "timeout", "greater than or equal to 0.1"),
+        ({"timeout": 0}, "timeout", "at least 0.1"),
         ({"args": ["a", 1]}, "args", "a JSON list"),
         ({"transport": "stdio", "url": "", "command": "x"}, "transport", "WHYSTOP_MCP_STDIO=1"),
         ({"transport": "carrier pigeon"}, "transport", "not one of the choices"),

@@ -77,7 +77,7 @@ def test_creating_changing_and_deleting_an_alert_is_in_the_audit_log(browser: Cl
     ("wrong", "words"),
     [
         ({"name": ""}, "Give the alert a name."),
-        ({"number": "-1"}, "greater than or equal to 0"),
+        ({"number": "-1"}, "must be at least"),
         ({"emails": "ada"}, "“ada” is not an e-mail address."),
         ({"emails": "ada@example.com"}, "E-mail is not configured"),
         ({"metric": "luck"}, "Select a valid choice"),

@@ -18,7 +18,7 @@ import pytest
 import zstandard
 from django.core.management import CommandError, call_command
 
-from dashboard.ingest.local_files import file_pool
+from dashboard.ingest.local_files import file_report
 from dashboard.ingest.logs.session_databases import NO_MESSAGE, NO_TABLES, TOO_MUCH, read
 from dashboard.ingest.logs.values import Fault
 from dashboard.ingest.turn_files.file_export import file_text, turn_file
@@ -262,7 +262,7 @@ def test_progress_shows_how_many_turns_already_existed(
     path = tmp_path / "log.jsonl"
     path.write_bytes(lines(PAIR, *({**PAIR, "id": str(n), "said": "x" * 2**15} for n in range(130))))
     run(path)
-    monkeypatch.setattr(file_pool, "EVERY_SECONDS", 0)
+    monkeypatch.setattr(file_report, "EVERY_SECONDS", 0)
     out, _ = run(path)
     assert f"{path}: 100 %, 0 turns imported, 128 here already" in out.splitlines()
 
