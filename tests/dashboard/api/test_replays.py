@@ -69,7 +69,10 @@ def test_what_if_with_a_larger_budget_is_one_call_with_the_same_text(api: Progra
     status, imagined = replay(api, turn, {"mode": "what_if", "overrides": {"max_tokens": 400}})
     assert status == 200
     of_the_turn = [name for name in TURN if name != "suggestion"]  # which is about the turn as it was
-    assert list(imagined) == [*of_the_turn, *"steps undecidable why stopped certainty assumes endings".split()]
+    assert list(imagined) == [
+        *of_the_turn,
+        *["steps", "undecidable", "why", "stopped", "certainty", "assumes", "endings"],
+    ]
     assert (imagined["status"], imagined["attempts"], imagined["undecidable"]) == ("completed", 1, False)
     assert imagined["output_text"] == ESSAY
     assert imagined["id"] == str(turn.id)
