@@ -16,7 +16,7 @@ def as_first_imported(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("as_first_imported")
-def test_no_constant_of_the_tree_is_drawn():
+def test_hypothesis_draws_no_constants_of_the_source():
     examples.without_constants_of_the_tree()
     importlib.import_module("dashboard.turns.models")
     assert len(providers._get_local_constants()) == 0

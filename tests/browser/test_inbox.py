@@ -94,9 +94,7 @@ def test_two_windows_show_the_same_inbox_and_the_second_decision_is_reported_as_
     assert clicks.count == 2
 
 
-def test_of_two_who_decide_in_the_same_second_the_later_is_told_above_the_list_which_the_entry_leaves(
-    page: Page, new_page: NewPage
-):
+def test_of_two_simultaneous_decisions_the_later_is_refused_above_the_list(page: Page, new_page: NewPage):
     other = new_page()
     page.goto("/inbox")
     other.goto("/inbox")
@@ -146,7 +144,7 @@ def test_a_hidden_page_notifies_once_per_entry_if_the_browser_allows_it(page: Pa
     expect(page.locator("#inbox .entry", has_text="Tell me of this.")).to_have_count(0)
 
 
-def test_a_browser_that_makes_no_notifications_of_pages_says_so(page: Page):
+def test_the_button_says_when_the_browser_does_not_support_page_notifications(page: Page):
     page.add_init_script(f"({ANSWERING})('granted')")
     page.add_init_script("Notification = class extends Notification { constructor() { throw new TypeError(); } }")
     page.goto("/inbox")

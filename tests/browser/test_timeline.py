@@ -219,7 +219,7 @@ def test_a_column_header_sorts_and_reverses_the_order(page: Page, yesterday: Non
 
 
 @pytest.mark.nightly
-def test_every_column_sorts_both_ways_by_keys(page: Page, yesterday: None):
+def test_every_column_sorts_both_ways_by_keyboard(page: Page, yesterday: None):
     page.goto("/?agent=made")
     page.get_by_text("Columns", exact=True).click()
     for box in page.locator("fieldset[data-columns] input").all():

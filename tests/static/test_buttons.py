@@ -22,5 +22,5 @@ def test_the_main_button_beside_a_heading_is_the_first(path: Path):
 CHOSEN = re.compile(r'"btn small"[^\n]{0,160}aria-current')
 
 
-def test_links_of_which_one_is_chosen_are_one_part():
+def test_choices_between_links_share_one_template():
     assert {path.name for path in TEMPLATES if CHOSEN.search(path.read_text("utf-8"))} == {"_choices.html"}

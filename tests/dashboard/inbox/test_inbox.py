@@ -66,7 +66,7 @@ def test_pending_approvals_and_held_turns_are_listed_by_expiry(agent_of: AgentOf
     assert found.count == 2
 
 
-def test_what_an_operator_changes_meanwhile_leaves_since_when_and_why_a_turn_is_held(agent_of: AgentOf):
+def test_a_change_by_an_operator_keeps_the_time_and_reason_of_a_hold(agent_of: AgentOf):
     turn = held(agent_of)
     (before,) = inbox().entries
     turn_control(turn=turn, by="ada", action="change", limits={"max_continuations": 9})
@@ -76,7 +76,7 @@ def test_what_an_operator_changes_meanwhile_leaves_since_when_and_why_a_turn_is_
     assert (after.key, after.since, after.told) == (before.key, before.since, before.told)
 
 
-def test_a_turn_that_is_held_again_is_another_entry_so_that_it_is_told_of_again(agent_of: AgentOf):
+def test_a_second_hold_is_a_new_inbox_entry_and_notifies_again(agent_of: AgentOf):
     agent = agent_of("sim-essay", max_tokens=60, breakpoints=[{"state": "continue_pending"}])
     turn = drive(turn_start(agent=agent, input_text="Hold this twice."))
     (before,) = inbox().entries
@@ -87,7 +87,7 @@ def test_a_turn_that_is_held_again_is_another_entry_so_that_it_is_told_of_again(
     assert after.key != before.key
 
 
-def test_whoever_decides_second_is_told_which_turn_it_was_and_how_it_was_decided(agent_of: AgentOf, browser: Client):
+def test_the_second_decision_is_refused_with_the_turn_and_the_first_decision(agent_of: AgentOf, browser: Client):
     turn = waiting(agent_of)
     seen = {"expected_seq": turn.last_seq}
     turn_control(turn=turn, by="ada", action="release", **seen)

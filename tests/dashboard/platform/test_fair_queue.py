@@ -71,7 +71,7 @@ async def test_a_full_queue_accepts_nobody():
     assert (refused.value.own, refused.value.ahead) == (False, 3)
 
 
-async def test_a_caller_with_too_many_in_line_waits_for_its_own_turn_among_the_callers():
+async def test_requests_ahead_of_a_caller_with_a_full_queue_count_callers_in_turn():
     hall = Hall(replace(WIDTH, places=1, of_one=1, waiting_of_one=1))
     await hall.comes("a", "b", "c")
     with pytest.raises(FullError) as refused:

@@ -34,7 +34,7 @@ def test_a_fresh_shell_finds_the_command_of_a_page(browser: Client, address: str
 
 
 @pytest.mark.django_db
-def test_who_may_not_start_turns_sees_no_folder_of_the_machine(client: Client):
+def test_users_who_may_not_start_turns_see_no_folder_of_the_machine(client: Client):
     client.force_login(User.objects.create_user("wilma"))
     for address in ("/tour", "/", "/backtests/track-record"):
         assert str(CHECKOUT) not in page(client, address)

@@ -93,7 +93,7 @@ def _stale(kept: Agent | Connection, address: str):
     [activated, a_moment_that_is_none, promoted, no_policy, no_connection, no_provider, a_new_policy, the_next_version,
      an_agent, a_connection],
 )  # fmt: skip
-def test_a_reason_stays_in_its_form(admin_client: Client, versions, agent: Agent, case: Case):
+def test_a_typed_reason_stays_in_its_form_after_a_refusal(admin_client: Client, versions, agent: Agent, case: Case):
     address, data = case(versions, agent)
     answer = admin_client.post(address, {**data, "why": REASON}, follow=True)
     html = answer.content.decode()

@@ -113,7 +113,7 @@ async def test_a_paused_page_that_is_sorted_counts_only_turns_that_are_new(queue
     assert (list(page.rows), page.waiting) == ([f"row-{queued.id}"], "1 new turn")
 
 
-async def test_oldest_first_new_turns_come_at_the_end_and_none_waits(queued: Turn):
+async def test_sorted_oldest_first_new_turns_are_appended_without_waiting(queued: Turn):
     page = await opened("/?sort=-age")
     newest = "01890000-0000-7000-8000-000000000000"
     async with dialled(f"/ws/timeline/?sort=-age&cursor=nonsense&newest={newest}") as socket:

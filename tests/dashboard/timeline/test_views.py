@@ -138,7 +138,7 @@ def test_unreported_input_tokens_are_not_shown_as_zero(browser: Client):
     assert ">/ ?</span>" in html
 
 
-def test_input_tokens_of_a_turn_that_runs_are_no_zero_before_its_provider_has_reported_them(browser: Client):
+def test_input_tokens_of_a_running_turn_are_unknown_until_reported(browser: Client):
     turn = make_turn(status="running", output_tokens=0, input_tokens=0, tokens_estimated=False)
     assert ">/ ?</span>" in page(browser, "/")
     assert 'title="The input tokens were not reported yet.">?</b> in tokens' in page(browser, f"/turns/{turn.id}")

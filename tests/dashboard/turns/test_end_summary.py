@@ -81,7 +81,7 @@ def test_only_a_known_natural_end_is_green():
     assert hues["Completed, unknown stop"] == hues["Completed, may be cut"] == "cut"
 
 
-def test_each_reading_is_in_the_table_once_and_has_the_status_of_its_turns():
+def test_each_ending_is_in_the_table_once_with_its_status():
     names = [each.name for each in ENDINGS]
     assert len(set(names)) == len(names)
     by_name = {each.name: each for each in ENDINGS}
@@ -102,7 +102,7 @@ def test_the_glossary_and_the_api_read_the_same_table():
 
 
 @pytest.mark.django_db
-def test_a_list_names_a_turn_by_its_reading_alone():
+def test_a_list_names_an_ending_without_its_codes():
     turn = Turn(
         status="partial", stop_reason="retry_limit", model_stop_reason="max_tokens", resource="max_continuations"
     )

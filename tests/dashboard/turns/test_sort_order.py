@@ -135,7 +135,7 @@ def test_the_oldest_turns_come_first_without_the_bound_of_other_orders(monkeypat
     assert (second.items, page(OLDEST_FIRST, second.previous).items) == (oldest_first[2:4], oldest_first[:2])
 
 
-def test_newest_first_by_its_name_is_the_order_without_one():
+def test_the_sort_by_age_is_the_default_order():
     assert TimelineFilters.parse({"sort": NEWEST_FIRST}) == (TimelineFilters(), {})
 
 

@@ -12,14 +12,14 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     return now
 
 
-def test_the_wait_is_what_so_many_imports_take_here(clock: list[float]):
+def test_the_wait_is_the_time_that_the_imports_ahead_usually_take(clock: list[float]):
     pace = ImportPace()
     pace.took(4.0)
     assert pace.left(1, now=0.0) == 4
     assert pace.left(36, now=0.0) == 144
 
 
-def test_what_has_passed_of_the_import_that_runs_is_not_waited_for_again(clock: list[float]):
+def test_the_elapsed_time_of_the_running_import_is_subtracted(clock: list[float]):
     pace = ImportPace()
     pace.took(20.0)
     with pace.running():
@@ -34,7 +34,7 @@ def test_an_import_that_takes_longer_than_usual_is_expected_to_take_as_long_agai
         assert pace.left(1, now=150.0) == 50
 
 
-def test_what_is_usual_follows_the_latest_imports(clock: list[float]):
+def test_the_usual_duration_follows_the_latest_imports(clock: list[float]):
     pace = ImportPace()
     for _ in range(30):
         pace.took(60.0)
@@ -43,12 +43,12 @@ def test_what_is_usual_follows_the_latest_imports(clock: list[float]):
     assert pace.left(1, now=0.0) <= 2
 
 
-def test_before_an_import_has_ended_here_half_a_minute_is_guessed(clock: list[float]):
+def test_the_first_estimate_of_an_import_is_half_a_minute(clock: list[float]):
     assert ImportPace().left(1, now=0.0) == 30
 
 
 @pytest.mark.parametrize(("took", "ahead", "wait"), [(0.01, 1, 1), (0.0, 0, 1), (200.0, 32, 900)])
-def test_nobody_is_told_to_come_at_once_or_tomorrow(took: float, ahead: int, wait: int):
+def test_retry_times_stay_between_a_second_and_fifteen_minutes(took: float, ahead: int, wait: int):
     pace = ImportPace()
     pace.took(took)
     assert pace.left(ahead, now=0.0) == wait

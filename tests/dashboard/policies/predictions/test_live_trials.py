@@ -110,7 +110,7 @@ def test_no_trial_that_could_exceed_the_budget_is_started(cut: Turn, browser: Cl
     assert "Enter a budget from 1 to" in browser.post(address, {"tokens": "much"}).content.decode()
 
 
-def test_a_budget_that_was_typed_stays_while_the_part_asks_for_itself(cut: Turn, play: Play, browser: Client):
+def test_a_typed_budget_survives_polling(cut: Turn, play: Play, browser: Client):
     play("sim-essay", name="other", overrides={"max_tokens": 60, "limits": {"max_continuations": 0}})
     backtest = tried(max_continuations=9, max_total_completion_tokens=5_000)
     budget = tried_so_far(asked_of_backtest(backtest)).most_tokens - 1

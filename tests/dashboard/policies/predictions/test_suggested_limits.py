@@ -89,7 +89,7 @@ def test_only_displayed_suggestions_are_stored(browser: Client, short: Turn):
 
 
 @pytest.mark.parametrize("address", ["", "?sort=-limit", "/{id}", "/{id}/verdict"])
-def test_so_is_what_the_api_returns_with_a_turn(browser: Client, short: Turn, address: str):
+def test_the_api_returns_the_same_limit_with_a_turn(browser: Client, short: Turn, address: str):
     lengths(short, [LONG] * (LEAST + 10))
     assert browser.get(f"/api/v1/turns{address.format(id=short.id)}").status_code == 200
     assert [one.value for one in told_lately(short.id)] == [LONG]

@@ -83,7 +83,7 @@ def test_a_list_of_truncated_turns_needs_as_many_statements_as_one(agent_of: Age
     assert len(five) < 16
 
 
-def test_so_does_a_list_of_the_api(agent_of: AgentOf):
+def test_an_api_list_of_truncated_turns_needs_as_many_statements_for_four_as_for_two(agent_of: AgentOf):
     agent = agent_of("sim-essay", max_tokens=60)
     turns = [drive(turn_start(agent=agent, input_text="tell me")) for _ in range(4)]
 

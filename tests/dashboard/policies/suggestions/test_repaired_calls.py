@@ -48,7 +48,7 @@ BROKEN = {**CUT, "issue": "malformed"}
         ([answer(40, CUT), answer(None, WHOLE)], None),
     ],
 )
-def test_the_whole_call_tells_how_many_tokens_are_enough(answers: list[Attempt], enough: int | None):
+def test_the_complete_call_shows_how_many_tokens_are_enough(answers: list[Attempt], enough: int | None):
     turn = Turn(tool_repairs=1)
     with reading_ahead() as held:
         held.attempts[turn.id] = answers

@@ -123,7 +123,7 @@ def test_each_surface_gives_the_same_answer_or_the_reason_for_a_difference(brows
     assert words(said["words"]) in words(page(browser, f"/turns/{turn.id}/replay")), "beside the recording"
 
 
-def test_each_program_that_is_given_a_turn_is_given_its_limit(browser: Client, turn: Turn, asked: Asked):
+def test_api_exports_and_commands_return_the_limit_with_each_turn(browser: Client, turn: Turn, asked: Asked):
     said = browser.get(f"/api/v1/turns/{turn.id}/verdict").json()["suggestion"]
     filters = TimelineFilters(run=turn.id)
     exported = b"".join(file_of(project=turn.project, filters=filters, named="jsonl"))

@@ -25,7 +25,7 @@ def rows(query: str) -> list[tuple[str, ...]]:
         return list(cursor.fetchall()) if cursor.description else []
 
 
-def test_with_the_tables_as_migrations_make_them_all_is_well():
+def test_tables_as_created_by_migrations_pass():
     (found,) = triggers()
     assert (found.state, found.fix) == (State.OK, "")
 
@@ -54,7 +54,7 @@ def test_the_functions_of_all_these_triggers_are_checked():
         ("SET LOCAL session_replication_role = 'replica'", "session_replication_role is replica"),
     ],
 )
-def test_what_lets_rows_be_changed_is_named(done: str, named: str):
+def test_settings_that_allow_changes_to_append_only_rows_are_named(done: str, named: str):
     rows(done)
     (found,) = triggers()
     assert found.state is State.ERROR

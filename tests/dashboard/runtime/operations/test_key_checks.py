@@ -38,7 +38,7 @@ def seals(own_key: str) -> int:
     return len(list(audit_seals_make(now=datetime.now(UTC))))
 
 
-def test_with_the_key_that_made_the_seals_all_is_well(seals: int):
+def test_the_key_that_made_the_seals_is_accepted(seals: int):
     assert seals == 1
     assert found("seals").state is State.OK
 
@@ -58,7 +58,7 @@ def test_a_key_that_cannot_be_read_is_left_to_the_check_of_the_files(monkeypatch
     assert [one.name for one in keys_of_the_data()] == ["secret key"]
 
 
-def test_another_secret_key_is_an_error_that_says_what_it_does_not_read(monkeypatch: pytest.MonkeyPatch):
+def test_a_wrong_secret_key_is_an_error_that_names_the_unreadable_data(monkeypatch: pytest.MonkeyPatch):
     SecondFactor.objects.create(user=User.objects.create_user("anna"), sealed=new_secret().encode())
     assert found("secret key").state is State.OK
     monkeypatch.setattr(settings, "SECRET_KEY", "another")
