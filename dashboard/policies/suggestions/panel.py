@@ -187,7 +187,10 @@ class Panel:
     @property
     def unanswered_words(self) -> str:
         """How the re-run ended that tells nothing, behind `a re-run with max_tokens 640`."""
-        status = self.unanswered.turn.status if self.unanswered else ""
+        turn = self.unanswered.turn if self.unanswered else None
+        if turn is not None and turn.status == TurnStatus.PARTIAL and turn.resource:
+            return f"was stopped by {turn.resource}"
+        status = turn.status if turn else ""
         return _STOPPED.get(TurnStatus(status), "failed") if status else "failed"
 
     @property

@@ -20,6 +20,10 @@ from dashboard.turns.record_reader import acts_of
 
 #: Errors of an envelope that more of a limit did not help. Another failure is the provider's, and tells nothing.
 INVALID = frozenset({"envelope_invalid", "envelope_truncation_unrecoverable"})
+#: Limits of how much a turn may write: an answer that one of them ends was too long for each of them.
+OF_LENGTH = frozenset(
+    {"max_tokens", "max_continuations", "max_total_completion_tokens", "max_total_output_chars", "max_total_tokens"}
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,13 +43,18 @@ class LimitTrial:
 
     @property
     def in_vain(self) -> bool:
-        """Whether it ended without being complete, by a limit again; of retries, by the same kind of failure; of a
+        """Whether it ended without being complete, by the limit again; of retries, by the same kind of failure; of a
         structured answer, without a valid one; of time, by the time limit, also before any text came. Where one call
-        is to be enough, whether its answer took more."""
+        is to be enough, whether its answer took more. One that another limit ended says nothing of this one, except
+        that the limits of length bind together."""
         refused = self.limit == "max_retries" and self.turn.terminal_reason == "provider_error"
         invalid = self.turn.status == TurnStatus.FAILED and self.turn.error_code in INVALID
         late = self.limit == self.turn.resource == "max_seconds"
-        return self.turn.status == TurnStatus.PARTIAL or refused or invalid or late or self._took_more
+        bound = self.turn.resource
+        again = self.turn.status == TurnStatus.PARTIAL and (
+            self.limit in OF_LENGTH or bound is None or bound == self.limit
+        )
+        return again or refused or invalid or late or self._took_more
 
     @property
     def completed(self) -> bool:
