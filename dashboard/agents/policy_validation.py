@@ -52,7 +52,8 @@ def _number_clean(name: str, limit: LimitField, value: Any) -> int | float | Non
     # A whole number may be larger than any float: only a float is asked whether it is finite.
     number = value if isinstance(value, int | float) and not isinstance(value, bool) else None
     if number is None or (isinstance(number, float) and (limit.whole or not math.isfinite(number))):
-        raise ValidationError(f"{name} must be {limit.range_in_words}, not {value!r}.", code=name)
+        given = "none" if value is None else f"“{value}”" if isinstance(value, str) else f"{value}"
+        raise ValidationError(f"{name} must be {limit.range_in_words}, not {given}.", code=name)
     if not limit.minimum <= number <= limit.maximum:
         raise ValidationError(f"{name} is {number}; it must be {limit.range_in_words}.", code=name)
     return number

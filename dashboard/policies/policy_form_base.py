@@ -2,6 +2,7 @@
 fields, each number with its key, unit, range and default beside it."""
 
 import json
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -111,6 +112,7 @@ def asked_version(text: object) -> int | None:
     return int(said) if said.isascii() and said.isdigit() and len(said) < 9 else None
 
 
+GROUPED = re.compile(r"[+-]?[0-9]{1,3}(,[0-9]{3})+(\.[0-9]+)?")  #: as pages write numbers
 NONE = "none"  #: what is written where a limit shall have no number
 NOT_SAID = ("", "Inherit (attached policy, else default)")
 
@@ -182,12 +184,14 @@ class CriteriaField(TypedJson):
 
 
 def number_of(text: str) -> int | float | str | None:
-    """The number a person wrote, or the text itself where it is none: the sentence about it then quotes it."""
+    """The number a person wrote, with commas between thousands or without; the text itself where it is none, or is
+    written with an exponent: the sentence about it then quotes it."""
     if text.strip().lower() == NONE:
         return None
+    written = text.replace(",", "") if GROUPED.fullmatch(text.strip()) else text
     for kind in (int, float):
         try:
-            return kind(text)
+            return text if kind is float and "e" in text.lower() else kind(written)
         except ValueError:
             continue
     return text

@@ -15,7 +15,7 @@ from dashboard.agents.selectors import policy_version_active
 from dashboard.policies.backtests import runner
 from dashboard.policies.backtests.services import backtest_create
 from dashboard.policies.policy_creation import policy_create
-from dashboard.policies.policy_form_base import asked_version, start_of
+from dashboard.policies.policy_form_base import asked_version, number_of, start_of
 from dashboard.policies.policy_versions import version_activate
 from tests.dashboard.racing import at_once
 
@@ -213,3 +213,14 @@ def test_a_version_is_named_only_by_a_number(text: str | None, number: int | Non
     found = start_of(wide, asked=number)
     assert found is not None
     assert found.version.version == 1
+
+
+@pytest.mark.parametrize(
+    ("typed", "number"),
+    [
+        ("120000", 120_000), ("120,000", 120_000), ("1,000,000.5", 1_000_000.5), (" 12 ", 12), ("0.5", 0.5),
+        ("none", None), ("12,00", "12,00"), ("1,2,3", "1,2,3"), ("1e9", "1e9"), ("many", "many"),
+    ],
+)  # fmt: skip
+def test_numbers_are_read_with_or_without_commas_between_thousands(typed: str, number: object):
+    assert number_of(typed) == number
