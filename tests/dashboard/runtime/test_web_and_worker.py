@@ -24,14 +24,14 @@ def test_a_web_process_runs_no_turn_and_a_worker_runs_the_waiting_ones(
     api("agents", {"name": "essay", "connection": "practice", "model": "sim-essay", "max_tokens": 400})
     turn = api("turns", {"agent": "essay", "input": "Who is there?"})["id"]
     worker = up("worker", WHYSTOP_EGRESS="loopback")
-    assert "drives turns" in worker.line()
+    assert "runs turns" in worker.line()
     wait_for(lambda: api(f"turns/{turn}")["status"] in ENDED)
     assert api(f"turns/{turn}")["status"] == "completed"
     assert worker.stop() == (0, "", "")
     waiting = api("turns", {"agent": "essay", "input": "And now?"})["id"]
     assert api(f"turns/{waiting}")["status"] == "queued"
     strict = up("worker")  # nobody said that it may call this machine
-    assert "drives turns" in strict.line()
+    assert "runs turns" in strict.line()
     wait_for(lambda: api(f"turns/{waiting}")["status"] in ENDED)
     assert "WHYSTOP_EGRESS does not allow" in api(f"turns/{waiting}")["verdict"]
     assert strict.stop()[0] == 0
