@@ -3,7 +3,7 @@
 A call of a what-if reads as many tokens of it as its cap allows. Places are counted in tokens of text, which a provider
 reports; where a token stands in the text is proportional to characters, and so is an estimate.
 
-Also here: the tapes of a recorded run: what each iteration's calls said, one after another, without what they repeated.
+Also holds the tapes of a recorded run: what each iteration's calls said, one after another, without what they repeated.
 """
 
 from collections.abc import Mapping, Sequence

@@ -1,6 +1,6 @@
 """The other possible transitions of each step, each with its guard and how near it was.
 
-Also here: the guard of every move out of a deciding state: its condition in words, and how it stood when it was asked.
+Also holds the guard of every move out of a deciding state: its condition in words, and how it stood when it was asked.
 
 One row for each (state, trigger) of the transition table; a test holds it to that. A guard is *open* where its own
 condition held, whether or not an earlier one was taken instead; None where the record does not show it.

@@ -1,6 +1,6 @@
 """One transition with its context: the state it left, the evaluations there, and what is known of the answer.
 
-Also here: how a guard stood when it was asked.
+Also holds how a guard stood when it was asked.
 """
 
 from collections.abc import Iterator, Mapping

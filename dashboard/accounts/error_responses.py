@@ -1,7 +1,7 @@
 """Error bodies for programs that are not let in or ask for what is not there: problem details (RFC 9457), or at the
 gateway OpenAI's `error.message`.
 
-Also here: responses to unforeseen failures and unreadable requests, in the caller's format and never with a traceback.
+Also holds responses to unforeseen failures and unreadable requests, in the caller's format and never with a traceback.
 """
 
 import sys

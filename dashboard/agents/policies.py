@@ -1,6 +1,6 @@
 """From a stored policy and a turn's overrides to the core's `Policy`.
 
-Also here: the JSON repairer given to the core, used where a policy allows repair (`envelope.recovery`).
+Also holds the JSON repairer given to the core, used where a policy allows repair (`envelope.recovery`).
 """
 
 from collections.abc import Mapping

@@ -1,6 +1,6 @@
 """Stop reasons that may hide a cut: of one turn with the evidence, and of all.
 
-Also here: response schemas of the signs of hidden cuts.
+Also holds response schemas of the signs of hidden cuts.
 """
 
 # ruff: noqa: ARG001 - every view is given its request

@@ -1,6 +1,6 @@
 """A turn as a file, out and in; and what people say about it.
 
-Also here: response schemas of imports.
+Also holds response schemas of imports.
 """
 
 # ruff: noqa: ARG001 - every view is given its request

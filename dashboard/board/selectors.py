@@ -1,6 +1,6 @@
 """The sums of a time: by span of so many seconds for charts, by minute for alerts, and by agent, provider or model.
 
-Also here: what the tokens of sums cost, at list prices as they are now: one call's tokens are priced as any other's.
+Also holds what the tokens of sums cost, at list prices as they are now: one call's tokens are priced as any other's.
 """
 
 import json

@@ -1,6 +1,6 @@
 """`/projects/`: the projects that one may enter, and the members of the current one.
 
-Also here: what belongs to a project and has a name: what a member of it works with, and where it sends turns.
+Also holds what belongs to a project and has a name: what a member of it works with, and where it sends turns.
 """
 
 from collections.abc import Callable, Iterator

@@ -1,6 +1,6 @@
 """The formats of a file by name.
 
-Also here: a streaming response: a file sent piece by piece, at its reader's pace.
+Also holds a streaming response: a file sent piece by piece, at its reader's pace.
 """
 
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping

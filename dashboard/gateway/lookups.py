@@ -2,7 +2,7 @@
 
 Listed are agents, aliases, and the models of connections that agents use.
 
-Also here: the faults of unknown addresses, with what to change in the client, and of methods and callers that are
+Also holds the faults of unknown addresses, with what to change in the client, and of methods and callers that are
 refused.
 """
 

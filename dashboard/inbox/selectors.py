@@ -1,6 +1,6 @@
 """The inbox as it stands: what a person has to decide, then what they have not seen.
 
-Also here: one entry of the inbox, read from a held turn or a notice.
+Also holds one entry of the inbox, read from a held turn or a notice.
 """
 
 from dataclasses import dataclass
@@ -13,7 +13,9 @@ import structlog
 from django.db.models import QuerySet
 from django.urls import reverse
 
+from agentcore.events import Breakpoint
 from agentcore.reasons import TurnStatus
+from agentcore.snapshot import Snapshot
 from agentcore.states import State
 from dashboard.agents.models import Project
 from dashboard.inbox.models import Notice
@@ -102,11 +104,12 @@ class _Held:
     approval: Approval | None
 
 
-def _told(why: str, before: State | None) -> str:
+def _told(why: str, held: Snapshot) -> str:
     """Why it is held, and before which step. A breakpoint at that step is told without the step's name again."""
+    before = held.held_state
     if before is None:
         return why
-    if why == f"breakpoint on state {before.value}":
+    if Breakpoint(state=before.value) in held.breakpoints and not held.approving:
         return f"Held by a breakpoint before the step “{words(before)}”."
     return f"Held before the step “{words(before)}”. Reason: {why}."
 
@@ -119,7 +122,7 @@ def _held(turn_id: Any, seq: int) -> _Held:
     turn = Turn.objects.select_related("agent").get(id=turn_id)
     snapshot = snapshot_at(turn, seq)
     why = record.transitions[-1]["reason"] if record.transitions else ""
-    told = _told(why, snapshot.held_state)
+    told = _told(why, snapshot)
     return _Held(record.seq, record.at, told, approval_of(turn, snapshot) if snapshot.approving else None)
 
 

@@ -1,6 +1,6 @@
 """A span, or a log event, as it is kept: a row of JSON, compressed; and how it is read again.
 
-Also here: which traces tell of the same answers, by the ids that their provider gave them.
+Also holds which traces tell of the same answers, by the ids that their provider gave them.
 """
 
 import hashlib

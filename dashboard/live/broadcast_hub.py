@@ -8,7 +8,7 @@ A message of the layer says only that something changed. It may be dropped, so a
 itself each second; it may come a thousand times, so a room looks at most every `pace` seconds. A layer that fails is
 tried again each second, and the room looks meanwhile.
 
-Also here: one socket of those that share a room: what its page shows, and what still waits to be written to it.
+Also holds one socket of those that share a room: what its page shows, and what still waits to be written to it.
 
 Whoever reads slowly holds up nobody: what waits for a viewer is bounded, and a viewer beyond the bound is *lost*. What
 waited is dropped, nothing is known of its page any more, and once it reads again it is brought up to date as a whole.

@@ -3,7 +3,7 @@
 One task looks after all of them: it renews their leases, and hears which were granted. It runs only while there are
 any, so connections without limits pay nothing.
 
-Also here: the line of calls before each connection that has limits, in Postgres: the same for all workers on any host.
+Also holds the line of calls before each connection that has limits, in Postgres: the same for all workers on any host.
 
 Who asks stands in line by id. Slots are granted under a lock of the connection, to the first who are heard of: as many
 as calls may be under way, and may begin within a minute. A lease that is not renewed frees its slot.

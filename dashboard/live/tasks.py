@@ -1,6 +1,6 @@
 """The durable job behind every turn. A worker that dies, or stops, leaves its job to another.
 
-Also here: what all turns of one worker process share: connections to providers, the inbox of signals, places in line.
+Also holds what all turns of one worker process share: connections to providers, the inbox of signals, places in line.
 """
 
 import asyncio

@@ -1,9 +1,9 @@
 """The counters and histograms, and how a recorded step adds to them. They count since this process started, or
 the supervisor that started it (`shared_counters`).
 
-Also here: spans and log records that came by OTLP, counted by what became of them.
+Also holds spans and log records that came by OTLP, counted by what became of them.
 
-Also here: metrics of requests that Whystop sends on its own account: webhooks and telemetry.
+Also holds metrics of requests that Whystop sends on its own account: webhooks and telemetry.
 """
 
 from collections.abc import Callable, Mapping

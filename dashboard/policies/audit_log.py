@@ -1,7 +1,7 @@
 """Who did what to policies, when and why, newest first: from rows that the database lets nobody change, and of shadows
 what they say of themselves.
 
-Also here: who changed what of agents and connections, newest first: as many queries for a hundred changes as for one.
+Also holds who changed what of agents and connections, newest first: as many queries for a hundred changes as for one.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence

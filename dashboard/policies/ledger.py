@@ -6,7 +6,7 @@ where another version counted already: a turn that is run again takes the words 
 Counted are the newest stops of a period, up to `MOST`; the page says where there were more. Prices are list prices of
 all tokens of a turn as if they were one call: an estimate, and said to be.
 
-Also here: one line of the ledger: whose word stopped turns, since it was set so, and what those turns had cost.
+Also holds one line of the ledger: whose word stopped turns, since it was set so, and what those turns had cost.
 """
 
 from collections import defaultdict

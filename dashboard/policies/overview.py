@@ -1,6 +1,6 @@
 """Policies as their pages show them: what counts where, since when, by whom; every version with its fate.
 
-Also here: two versions of policies, field by field.
+Also holds two versions of policies, field by field.
 """
 
 from collections.abc import Sequence

@@ -2,7 +2,7 @@
 
 Which field that was is told by the reasons a turn ends with (design §3.2).
 
-Also here: what operators set otherwise while turns ran: a stop by such a number is theirs, not the policy's.
+Also holds what operators set otherwise while turns ran: a stop by such a number is theirs, not the policy's.
 """
 
 from collections.abc import Iterable, Mapping

@@ -1,6 +1,6 @@
 """Prepares a database: migrations, and the first rows.
 
-Also here: what a new database starts with: a connection to the simulator, an agent for each way a model can end, a
+Also holds what a new database starts with: a connection to the simulator, an agent for each way a model can end, a
 policy.
 """
 

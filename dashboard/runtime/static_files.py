@@ -1,6 +1,6 @@
 """Static files, answered before Django sees the request.
 
-Also here: a copy of every static file in the data folder, with a gzip variant beside each file that shrinks.
+Also holds a copy of every static file in the data folder, with a gzip variant beside each file that shrinks.
 
 The files of one release share an address, `/static/<digest>/…`, which changes with any of them: a browser keeps them
 for good and asks for none of them again. Relative imports of modules and `url()`s of style sheets stay within it. A

@@ -1,6 +1,6 @@
 """The simulator's addresses, as an ASGI application: `app`.
 
-Also here: `/v1/embeddings`: a short vector for each text, the same for the same text.
+Also holds `/v1/embeddings`: a short vector for each text, the same for the same text.
 """
 
 import asyncio

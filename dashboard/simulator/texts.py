@@ -1,9 +1,9 @@
 """What the models say. No phrase of twelve characters comes twice in a text, so an overlap has one place only.
 
-Also here: a numbered list without an end. Each line is made from its number, so any place in it is found from its last
+Also holds a numbered list without an end. Each line is made from its number, so any place in it is found from its last
 line.
 
-Also here: the tokenizer of every simulated model: pieces of a few characters, so that a cut often falls inside a word.
+Also holds the tokenizer of every simulated model: pieces of a few characters, so that a cut often falls inside a word.
 """
 
 import json

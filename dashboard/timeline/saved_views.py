@@ -1,6 +1,6 @@
 """A timeline's filters under a name: one's own, and those that others share.
 
-Also here: the saved view a browser opens the timeline with: a cookie names it.
+Also holds the saved view a browser opens the timeline with: a cookie names it.
 """
 
 from urllib.parse import urlencode

@@ -3,7 +3,7 @@
 The judgements (`Outcome`), what the turn knew at some records (`Checkpoint`), and the group that it is counted in
 (`Cohort`). A fault is a sentence, with the record it is about.
 
-Also here: what several checks read of a turn beside its row: each is read once, when it is first asked for.
+Also holds what several checks read of a turn beside its row: each is read once, when it is first asked for.
 """
 
 import json

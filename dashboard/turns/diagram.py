@@ -1,7 +1,7 @@
 """The state machine as a picture, with the path a turn took through it: who waits for the outside stands at the left,
 who decides at the right, beside its partner. Drawn from the transition table.
 
-Also here: the layout of the state diagram: positions of the states and routes of the lines.
+Also holds the layout of the state diagram: positions of the states and routes of the lines.
 
 Places are a table; what is joined comes from `TRANSITIONS`, one line per pair of states. Lines to the same target share
 a lane, like trains into a station. Lengths are SVG units.

@@ -9,7 +9,7 @@ when it waits. Rows of older releases have one record; the oldest have all of it
 The bytes of an answer say what its record says, in the provider's words. Where both are stored at once, the bytes are
 compressed after the record, and take next to nothing.
 
-Also here: the events of a streamed answer, column by column, so that they compress better.
+Also holds the events of a streamed answer, column by column, so that they compress better.
 
 Most events of a stream differ in a few words alone. What stands before and after these words is kept once; then come
 how long the words of each event are, the words one after another, and the events that are otherwise, whole. The words

@@ -3,7 +3,7 @@
 The page is made from these by the server for the step that is shown first; the others lie on the page as data,
 and the browser puts them into the very same elements.
 
-Also here: all steps of a turn as compact JSON for the page, so that stepping never asks the server.
+Also holds all steps of a turn as compact JSON for the page, so that stepping never asks the server.
 
 `{"rows": {table: [values…]}, "steps": [values…]}`: values stand in the order of `FIELDS`; what recurs (evaluations,
 gauges, roads) stands once in its table, and steps name it by its place there. `static/js/steps_json.js` reads it.

@@ -1,6 +1,6 @@
 """Where the time of a turn went: queueing, first token, streaming, tools, being held.
 
-Also here: how long turns were held by or for an operator: part of their duration, counted by no limit.
+Also holds how long turns were held by or for an operator: part of their duration, counted by no limit.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence

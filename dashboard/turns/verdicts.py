@@ -3,7 +3,7 @@
 The row keeps the sentence of the version that wrote it, and is sealed with it. What an earlier version claimed may be
 more than the recording shows, so it is said anew where it is told.
 
-Also here: a verdict for the page: its first words get the colour and shape of the reason.
+Also holds a verdict for the page: its first words get the colour and shape of the reason.
 """
 
 from dataclasses import dataclass

@@ -2,7 +2,7 @@
 
 Truncation gets a larger budget and no corrective word; a violation gets a corrective fragment and the same budget.
 
-Also here: what a structured answer came to: refused, cut, or its text read by the policy's rules (design §3.7).
+Also holds what a structured answer came to: refused, cut, or its text read by the policy's rules (design §3.7).
 """
 
 import math

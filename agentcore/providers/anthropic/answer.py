@@ -1,6 +1,6 @@
 """One answer of the Messages API, gathered from its events or its whole body by the same rules.
 
-Also here: token counts of the Messages API. A stream tells them twice, cumulatively: each later count replaces an
+Also holds token counts of the Messages API. A stream tells them twice, cumulatively: each later count replaces an
 earlier.
 """
 

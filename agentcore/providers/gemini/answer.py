@@ -1,6 +1,6 @@
 """One answer of generateContent, gathered from its chunks or its whole body by the same rules.
 
-Also here: Google's errors: `{"error": {"code", "message", "status", "details"}}`, now and then alone in an array.
+Also holds Google's errors: `{"error": {"code", "message", "status", "details"}}`, now and then alone in an array.
 """
 
 from collections.abc import Iterator, Mapping

@@ -1,6 +1,6 @@
 """The parts of a Gemini answer: text, thoughts, calls, and what the provider's own tools did.
 
-Also here: arguments that Vertex streams value by value (`streamFunctionCallArguments`), each under a JSON path.
+Also holds arguments that Vertex streams value by value (`streamFunctionCallArguments`), each under a JSON path.
 """
 
 import re

@@ -3,7 +3,7 @@
 {"tool_call": {"name": …, "arguments": {…}}}    the model calls a tool (`input` is taken for `arguments` too)
 {"response": "…"}                               the model answers
 
-Also here: the text of a protocol answer while it still comes: the string under `response`, character by character.
+Also holds the text of a protocol answer while it still comes: the string under `response`, character by character.
 """
 
 import re

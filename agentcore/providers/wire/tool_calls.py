@@ -1,6 +1,6 @@
 """The tool calls of one answer: gathered whole or from their pieces, then read strictly.
 
-Also here: the argument text of a tool call, read strictly: one complete JSON object or a named issue, never a guess.
+Also holds the argument text of a tool call, read strictly: one complete JSON object or a named issue, never a guess.
 
 A parser that repairs or completes would hand a half-written call to a tool; this one says what is wrong instead.
 """

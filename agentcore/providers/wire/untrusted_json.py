@@ -1,6 +1,6 @@
 """Reading what a provider sent without trusting its shape: the wrong type is the same as absent.
 
-Also here: JSON as servers send it: slightly wrong, or cut short.
+Also holds JSON as servers send it: slightly wrong, or cut short.
 """
 
 import json

@@ -2,7 +2,7 @@
 
 Asking a judge waits for it. A thread may wait; an event loop may not, and does its work by `off_loop`.
 
-Also here: what judges have found, by the hash of what they were asked: the same is not asked twice, and what was too
+Also holds what judges have found, by the hash of what they were asked: the same is not asked twice, and what was too
 much for them costs once.
 """
 

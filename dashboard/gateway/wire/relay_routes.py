@@ -2,7 +2,7 @@
 
 No more than the model is read, and the model alone is changed: to what was meant by it.
 
-Also here: the addresses of files and batches, which name no model: what is asked there goes on as it came. Pure.
+Also holds the addresses of files and batches, which name no model: what is asked there goes on as it came. Pure.
 """
 
 import json

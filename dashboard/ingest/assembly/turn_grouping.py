@@ -1,6 +1,6 @@
 """Groups the calls of a trace into turns: calls of one loop or span that continue one another.
 
-Also here: tool calls, or their ids, that an answer's own span lacks, and the next request or the tools' own spans hold:
+Also holds tool calls, or their ids, that an answer's own span lacks, and the next request or the tools' own spans hold:
 some instrumentations lose them, or record no content.
 """
 

@@ -1,6 +1,6 @@
 """A span with its log events → what it is: a call of a model, a loop around calls, a run of a tool; or nothing.
 
-Also here: the ids that providers give their answers, as the spans that are kept are found by them.
+Also holds the ids that providers give their answers, as the spans that are kept are found by them.
 """
 
 import hashlib

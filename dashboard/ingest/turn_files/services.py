@@ -1,6 +1,6 @@
 """Writes: a turn from a file.
 
-Also here: the rows of an imported turn. Outcomes are derived from its transitions, as when a turn is recorded.
+Also holds the rows of an imported turn. Outcomes are derived from its transitions, as when a turn is recorded.
 """
 
 import json

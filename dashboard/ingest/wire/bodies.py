@@ -2,7 +2,7 @@
 
 A body that is no OTLP at all raises `BodyError`; of one that is, each span stands for itself.
 
-Also here: responses to OTLP exporters, in the format of the request: success, partial success, or `google.rpc.Status`.
+Also holds responses to OTLP exporters, in the format of the request: success, partial success, or `google.rpc.Status`.
 """
 
 import json

@@ -1,6 +1,6 @@
 """Starting, finding and stopping the server process of one cluster. The caller holds the start lock throughout.
 
-Also here: who may connect to the server: the user that started it, the owner of the folder around it, and root.
+Also holds who may connect to the server: the user that started it, the owner of the folder around it, and root.
 
 The kernel says whose process asks (`peer`). The user that runs PostgreSQL, where that is none of them, may not. The
 rules stand outside its data folder and are written at each start, so a cluster from before them has them too.

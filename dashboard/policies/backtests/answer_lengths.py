@@ -1,6 +1,6 @@
 """Lengths of stored answers in tokens; a truncated answer counts as censored.
 
-Also here: answers that become longer with time: only the newest of them tell how long the next will be.
+Also holds answers that become longer with time: only the newest of them tell how long the next will be.
 
 The newer half is compared with the older one by the log-rank test, which counts cut answers as the estimate does.
 Source: Mantel 1966; Peto and Peto 1972.

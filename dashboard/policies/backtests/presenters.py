@@ -1,6 +1,6 @@
 """A backtest as its page shows it. The undecidable share stands in every figure; a flip claims no good end.
 
-Also here: undecidable turns by reason, as pages and the terminal show them.
+Also holds undecidable turns by reason, as pages and the terminal show them.
 """
 
 from collections.abc import Mapping, Sequence

@@ -3,7 +3,7 @@
 Each click is a calibration of its own, whose trials are the next turns that were not tried yet. It is stored whole or
 not at all, and the workers drive its turns as any others.
 
-Also here: what a backtest or a shadow leaves to be tried live: its draft, and its turns of unknown end.
+Also holds what a backtest or a shadow leaves to be tried live: its draft, and its turns of unknown end.
 """
 
 from collections import Counter

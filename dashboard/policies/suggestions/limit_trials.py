@@ -3,7 +3,7 @@
 Most often there is one. A cap that the provider, or the connection, does not allow is followed by continuations. Where
 a re-run was complete with more continuations, and no larger cap was tried with success, those come first.
 
-Also here: re-runs whose `max_tokens` the provider refused as too large, and the most that it says it allows.
+Also holds re-runs whose `max_tokens` the provider refused as too large, and the most that it says it allows.
 
 Each vendor says it its own way, and none of them as data. OpenAI's and Qwen's words are those that users quote in issue
 reports; the others are as their servers are known to say it, and none was recorded here. What fits no pattern still

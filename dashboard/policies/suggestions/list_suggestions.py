@@ -4,7 +4,7 @@ What `suggestion_for` reads of one turn is read of all of them first (`dashboard
 turns like them used of a limit; of turns that need no limit, their rows alone. What the calls of a model bear out is
 read by model, and kept for a minute.
 
-Also here: turns in the order of the limit that would have sufficed: limit by limit, each by its value.
+Also holds turns in the order of the limit that would have sufficed: limit by limit, each by its value.
 """
 
 from collections import defaultdict

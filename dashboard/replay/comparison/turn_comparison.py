@@ -1,8 +1,8 @@
 """Two turns side by side: what they were asked with, what they did, what they said, and what it took.
 
-Also here: numbers of two turns, side by side. A new kind of number is a new row of `FIGURES`.
+Also holds numbers of two turns, side by side. A new kind of number is a new row of `FIGURES`.
 
-Also here: two turns' transitions side by side; the part a fork took over from its parent is shown once.
+Also holds two turns' transitions side by side; the part a fork took over from its parent is shown once.
 """
 
 from collections.abc import Callable, Iterator

@@ -5,7 +5,7 @@ Where there is no room for another, the one that has waited longest makes room, 
 whole one out. A websocket whose handshake waits for its turn makes room before all others. Each second those that wait
 are asked whether their time is over.
 
-Also here: when a websocket's handshake is answered: one at a time, each client in turn, in a bounded share of the event
+Also holds when a websocket's handshake is answered: one at a time, each client in turn, in a bounded share of the event
 loop.
 
 A connection is accepted for nothing, but an upgrade costs the loop about a millisecond, and hundreds can come in one

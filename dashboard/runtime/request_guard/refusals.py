@@ -1,6 +1,6 @@
 """The answer to a request that is refused before anything has looked at it, in the form its address speaks.
 
-Also here: what a connection is told that ends before its request has reached an application.
+Also holds what a connection is told that ends before its request has reached an application.
 """
 
 import json

@@ -3,7 +3,7 @@
 A head has so many bytes and fields, and a connection so many requests that wait. What is beyond that is refused while
 it is parsed; how long a head or a body may take is the protocol's (`protocol.py`).
 
-Also here: uvicorn's HTTP protocol with buffered writes: what is sent in one turn of the loop leaves in one system call.
+Also holds uvicorn's HTTP protocol with buffered writes: what is sent in one turn of the loop leaves in one system call.
 """
 
 import asyncio

@@ -1,6 +1,6 @@
 """A server as a visit needs it: plain values, so that no visit touches the database.
 
-Also here: how a server's tool is called. An agent chooses `server.tool`; providers take only letters, digits, `_` and
+Also holds how a server's tool is called. An agent chooses `server.tool`; providers take only letters, digits, `_` and
 `-`.
 """
 

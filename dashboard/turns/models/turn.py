@@ -1,6 +1,6 @@
 """A turn: where it stands, a projection of its records; and what turns have in common.
 
-Also here: what the turns of a run come to together.
+Also holds what the turns of a run come to together.
 """
 
 from dataclasses import dataclass

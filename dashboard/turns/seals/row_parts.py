@@ -2,7 +2,7 @@
 
 Turns that were chained by earlier releases do not have them (`parts.LATER`).
 
-Also here: the tables that tell where a turn came from. Their rows are evidence too; `ingest`, which has them, provides
+Also holds the tables that tell where a turn came from. Their rows are evidence too; `ingest`, which has them, provides
 them.
 """
 

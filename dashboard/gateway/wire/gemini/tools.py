@@ -1,6 +1,6 @@
 """The tools a Gemini request offers, and how the model is to choose among them. Pure.
 
-Also here: Google's `Schema`, a part of OpenAPI's with types in capitals, as a JSON Schema.
+Also holds Google's `Schema`, a part of OpenAPI's with types in capitals, as a JSON Schema.
 """
 
 import re

@@ -2,7 +2,7 @@
 
 created → in_progress → items, each added, filled and done → completed or incomplete (or failed, at any moment).
 
-Also here: the events of a stream of the Responses API as bytes, each with the number after the one before it. Pure.
+Also holds the events of a stream of the Responses API as bytes, each with the number after the one before it. Pure.
 """
 
 from collections.abc import Iterable, Mapping, Sequence

@@ -1,6 +1,6 @@
 """Sessions whose records are messages, each of which says all of itself: each agent has a function that reads one.
 
-Also here: sessions that are one JSON document each: a record of the file is all of a session, with its messages in
+Also holds sessions that are one JSON document each: a record of the file is all of a session, with its messages in
 order.
 """
 
