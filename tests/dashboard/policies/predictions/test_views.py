@@ -59,6 +59,8 @@ def test_a_failed_certain_prediction_is_shown_separately_with_both_turns_and_a_c
     assert f"/compare?left={prediction.parent_id}&amp;right={prediction.child_id}" in html
     assert "terminal reason: predicted repetition, was completed" in bare(html)
     assert "The reason is not known yet." in bare(html)
+    offered = f'action="{ADDRESS}/{prediction.id}/check"'
+    assert offered in html
     answer = browser.post(f"{ADDRESS}/{prediction.id}/check")
     assert answer["location"] == ADDRESS
     check = Prediction.objects.get(kind="check")
@@ -68,7 +70,7 @@ def test_a_failed_certain_prediction_is_shown_separately_with_both_turns_and_a_c
     html = page(browser, ADDRESS)
     assert "either Whystop was wrong, or the provider answers differently" in bare(html)
     assert f"/compare?left={prediction.parent_id}&amp;right={check.child_id}" in html
-    assert "/check" not in html
+    assert offered not in html, "a failure that was checked offers no second check"
 
 
 def test_a_watcher_can_read_and_starts_no_check(watcher: Client, browser: Client, cut: Turn):
