@@ -4,13 +4,16 @@ made it one."""
 from dataclasses import dataclass
 
 from agentcore.commands import Finish
+from agentcore.lint import CODES
 from agentcore.number_format import count, number
+from agentcore.policy import limit_in_words
 from agentcore.reasons import NormalizedStopReason
-from agentcore.remedies import RE_RUN
 from agentcore.snapshot import Snapshot
 from agentcore.sufficient_max_tokens import enough_for_one_call
-from agentcore.truncation_text import where
+from agentcore.truncation_text import BY_CAP, CAP, where
 from agentcore.values import replace
+
+REPEAT = "ambiguous_seam"  #: the one sign that is none of truncation
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,28 +24,24 @@ class Verdict:
     lead: str
     rest: str
     helps: str = ""
-    rerun: bool = False  #: only a live re-run can tell more; the full text ends with this advice
+    rerun: bool = False  #: only a live re-run can tell more
 
     @property
     def happened(self) -> str:
         """What happened, without the remedy."""
         return f"{self.lead}{self.rest}"
 
-    @property
-    def advice(self) -> str:
-        """What would have helped, and the advice to re-run if only that can tell more."""
-        return f"{self.helps} {RE_RUN if self.rerun else ''}".strip()
-
     def __str__(self) -> str:
-        return f"{self.happened} {self.advice}".rstrip()
+        return f"{self.happened} {self.helps}".rstrip()
 
 
 def completed(snapshot: Snapshot, end: Finish) -> Verdict:
     """What is said of a turn that completed: whole, in several calls, or with tool calls that were passed on."""
     if end.calls and snapshot.model_stop_reason == NormalizedStopReason.MAX_TOKENS:
-        by = f"{where(snapshot)}," if snapshot.cut_below_cap else "by max_tokens"
+        by = f" {where(snapshot)}," if snapshot.cut_below_cap else BY_CAP
         calls = count(snapshot.spent.attempts, "call")
-        return Verdict("", f"Ended in {calls}: cut off {by} after complete tool calls, which were passed on.")
+        cut = f"the last answer was cut off{by} after complete tool calls, which were returned"
+        return Verdict("Completed", f" in {calls}; {cut}.")
     told = _in_full(snapshot)
     told = replace(told, rest=f"{told.rest}{_unsure(snapshot)}")
     whole = " The last call was cut off, but its JSON was complete."
@@ -64,8 +63,11 @@ def _in_full(snapshot: Snapshot) -> Verdict:
 
 
 def _unsure(snapshot: Snapshot) -> str:
-    """That the last answer may be cut: it counts as an end, but its provider did not say one that is known."""
+    """That the answer may be cut: it counts as an end, but there is a sign of truncation, or its provider did not say
+    an end that is known."""
     structured = snapshot.setup is not None and snapshot.setup.envelope_schema is not None  # it fits, so it is whole
+    if sign := next((code for code in CODES if code in snapshot.flagged and code != REPEAT), None):
+        return f" The answer may be cut off: {_lower(CODES[sign])}."
     if snapshot.model_stop_reason != NormalizedStopReason.UNKNOWN or structured:
         return ""
     word = snapshot.raw_stop_reason
@@ -74,16 +76,21 @@ def _unsure(snapshot: Snapshot) -> str:
     return f" {said}, so the answer may be cut off."
 
 
+def _lower(words: str) -> str:
+    return f"{words[0].lower()}{words[1:]}"
+
+
 def _one_call(snapshot: Snapshot) -> str:
     """From which cap on one call would have been enough; empty where that is not certain."""
     tokens, ceiling = enough_for_one_call(snapshot), snapshot.asked.ceiling
     if tokens is None:
         return ""
-    least = f"max_tokens ≥ {number(tokens)}"
+    least = f"{CAP} ≥ {number(tokens)}"
     if ceiling is not None and ceiling < tokens:
         if ceiling >= snapshot.spent.output_tokens:
             return ""  # it may have been enough
-        return f"One call would have needed {least}, above the connection's ceiling of {number(ceiling)}."
+        of_connection = f"{limit_in_words('max_output_tokens')} of the connection ({number(ceiling)})"
+        return f"One call would have needed {least}, above {of_connection}."
     return f"With {least}, one call would have been enough."
 
 
@@ -94,5 +101,5 @@ def _continued(snapshot: Snapshot) -> str:
     if not before:
         return f"after {count(own, 'continuation')}"
     if not own:
-        return f"without a continuation of its own; it inherited {number(before)}"
-    return f"after {count(own, 'continuation')} of its own; it inherited {number(before)}"
+        return f"after {count(before, 'continuation')}, in the original turn"
+    return f"after {count(before + own, 'continuation')}, {number(before)} of them in the original turn"

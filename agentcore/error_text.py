@@ -3,14 +3,14 @@
 from enum import StrEnum
 
 from agentcore.commands import Finish, StopSentence
-from agentcore.criteria.incomplete_answers import NO_RETRY
-from agentcore.error_policy import ErrorHandlingDecision
-from agentcore.evaluation import ContinuationDecision, ContinuationEvaluation
+from agentcore.evaluation import ContinuationDecision
 from agentcore.machine.finish import INCOMPLETE
 from agentcore.messages import ChatResponse
 from agentcore.number_format import count, number
-from agentcore.reason_text import evaluation_text, failures_text, would_retry
+from agentcore.policy import LIMIT_NAMES, limit_in_words
+from agentcore.reason_text import criterion_in_words, evaluation_text, wait_text
 from agentcore.reasons import REFUSAL_DETAILS, NormalizedStopReason, StopReason
+from agentcore.remedies import unapproved
 from agentcore.resource import LIMIT_OF, no_retry_helps, resource_of
 from agentcore.snapshot import Snapshot
 from agentcore.values import replace
@@ -57,16 +57,11 @@ def _was_not_generated(response: ChatResponse) -> bool:
 
 def failed(snapshot: Snapshot, end: Finish) -> str:
     """How the calls failed, why no other was made, and the provider's own words; follows “Failed”."""
-    failures = snapshot.spent.total_failures
-    ran_out = _after(failures, snapshot.spent.attempts)
-    ran_out += _beside_retries(snapshot)
+    after = _after(snapshot.spent.total_failures, snapshot.spent.attempts)
     if end.stop_reason is StopReason.RETRY_LIMIT and not no_retry_helps(snapshot):
-        ran_out += f" (max_retries is {number(snapshot.error_policy.max_retries)})"
+        after += f" ({LIMIT_NAMES['max_retries']} is {number(snapshot.error_policy.max_retries)})"
     kept = " The partial answer is kept." if snapshot.output_text else ""
-    message = (
-        end.error_message if end.sentence is None else end.sentence.whole(_by_setting(snapshot, recorded_counts=True))
-    )
-    return f"{ran_out}: {_closed(message or str(end.error_code))}{kept}"
+    return f"{after}: {_closed(error_text(snapshot) or str(end.error_code))}{_beside_retries(snapshot)}{kept}"
 
 
 def stopped_in_time(snapshot: Snapshot) -> str:
@@ -75,7 +70,7 @@ def stopped_in_time(snapshot: Snapshot) -> str:
     used = f" ({outcome.forbidding_reason()})" if outcome else ""
     call = "the first call" if attempts == 1 else f"call {number(attempts)}"
     kept = " The partial answer is kept." if snapshot.output_text else ""
-    return f" at max_seconds during {call}{used}.{kept}"
+    return f" at {limit_in_words('max_seconds')} during {call}{used}.{kept}"
 
 
 def _after(failures: int, attempts: int) -> str:
@@ -86,13 +81,15 @@ def _after(failures: int, attempts: int) -> str:
 
 
 def _beside_retries(snapshot: Snapshot) -> str:
-    """The limit that left no other try, and how much of it was used."""
+    """The limit that left no other try, and how much of it was used, as a sentence."""
     outcome = snapshot.outcome
-    if outcome is not None and resource_of(snapshot) == "max_total_completion_tokens":
-        return f", with max_total_completion_tokens used up ({outcome.forbidding_reason()})"
-    if outcome is None or outcome.resolved_by not in LIMIT_OF:
+    if outcome is None or (snapshot.end is not None and snapshot.end.sentence is not None):
+        return ""  # a wait that is too long has been named
+    total = "max_total_completion_tokens"
+    limit = total if resource_of(snapshot) == total else LIMIT_OF.get(outcome.resolved_by)
+    if limit is None:
         return ""
-    return f", with {LIMIT_OF[outcome.resolved_by]} used up ({outcome.forbidding_reason()})"
+    return f" It was not retried because {limit_in_words(limit)} was reached ({reason_of_stop(snapshot)})."
 
 
 def _closed(sentence: str) -> str:
@@ -111,6 +108,8 @@ def notice_text(snapshot: Snapshot) -> str:
     end = snapshot.end
     if end is None or not end.notice:
         return ""
+    if why := unapproved(snapshot):
+        return f"This turn was cancelled: {why}."
     if end.terminal_reason == "interrupted":
         why = end.error_message
         return f"This turn was interrupted and cannot continue: {why} The partial answer is kept."
@@ -124,7 +123,16 @@ def error_text(snapshot: Snapshot) -> str:
     end = snapshot.end
     if end is None or not end.error_message or end.sentence is None:
         return end.error_message if end else ""
+    if end.terminal_reason == "provider_error":
+        return _too_long(snapshot)
     return _whole(snapshot, end.sentence)
+
+
+def _too_long(snapshot: Snapshot) -> str:
+    """An error whose provider asks to wait for longer than any retry may, whatever else forbade one."""
+    error = snapshot.failure.provider if snapshot.failure else None
+    assert error is not None, "it ended the turn"
+    return f"{_closed(error.message)} Not retried: {wait_text(error)}."
 
 
 def _whole(snapshot: Snapshot, sentence: StopSentence) -> str:
@@ -132,42 +140,24 @@ def _whole(snapshot: Snapshot, sentence: StopSentence) -> str:
 
 
 def _tidied(sentence: StopSentence) -> StopSentence:
-    """Without the full stop of a tool's message that stands within one of ours."""
-    ends_twice = sentence.after.endswith(".)") and sentence.ending == "."
-    return replace(sentence, after=f"{sentence.after[:-2]})") if ends_twice else sentence
+    """In the words that readers see: without the full stop of a message that stands within a sentence of ours, and
+    with a criterion's name in place of its class."""
+    if sentence.after.endswith(".)") and sentence.ending == ".":
+        sentence = replace(sentence, after=f"{sentence.after[:-2]})")
+    if sentence.before.endswith(_ASKED):
+        return replace(sentence, before=f"{criterion_in_words(sentence.before.removesuffix(_ASKED))}{_ASKED}")
+    return sentence
 
 
-def reason_of_stop(snapshot: Snapshot, *, recorded_counts: bool = False) -> str:
+_ASKED = " asked for more, with "  #: how a criterion's name leads to the limit that leaves no iteration for it
+
+
+def reason_of_stop(snapshot: Snapshot) -> str:
     """Why the criterion that forbade did so. Of the error policy: how often what failed, and by which setting; or why
-    no retry would have helped. `recorded_counts`: see `evaluation_text`."""
-    said = _forbade(snapshot)
-    hopeless = said.bound == NO_RETRY and would_retry(said.context, snapshot)
-    if hopeless:
-        return evaluation_text(said.to_dict(), snapshot)
-    return _by_setting(snapshot, recorded_counts=recorded_counts)
-
-
-def forbidding_reason(snapshot: Snapshot) -> str:
-    """The same as it is recorded; empty where no criterion was asked."""
-    return snapshot.outcome.forbidding_reason() if snapshot.outcome else ""
-
-
-def _by_setting(snapshot: Snapshot, *, recorded_counts: bool = False) -> str:
-    """The same, where the error policy is the cause even of an error that no retry would have healed: verdicts name its
-    setting, and other words would be a new VERSION."""
-    said = _forbade(snapshot)
-    unresolved = snapshot.failure is not None and snapshot.failure.unresolved
-    if said.criterion != "ErrorPolicyCriterion" or unresolved:
-        return evaluation_text(said.to_dict(), snapshot, recorded_counts=recorded_counts)
-    key = f"on_{said.context['errorType']}_error"
-    stops = getattr(snapshot.error_policy, key, None) is ErrorHandlingDecision.STOP
-    setting = f"{key} set to stop" if stops else f"max_retries set to {number(said.context['maxRetries'])}"
-    return f"{failures_text(said.context)}, with {setting}"
-
-
-def _forbade(snapshot: Snapshot) -> ContinuationEvaluation:
+    no retry would have helped. Empty where none did."""
     evaluations = snapshot.outcome.evaluations if snapshot.outcome else ()
-    return next(each for each in evaluations if each.decision is ContinuationDecision.FORBID)
+    said = next((each for each in evaluations if each.decision is ContinuationDecision.FORBID), None)
+    return "" if said is None else evaluation_text(said.to_dict(), snapshot)
 
 
 #: Who refused to answer, in place of the provider's block.

@@ -50,6 +50,18 @@ LIMIT_NAMES: Mapping[str, str] = {
     "max_output_tokens": "Max output tokens",
 }
 
+
+def limit_in_words(key: str) -> str:
+    """The name within a sentence: `Max steps`, `the time limit`."""
+    name = LIMIT_NAMES[key]
+    return name if name.startswith("Max ") else f"the {name[0].lower()}{name[1:]}"
+
+
+def higher(key: str) -> str:
+    """`a higher Max steps`, `a higher time limit`."""
+    return f"a higher {limit_in_words(key).removeprefix('the ')}"
+
+
 #: The spec's configuration keys, accepted on import, and the fields they mean.
 SPEC_KEYS: Mapping[str, str] = {
     "continuation_max_attempts": "max_continuations",

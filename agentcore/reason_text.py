@@ -11,35 +11,47 @@ from typing import Any
 from agentcore.criteria.envelope_retries import envelope_bound, envelope_cause
 from agentcore.criteria.incomplete_answers import (
     APART,
-    BY_REASONING,
     NO_RETRY,
-    USED_UP,
+    Cause,
     completion_spent,
     cut_cause,
 )
 from agentcore.envelope import EnvelopeFault
-from agentcore.error_policy import ErrorContext, ErrorHandlingDecision
-from agentcore.errors import ErrorType, ProviderError
-from agentcore.number_format import number
+from agentcore.error_policy import ErrorHandlingDecision
+from agentcore.errors import ProviderError
+from agentcore.number_format import number, seconds
+from agentcore.policy import LIMIT_NAMES, limit_in_words
 from agentcore.resource import bound_of
 from agentcore.snapshot import Snapshot
 
 Json = Mapping[str, Any]  #: an evaluation, as `ContinuationEvaluation.to_dict` writes it
 
 _FORBID, _STOP, _ALLOW = "forbid", "stop", "allow"
+_CAP = limit_in_words("max_tokens")
+#: What a built-in criterion that checks no limit of its own is called in a sentence.
+_CRITERIA: Mapping[str, str] = {
+    "TruncationCriterion": "the rules for truncated answers",
+    "EnvelopeCriterion": "the rules for envelopes",
+    "FinishReasonCheck": "the policy's final stop reasons",
+    "ErrorPolicyCriterion": "the error policy",
+    "ToolCallPresenceCheck": "the check for tool calls",
+    "ResponseContentCheck": "the check of the answer's content",
+}
 
 
-def evaluation_text(
-    said: Json, snapshot: Snapshot | None, error: ProviderError | None = None, *, recorded_counts: bool = False
-) -> str:
+def criterion_in_words(name: str) -> str:
+    """`the error policy`; a custom criterion is called by its class: `the criterion Budget`."""
+    return _CRITERIA.get(name, f"the criterion {name}")
+
+
+def evaluation_text(said: Json, snapshot: Snapshot | None, error: ProviderError | None = None) -> str:
     """The reason of an evaluation. `snapshot`: the turn after it, None where it is not known; `error`: the error it was
-    asked about, where that is not the snapshot's; `recorded_counts`: whether counts stand as they are recorded, without
-    a comma: a verdict that groups them would be a new VERSION."""
+    asked about, where that is not the snapshot's."""
     failure = snapshot.failure if snapshot else None
     asked = error or (failure.provider if failure else None)
     made = _MADE.get(said["criterion"])
     text = made(said, snapshot, asked) if made else None
-    if text is None and snapshot is not None and not recorded_counts and said["criterion"] in _COUNTS:
+    if text is None and snapshot is not None and said["criterion"] in _COUNTS:
         text = _COUNTS[said["criterion"]](said["context"], snapshot)
     return str(said["reason"]) if text is None else text
 
@@ -56,6 +68,8 @@ def _steps(said: Json, _snapshot: Snapshot | None, _error: ProviderError | None)
 
 
 def _final(said: Json, _snapshot: Snapshot | None, _error: ProviderError | None) -> str | None:
+    if said["decision"] == _FORBID:
+        return f"the policy ends a turn at the stop reason “{said['context'].get('reason')}”"
     none = said["decision"] == _ALLOW and said["context"].get("reason") is None
     return "no stop reason to check at this step" if none else None
 
@@ -110,17 +124,19 @@ def _nothing_allowed(context: Json) -> bool:
 def _no_call(context: Json, snapshot: Snapshot | None) -> str | None:
     """A continuation is judged by tokens too, a repair by its number alone."""
     if "tokensUsed" in context:
-        return "max_continuations is 0"
-    return None if snapshot is None else f"{snapshot.repairing or 'broken'} tool call; max_tool_repair_attempts is 0"
+        return f"{LIMIT_NAMES['max_continuations']} is 0"
+    if snapshot is None:
+        return None
+    return f"{snapshot.repairing or 'broken'} tool call; {LIMIT_NAMES['max_tool_repair_attempts']} is 0"
 
 
 def _idle(snapshot: Snapshot) -> str:
     """What ended a turn whose last answers added nothing."""
     many = f"{snapshot.idle_answers} answers in a row, and no text came"
     if snapshot.eaten:
-        return f"{BY_REASONING} in {many}"
+        return f"reasoning used up {_CAP} in {many}"
     if snapshot.refused_as_cut:
-        return f"{USED_UP} in {many}"
+        return f"{_CAP} was used up in {many}"
     return f"{snapshot.idle_answers} truncated answers in a row added nothing new"
 
 
@@ -129,7 +145,12 @@ def _observed(snapshot: Snapshot) -> str | None:
     if snapshot.repairing is not None:
         return f"{snapshot.repairing} tool call; {_NOT_REQUESTED}"
     cause = cut_cause(snapshot)
-    return None if cause is None else f"{cause.words}; an observed call is not continued"
+    return None if cause is None else f"{_cause(cause)}; an observed call is not continued"
+
+
+def _cause(cause: Cause) -> str:
+    """How an answer was cut, with the name of the cap in place of its key."""
+    return cause.words.replace("max_tokens", _CAP)
 
 
 _NOT_REQUESTED = "an observed call is not requested again"
@@ -147,14 +168,15 @@ def _envelope(said: Json, snapshot: Snapshot | None, _error: ProviderError | Non
         return _observed_envelope(snapshot)
     if fault == EnvelopeFault.UNKNOWN:
         return "an answer that cannot be checked is not requested again"
-    return "schema_rounds is 0" if bound == "schema_rounds" and _nothing_allowed(said["context"]) else None
+    none_allowed = bound == "schema_rounds" and _nothing_allowed(said["context"])
+    return "no envelope retries are allowed" if none_allowed else None
 
 
 def _observed_envelope(snapshot: Snapshot) -> str | None:
     fault = snapshot.reading.fault if snapshot.reading else None
     if fault is None or envelope_bound(snapshot, fault) is None:
         return None
-    return "; ".join(filter(None, (envelope_cause(snapshot).words, _NOT_REQUESTED)))
+    return "; ".join(filter(None, (_cause(envelope_cause(snapshot)), _NOT_REQUESTED)))
 
 
 def _errors(said: Json, snapshot: Snapshot | None, error: ProviderError | None) -> str | None:
@@ -175,20 +197,25 @@ def _errors(said: Json, snapshot: Snapshot | None, error: ProviderError | None) 
 def _stopped(said: Json, snapshot: Snapshot | None, error: ProviderError | None) -> str | None:
     """The error policy stops: because of the number of failures, because it says so, or because no retry helps."""
     context, bound = said["context"], bound_of(said, snapshot.outcome if snapshot else None)
-    if bound == NO_RETRY and would_retry(context, snapshot):
-        no_use = error is not None and not error.retryable
-        return f"the same request would fail again ({error.kind})" if error is not None and no_use else None
+    if bound == NO_RETRY and error is not None:
+        if error.retryable:
+            return wait_text(error)
+        return f"the same request would fail again ({error.kind})"
     if snapshot is None and bound != "max_retries":
         return None  # the resolver of the error's context may have failed
-    return f"{failures_text(context)}; max_retries is {number(context['maxRetries'])}"
+    return f"{failures_text(context)}; {_bound_of_errors(context, snapshot)}"
 
 
-def would_retry(context: Json, snapshot: Snapshot | None) -> bool:
-    """Whether the policy alone would have retried; as far as is known."""
-    if snapshot is None:
-        return True
-    asked = ErrorContext(ErrorType(context["errorType"]), context["consecutiveFailures"], context["totalFailures"])
-    return snapshot.error_policy.evaluate(asked) is ErrorHandlingDecision.RETRY
+def wait_text(error: ProviderError) -> str:
+    """Of an error whose provider asks to be left alone for longer than a retry may wait."""
+    return f"the provider asks to wait {seconds(error.retry_after or 0)}, longer than a retry may wait"
+
+
+def _bound_of_errors(context: Json, snapshot: Snapshot | None) -> str:
+    key = f"on_{context['errorType']}_error"
+    if snapshot is not None and getattr(snapshot.error_policy, key, None) is ErrorHandlingDecision.STOP:
+        return f"{str(context['errorType']).replace('_', ' ')} errors stop the turn"
+    return f"{LIMIT_NAMES['max_retries']} is {number(context['maxRetries'])}"
 
 
 _MADE: Mapping[str, Callable[[Json, Snapshot | None, ProviderError | None], str | None]] = {

@@ -1,5 +1,6 @@
 """What would have let a turn go on: the limits to raise, as far as its own last judgement tells, and their words."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from agentcore.criteria.incomplete_answers import TruncationCriterion, completion_spent
@@ -8,6 +9,8 @@ from agentcore.errors import ErrorType
 from agentcore.evaluation import ContinuationDecision
 from agentcore.events import APPROVAL_TIME_LIMIT
 from agentcore.number_format import count
+from agentcore.policy import higher
+from agentcore.reason_text import criterion_in_words
 from agentcore.resource import IDLE, LIMIT_OF, characters_spent, idle_in_words
 from agentcore.snapshot import Snapshot
 
@@ -34,7 +37,7 @@ class Remedy:
 def remedy_of(snapshot: Snapshot, *named: Raise) -> Remedy:
     """The limits that are `named`, and those that forbade beside them."""
     forbade, continuing = _forbade(snapshot), _judged_by_limits(snapshot)
-    stubborn = [name for name in forbade if name not in LIMIT_OF]
+    stubborn = [criterion_in_words(name) for name in forbade if name not in LIMIT_OF]
     if continuing and snapshot.idle_answers >= IDLE:
         stubborn.append(idle_in_words(snapshot))
     chars = [Raise("max_total_output_chars")] if continuing and characters_spent(snapshot) else []
@@ -69,8 +72,9 @@ def _forbade(snapshot: Snapshot) -> list[str]:
     return [name for name in forbade if name != snapshot.outcome.resolved_by]
 
 
-RE_RUN = "Re-run live to find out."
-ENDS = "The recording ends here."
+RE_RUN = "Re-run live to find out."  #: of a what-if that the recording does not decide
+#: How a verdict ends that claims no more than another call. What is known beyond the recording is the suggestion's.
+NOT_SHOWN = "The recording does not show how it would have ended."
 
 #: What would have helped, and whether only a live re-run shows how the turn then ends.
 Helps = tuple[str, bool]
@@ -80,7 +84,7 @@ def would_continue(snapshot: Snapshot, *more: Raise) -> Helps:
     """What would have let the turn go on, as far as its own judgement says: other criteria may have forbidden too."""
     remedy = remedy_of(snapshot, *more)
     wanted = dict.fromkeys(map(_raised, remedy.raises))
-    return _forbidden_too(remedy) or (f"With {' and '.join(wanted)} it would have continued. {ENDS}", True)
+    return _forbidden_too(remedy) or (f"With {_listed(wanted)} it would have continued. {NOT_SHOWN}", True)
 
 
 def would_be_told(snapshot: Snapshot) -> Helps:
@@ -90,20 +94,29 @@ def would_be_told(snapshot: Snapshot) -> Helps:
     if failure is None or failure.unresolved or said is None or said.context.get("errorType") != ErrorType.TOOL:
         return "", False
     remedy, retried = remedy_of(snapshot), snapshot.error_policy.on_tool_error is ErrorHandlingDecision.RETRY
-    first = "a larger max_retries" if retried else "on_tool_error set to ignore"
+    first = higher("max_retries") if retried else "tool errors set to ignore"
     wanted = dict.fromkeys((first, *map(_raised, remedy.raises)))
-    told = f"With {' and '.join(wanted)}, the model would have received the error. {ENDS}"
+    told = f"With {_listed(wanted)}, the model would have received the error. {NOT_SHOWN}"
     return _forbidden_too(remedy) or (told, True)
 
 
 def would_have_waited(snapshot: Snapshot) -> str:
-    """Of a turn that was cancelled because nobody had approved of its calls in time; empty for any other."""
-    approvals = snapshot.setup.approvals if snapshot.setup else None
-    waiting = snapshot.approving and snapshot.cancelled_by == APPROVAL_TIME_LIMIT
-    if approvals is None or approvals.seconds is None or not waiting:
+    """Of a turn that was cancelled because nobody had approved its calls in time; empty for any other."""
+    if unapproved(snapshot) is None:
         return ""
-    waited = count(approvals.seconds, "second")
-    return f"It waited {waited} for approval. With a longer time to approve, it would have kept waiting."
+    return "With a longer approval time, it would have waited longer."
+
+
+def unapproved(snapshot: Snapshot) -> str | None:
+    """`nobody approved the call of calculator within 30 seconds`, of a turn that was cancelled for it; else None."""
+    approvals = snapshot.setup.approvals if snapshot.setup else None
+    if approvals is None or approvals.seconds is None or snapshot.cancelled_by != APPROVAL_TIME_LIMIT:
+        return None
+    names = list(dict.fromkeys(snapshot.approving))
+    if not names:
+        return None
+    calls = f"the call{'s' if names[1:] else ''} of {' and '.join(names)}"
+    return f"nobody approved {calls} within {count(approvals.seconds, 'second')}"
 
 
 def sentence(words: str) -> str:
@@ -111,12 +124,17 @@ def sentence(words: str) -> str:
     return f"{words[:1].upper()}{words[1:]}."
 
 
+def _listed(words: Iterable[str]) -> str:
+    *first, last = words
+    return f"{', '.join(first)} and {last}" if first else last
+
+
 def _forbidden_too(remedy: Remedy) -> Helps | None:
     return (sentence(f"{' and '.join(remedy.stubborn)} also forbade continuing"), False) if remedy.stubborn else None
 
 
 def _raised(raised: Raise) -> str:
-    """`4 continuations`, `a larger max_total_tokens`."""
+    """`4 continuations`, `a higher Max tokens per turn`."""
     if raised.least is not None:
         return count(raised.least, "continuation")
-    return f"a larger {raised.limit}"
+    return higher(raised.limit)

@@ -9,6 +9,7 @@ from typing import Any
 from agentcore.continuation_outcome import ContinuationOutcome
 from agentcore.criteria.incomplete_answers import APART, MAX_TOKENS, NO_RETRY
 from agentcore.errors import ErrorType
+from agentcore.policy import limit_in_words
 from agentcore.reasons import NormalizedStopReason, StopReason
 from agentcore.snapshot import Snapshot
 
@@ -24,9 +25,9 @@ IDLE = 2  #: The number of consecutive truncated answers without new text that e
 #: The description of that cause in verdicts and other possible transitions.
 REPEATED = "two truncated answers in a row that added nothing new"
 #: The same, if the last answer has no text because reasoning used up its cap.
-REASONED = "two answers in a row in which reasoning used up max_tokens"
+REASONED = f"two answers in a row in which reasoning used up {limit_in_words('max_tokens')}"
 #: The same, if only an error reported that the cap was used up.
-USED_UP = "two calls in a row that used up max_tokens before any text came"
+USED_UP = f"two calls in a row that used up {limit_in_words('max_tokens')} before any text came"
 #: All resources that can run out: the limits of a policy, the retries of its error policy, a connection's ceiling for
 #: one call, and the cap of the call itself for an observed turn.
 RESOURCES = (

@@ -60,13 +60,16 @@ def used_of(response: ChatResponse, cap: int | None) -> str:
     return f"{used}{number(cap)} tokens"
 
 
-def where_cut(response: ChatResponse, cap: int | None) -> str:
+def where_cut(
+    response: ChatResponse, cap: int | None, name: str = "max_tokens", unset: str = "with no max_tokens set"
+) -> str:
     """Where an answer was truncated, if not by its cap: `at 482 of 4,000 tokens, below max_tokens`; of a call without a
-    cap `at 60 tokens, with no max_tokens set`."""
+    cap `at 60 tokens, with no max_tokens set`. `name` and `unset`: what the cap is called, in a stored reason by its
+    key."""
     if cap is not None:
-        return f"at {used_of(response, cap)}, below max_tokens"
+        return f"at {used_of(response, cap)}, below {name}"
     used = response.usage.output_tokens if response.usage else 0
-    return f"at {count(used, 'token')}, with no max_tokens set" if used else "with no max_tokens set"
+    return f"at {count(used, 'token')}, {unset}" if used else unset
 
 
 def beside_word(response: ChatResponse, cap: int | None) -> str:

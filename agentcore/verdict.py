@@ -8,28 +8,40 @@ from collections.abc import Callable, Mapping
 from agentcore.argument_validation import door, required
 from agentcore.commands import Finish
 from agentcore.completed_verdict import Verdict, completed
+from agentcore.criteria.builtin import FinishReasonCheck
 from agentcore.criteria.envelope_retries import no_cap_grows
 from agentcore.criteria.incomplete_answers import completion_spent
 from agentcore.error_text import (
     Refuser,
     error_text,
     failed,
-    forbidding_reason,
     reason_of_stop,
     refuser_of,
     stop_text,
     stopped_in_time,
 )
-from agentcore.number_format import count, number, times
-from agentcore.reasons import TurnStatus
-from agentcore.remedies import ENDS, Raise, sentence, would_be_told, would_continue, would_have_waited
+from agentcore.number_format import count, number
+from agentcore.policy import LIMIT_NAMES, higher, limit_in_words
+from agentcore.reason_text import criterion_in_words
+from agentcore.reasons import NormalizedStopReason, TurnStatus
+from agentcore.remedies import (
+    NOT_SHOWN,
+    Raise,
+    sentence,
+    unapproved,
+    would_be_told,
+    would_continue,
+    would_have_waited,
+)
 from agentcore.resource import LIMIT_OF, out_of_time
 from agentcore.snapshot import Snapshot
 from agentcore.truncation_text import (
-    BY_MAX_TOKENS,
-    BY_REASONING,
+    CAP,
+    CUT_OFF,
+    STOPPED,
     below_caps,
     broken_off,
+    cut_call,
     how_cut,
     of_call,
     of_raised_call,
@@ -66,14 +78,15 @@ def _retry_limit(snapshot: Snapshot, _end: Finish) -> Verdict:
     used, limit = snapshot.spent.continuations, snapshot.limits.max_continuations
     below = below_caps(snapshot)
     place = where(snapshot) if below else ""
-    last = f", {'the last time ' if used and tells_where(snapshot) else ''}{place}" if below else ""
+    last = f"{',' if used else ''} {'the last time ' if used and tells_where(snapshot) else ''}{place}" if below else ""
     more = [Raise("max_continuations", max(used, limit) + 1)]  # a limit may be lowered below what was used by then
     if completion_spent(snapshot):
         more.append(Raise("max_total_completion_tokens"))
     lead, by = broken_off(snapshot)
-    stopped = f"then stopped at max_continuations, {number(used)} of {number(limit)}"
-    stopped = stopped if limit or used else "and not continued (max_continuations is 0)"
-    happened = f"{by} {times(used + 1)}{last}, {stopped}, with {_used(snapshot)}."
+    name = LIMIT_NAMES["max_continuations"]
+    stopped = f"{'' if lead == STOPPED else 'then stopped '}at {name} ({number(used)} of {number(limit)})"
+    stopped = stopped if limit or used else f"and not continued because {name} is 0"
+    happened = f"{by}{last}, {stopped}. {sentence(_used(snapshot))}"
     if below and not snapshot.going_on_helped:
         return Verdict(lead, happened, _full(snapshot))
     return Verdict(lead, happened, *would_continue(snapshot, *more))
@@ -82,8 +95,8 @@ def _retry_limit(snapshot: Snapshot, _end: Finish) -> Verdict:
 def _below_cap(snapshot: Snapshot, _end: Finish) -> Verdict:
     """A cut that no number of ours explains, and so none is said to have helped against."""
     after = f" after {count(snapshot.spent.continuations, 'continuation')}" if snapshot.spent.continuations else ""
-    place = where(snapshot) if snapshot.uncapped else f"at {of_call(snapshot)}{after}, below max_tokens"
-    return Verdict("Cut off", f" {place}{after if snapshot.uncapped else ''}.", _full(snapshot))
+    place = where(snapshot) if snapshot.uncapped else f"at {of_call(snapshot)}{after}, below {CAP}"
+    return Verdict(CUT_OFF, f" {place}{after if snapshot.uncapped else ''}.", _full(snapshot))
 
 
 def _full(snapshot: Snapshot) -> str:
@@ -94,79 +107,89 @@ def _watched_cut(snapshot: Snapshot, _end: Finish) -> Verdict:
     """Of a call that was only watched: its cap ran out, and no limit of a policy."""
     counted = snapshot.response is not None and snapshot.response.usage is not None
     used = f", with {of_call(snapshot)} used" if counted else ""
-    lead, cut = BY_REASONING if snapshot.eaten else BY_MAX_TOKENS
+    lead, cut = how_cut(snapshot)
     if snapshot.repairing:
-        by = "" if snapshot.uncapped else " by max_tokens"
-        lead, cut, used = "", f"A tool call was truncated{by} and did not run", ""
+        (lead, cut), used = cut_call(snapshot), ""
     return Verdict(lead, f"{cut}{used}; this call was only observed.", _UNKNOWN, rerun=True)
 
 
 def _watched_call(snapshot: Snapshot, _end: Finish) -> Verdict:
-    broken = snapshot.repairing or "broken"
-    return Verdict("", f"A tool call was {broken} and did not run; this call was only observed.")
+    lead, broken = cut_call(snapshot)
+    return Verdict(lead, f"{broken}; this call was only observed.")
 
 
 def _budget(snapshot: Snapshot, _end: Finish) -> Verdict:
-    lead, how = ("", f"A tool call was {snapshot.repairing}") if snapshot.repairing else how_cut(snapshot)
     total = snapshot.limits.max_total_tokens
     if total is not None and (snapshot.repairing or not completion_spent(snapshot)):
-        used = f"{_about(snapshot)}{number(snapshot.spent.total_tokens)} of {number(total)} tokens in and out used"
-        helps = would_continue(snapshot, Raise("max_total_tokens"))
-        return Verdict(lead, f"{how}, then stopped at max_total_tokens: {used}.", *helps)
-    helps = would_continue(snapshot, Raise("max_total_completion_tokens"))
-    return Verdict(lead, f"{how}, then stopped at max_total_completion_tokens: {_used(snapshot)}.", *helps)
+        used = (
+            f"{_about(snapshot)}{number(snapshot.spent.total_tokens)} of {number(total)} input and output tokens used"
+        )
+        return _stopped_at(snapshot, "max_total_tokens", used)
+    return _stopped_at(snapshot, "max_total_completion_tokens", _used(snapshot))
+
+
+def _stopped_at(snapshot: Snapshot, limit: str, used: str) -> Verdict:
+    """Of a limit that left no room for another call: what became of the last answer, and how much was `used`."""
+    lead, how = cut_call(snapshot) if snapshot.repairing else how_cut(snapshot)
+    at, helps = f" at {limit_in_words(limit)}", would_continue(snapshot, Raise(limit))
+    if lead == STOPPED:
+        return Verdict(lead, f"{at}{how}; {used}.", *helps)
+    return Verdict(lead, f"{how}, then stopped{at}: {used}.", *helps)
 
 
 def _output_cap(snapshot: Snapshot, _end: Finish) -> Verdict:
     cap = number(snapshot.limits.max_total_output_chars)
-    return Verdict("Stopped", f" at max_total_output_chars: the answer was cut at {cap} characters.")
+    return Verdict(CUT_OFF, f" at {cap} characters: {LIMIT_NAMES['max_total_output_chars']} was reached.")
 
 
 def _repetition(snapshot: Snapshot, _end: Finish) -> Verdict:
-    larger = "A larger max_tokens may help."
+    larger = sentence(f"{higher('max_tokens')} may help")
     if snapshot.eaten:
         last = f"the last time {of_raised_call(snapshot)}, and no text came"
-        return Verdict("Stopped", f" because reasoning used up max_tokens in two answers in a row, {last}.", larger)
+        return Verdict(CUT_OFF, f": reasoning used up {CAP} in two answers in a row, {last}.", larger)
     if snapshot.refused_as_cut:
         last = "as the provider's error says, and no text came"
-        return Verdict("Stopped", f" because max_tokens was used up in two answers in a row, {last}.", larger)
-    idle = " because two truncated answers in a row added nothing new"
+        return Verdict(CUT_OFF, f": {CAP} was used up in two answers in a row, {last}.", larger)
+    idle = ": two truncated answers in a row added nothing new"
     if snapshot.cut_below_cap:
-        return Verdict("Stopped", f"{idle}; the last was cut off {where(snapshot)}.", _NO_HELP)
-    return Verdict("Stopped", f"{idle}.", larger)
+        return Verdict(CUT_OFF, f"{idle}; the last one was cut {where(snapshot)}.", _NO_HELP)
+    return Verdict(CUT_OFF, f"{idle}.", larger)
 
 
 def _empty(_snapshot: Snapshot, _end: Finish) -> Verdict:
-    return Verdict("", "The model ended its turn without saying anything.")
+    return Verdict(STOPPED, ": the model ended its turn with an empty answer.")
 
 
 def _repair(snapshot: Snapshot, _end: Finish) -> Verdict:
     repairs = snapshot.spent.tool_repairs
-    tried = f"{count(repairs, 'repair')} failed" if repairs else "max_tool_repair_attempts is 0"
-    return Verdict("", f"A tool call was {snapshot.repairing or 'broken'} and did not run; {tried}.")
+    tried = f"{count(repairs, 'repair')} failed" if repairs else f"{LIMIT_NAMES['max_tool_repair_attempts']} is 0"
+    lead, broken = cut_call(snapshot)
+    return Verdict(lead, f"{broken}; {tried}.")
 
 
 def _forbidden(snapshot: Snapshot, end: Finish) -> Verdict:
     by = snapshot.outcome.resolved_by if snapshot.outcome else "a criterion"
     if by == "ErrorPolicyCriterion":
         told = error_text(snapshot) or f"{stop_text(snapshot)}."
-        return Verdict("Stopped", f" by the error policy: {told}", *would_be_told(snapshot))
-    if by not in LIMIT_OF:
-        told = end.error_message or _happened(end, forbidding_reason(snapshot))
-        return Verdict("Stopped", f" by {by}: {told}")
-    told = end.error_message or _happened(end, reason_of_stop(snapshot, recorded_counts=True))
-    return Verdict("Stopped", f" at {LIMIT_OF[by]}: {told}", *would_continue(snapshot, Raise(LIMIT_OF[by])))
-
-
-def _happened(end: Finish, reason: str) -> str:
-    """What happened, as a sentence, with this reason of the criterion that forbade."""
-    return f"{reason if end.sentence is None else end.sentence.happened(reason)}."
+        return Verdict(STOPPED, f" by the error policy: {told}", *would_be_told(snapshot))
+    limit = LIMIT_OF.get(by)
+    where_stopped = f" by {criterion_in_words(by)}" if limit is None else f" at {limit_in_words(limit)}"
+    if by == FinishReasonCheck.__name__:
+        where_stopped = ""  # its reason says all
+    helps = ("", False) if limit is None else would_continue(snapshot, Raise(limit))
+    if end.status is TurnStatus.FAILED:
+        return Verdict("Failed", f" without a valid envelope, stopped{where_stopped}: {stop_text(snapshot)}.", *helps)
+    if snapshot.model_stop_reason != NormalizedStopReason.MAX_TOKENS or snapshot.response is None:
+        return Verdict(STOPPED, f"{where_stopped}: {stop_text(snapshot) or end.error_message}.", *helps)
+    lead, how = cut_call(snapshot) if snapshot.repairing else how_cut(snapshot)
+    why = reason_of_stop(snapshot) if snapshot.repairing else stop_text(snapshot)
+    return Verdict(lead, f"{how}, then stopped{where_stopped}: {why}.", *helps)
 
 
 def _error(snapshot: Snapshot, end: Finish) -> Verdict:
     if out_of_time(snapshot):
-        larger = f"With a larger max_seconds it would have continued. {ENDS}"
-        return Verdict("Stopped", stopped_in_time(snapshot), larger, rerun=True)
+        larger = f"With {higher('max_seconds')} it would have continued. {NOT_SHOWN}"
+        return Verdict(STOPPED, stopped_in_time(snapshot), larger, rerun=True)
     return Verdict("Failed", failed(snapshot, end))
 
 
@@ -184,18 +207,24 @@ _REFUSERS = {
 
 
 def _context(_snapshot: Snapshot, _end: Finish) -> Verdict:
-    full = "The conversation no longer fits the model's context window."
-    return Verdict("", full, "A higher max_tokens would not have helped.")
+    full = ": the conversation no longer fits the model's context window."
+    return Verdict("Aborted", full, sentence(f"{higher('max_tokens')} would not have helped"))
 
 
 def _cancelled(snapshot: Snapshot, end: Finish) -> Verdict:
-    return Verdict("", f"{end.notice} {sentence(_used(snapshot))}", would_have_waited(snapshot))
+    used = sentence(_used(snapshot))
+    if end.status is TurnStatus.ABORTED:
+        return Verdict("Aborted", f": the provider cancelled the answer. {used}")
+    if why := unapproved(snapshot):
+        return Verdict("Cancelled", f": {why}. {used}", would_have_waited(snapshot))
+    return Verdict("Cancelled", f" by {snapshot.cancelled_by or 'someone'}. {used}")
 
 
 def _unknown(snapshot: Snapshot, _end: Finish) -> Verdict:
     kept = "the partial answer is kept" if snapshot.output_text else "there is no usable text"
     word = snapshot.raw_stop_reason
-    return Verdict("", f"The provider ended the answer with “{word}”, which is not a known stop reason; {kept}.")
+    told = f": the provider ended the answer with “{word}”, which is not a known stop reason; {kept}."
+    return Verdict("Aborted", told)
 
 
 def _interrupted(snapshot: Snapshot, end: Finish) -> Verdict:
@@ -206,9 +235,9 @@ def _interrupted(snapshot: Snapshot, end: Finish) -> Verdict:
 def _other(snapshot: Snapshot, end: Finish) -> Verdict:
     if end.status is TurnStatus.FAILED:
         calls = count(snapshot.spent.envelope_retries + 1, "call")
-        why = end.error_message if end.sentence is None else _happened(end, forbidding_reason(snapshot))
+        why = f"{stop_text(snapshot)}." if end.sentence else f"{end.error_message[:1].lower()}{end.error_message[1:]}"
         cut = end.error_code == "envelope_truncation_unrecoverable" and no_cap_grows(snapshot)
-        return Verdict("", f"No valid envelope after {calls}: {why}", _MAY_HELP if cut else "")
+        return Verdict("Failed", f" without a valid envelope after {calls}: {why}", _MAY_HELP if cut else "")
     return Verdict("", f"Ended by {end.terminal_reason}.")
 
 
@@ -220,7 +249,7 @@ def _said(snapshot: Snapshot) -> str:
 #: What is known of a cut below the cap. No number of ours is said to have helped against it.
 _NO_HELP = "The recording does not show what would have helped."
 _FULL = "The context window was full, or the server has a limit of its own."
-_MAY_HELP = "Setting max_tokens may help: without it, many servers apply a low default limit."
+_MAY_HELP = f"Setting {CAP} may help: without it, many servers apply a low default limit."
 _UNKNOWN = "The recording does not show how many more tokens it needed."
 _SENTENCES: Mapping[str, Callable[[Snapshot, Finish], Verdict]] = {
     "completed": completed,

@@ -8,11 +8,11 @@ from typing import Any
 from agentcore.criteria.incomplete_answers import APART, CUT_BELOW_CAP, MAX_TOKENS, names_bounds
 from agentcore.error_policy import ErrorHandlingDecision
 from agentcore.number_format import count, number
+from agentcore.policy import LIMIT_NAMES, higher, limit_in_words
+from agentcore.reason_text import criterion_in_words
 from agentcore.resource import IDLE, LIMIT_OF, REPEATED, bound_of, idle_in_words, no_retry_helps
 from agentcore.states import State
 from agentcore.why.transition_case import Case, Json
-
-_CALLED: Mapping[str, str] = {"ErrorPolicyCriterion": "the error policy"}
 
 #: What a limit counts, in the singular.
 UNITS: Mapping[str, str] = {
@@ -72,9 +72,9 @@ class Amount:
 
     @property
     def words(self) -> str:
-        """`3 of 3 continuations used`, `2 of 2 failures in a row`, `max_continuations is 0`."""
+        """`3 of 3 continuations used`, `2 of 2 failures in a row`, `Max continuations is 0`."""
         if not (self.used or self.limit):
-            return f"{self.limit_name} is 0"
+            return f"{LIMIT_NAMES[self.limit_name]} is 0"
         about, used = "about " if self.about else "", "" if self.limit_name == "max_retries" else " used"
         return f"{about}{number(self.used)} of {number(self.limit)} {self.unit}{used}"
 
@@ -86,12 +86,12 @@ class Amount:
 
     @property
     def more(self) -> str:
-        """What would not have been spent, in words: `4 continuations`, `a larger max_total_tokens`."""
+        """What would not have been spent, in words: `4 continuations`, `a higher Max tokens per turn`."""
         if self.limit_name == "max_retries":
-            return f"max_retries at {number(self.enough)}"
+            return f"{LIMIT_NAMES[self.limit_name]} {number(self.enough)}"
         if self.limit_name in _OFTEN:
             return number_of(self.enough, self.limit_name)
-        return f"a larger {self.limit_name}"
+        return higher(self.limit_name)
 
 
 def plural_of(limit_name: str) -> str:
@@ -275,10 +275,10 @@ def _stubborn_in(case: Case, said: Json, limits: list[Amount]) -> list[str]:
     if said["context"].get("bound") == CUT_BELOW_CAP:
         return ["the context window, or a limit of the server's own,"]
     if said["context"].get("bound") == MAX_TOKENS and not limits:
-        return ["a max_tokens that is not recorded"]
-    stubborn = [] if limits else [_CALLED.get(name, name)]
+        return [f"{limit_in_words('max_tokens')}, of which no value is recorded,"]
+    stubborn = [] if limits else [criterion_in_words(name)]
     if name != "TruncationCriterion" or case.source is not State.CONTINUE_PENDING:
         return stubborn
     if said["context"].get("bound") == "repetition" or (case.snapshot and case.snapshot.idle_answers >= IDLE):
         return [idle_in_words(case.snapshot) if case.snapshot else REPEATED]
-    return stubborn if case.snapshot else [*stubborn, "an unknown cause may have"]
+    return stubborn if case.snapshot else [*stubborn, "possibly another cause"]

@@ -7,6 +7,7 @@ from typing import Any
 
 from django.core.exceptions import ValidationError
 
+from agentcore.remedies import RE_RUN
 from agentcore.replay import Assumption, Certainty, Recording, first_divergence
 from agentcore.states import TERMINAL, State
 from agentcore.values import replace
@@ -76,7 +77,7 @@ class Side:
     def leading(self) -> VerdictLead:
         """The verdict in parts."""
         if self.undecidable:
-            return VerdictLead("Undecidable:", f" {self.why}.", rerun=True)
+            return VerdictLead("Undecidable:", f" {self.why}.", RE_RUN)
         return verdict_lead(self.shown.snapshot, str(self.row["verdict"]), self.reason)
 
     @property

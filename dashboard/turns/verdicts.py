@@ -12,10 +12,9 @@ from django.core.cache import cache
 
 from agentcore import VERSION
 from agentcore.errors import CoreError
-from agentcore.remedies import RE_RUN
 from agentcore.resource import out_of_time
 from agentcore.snapshot import Snapshot
-from agentcore.truncation_text import EATEN
+from agentcore.truncation_text import CUT_OFF
 from agentcore.verdict import verdict, verdict_of
 from dashboard.platform.fields import storable_text
 from dashboard.turns.history import position_of
@@ -49,30 +48,19 @@ def _said_anew(turn: Turn) -> str:
     return storable_text(verdict(snapshot)) or stored
 
 
-#: The look of a verdict by its beginning, whatever limit ended its turn then.
-_LOOKS = {"Cut off": "max_tokens", EATEN: "reasoning_ate_budget"}
-
-
 @dataclass(frozen=True, slots=True)
 class VerdictLead:
     """A verdict in parts. `first` is coloured; with `rest` it says what happened. `helps`: what would have helped.
-    `rerun`: only a live re-run shows more, which readers of a shared turn cannot start.
     `look`: the word whose hue and symbol it has in every list too; empty where the reason's own are right."""
 
     first: str
     rest: str
     helps: str = ""
-    rerun: bool = False
     look: str = ""
 
     @property
-    def advice(self) -> str:
-        """What would have helped, and to re-run where only that shows more."""
-        return f"{self.helps} {RE_RUN if self.rerun else ''}".strip()
-
-    @property
     def whole(self) -> str:
-        return f"{self.first}{self.rest} {self.advice}".rstrip()
+        return f"{self.first}{self.rest} {self.helps}".rstrip()
 
 
 def verdict_lead(last: Snapshot, stored: str, reason: str) -> VerdictLead:
@@ -80,17 +68,15 @@ def verdict_lead(last: Snapshot, stored: str, reason: str) -> VerdictLead:
     stands) behind the reason's label, as behind a verdict that has no words to colour."""
     told = verdict_of(last)
     if told is not None and told.lead:
-        return VerdictLead(told.lead, told.rest, told.helps, told.rerun, _look(last, told.lead))
+        return VerdictLead(told.lead, told.rest, told.helps, _look(last, told.lead))
     label = reason_label(reason)
-    said, helps, rerun = (stored, "", False) if told is None else (told.rest, told.helps, told.rerun)
+    said, helps = (stored, "") if told is None else (told.rest, told.helps)
     first = f"{label[:1].upper()}{label[1:]}{':' if said else '.'}"
-    return VerdictLead(first, f" {said}" if said else "", helps, rerun)
+    return VerdictLead(first, f" {said}" if said else "", helps)
 
 
 def _look(last: Snapshot, lead: str) -> str:
-    if lead in _LOOKS:
-        return _LOOKS[lead]
-    ended = last.end.terminal_reason if last.end else ""
-    if ended == "repetition" and (last.eaten or last.refused_as_cut):
+    """Of a cut answer its own, whatever limit ended its turn then."""
+    if lead == CUT_OFF:
         return "reasoning_ate_budget" if last.eaten else "max_tokens"
     return "time_limit" if out_of_time(last) else ""

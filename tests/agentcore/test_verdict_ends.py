@@ -38,7 +38,7 @@ from tests.agentcore.playbook import (
 from tests.together import together
 
 SCHEMA = {"required": ["a"]}
-ON = "it would have continued. The recording ends here. Re-run live to find out."
+ON = "it would have continued. The recording does not show how it would have ended."
 PREFILL = {"prefill": True}
 WORDS = "The same words again and again, and again."
 
@@ -60,7 +60,7 @@ ENDS = [
     (
         play(*cut(400, 400), ended(worded("c", 12), tokens=12), max_tokens=400, extra=PREFILL),
         "completed completed completed",
-        "Completed after 2 continuations. With max_tokens ≥ 817, one call would have been enough.",
+        "Completed after 2 continuations. With Max tokens per call ≥ 817, one call would have been enough.",
     ),
     (
         play(*cut(400), ended(worded("c", 12), tokens=0), max_tokens=400, extra=PREFILL),
@@ -75,7 +75,7 @@ ENDS = [
     (
         play(*cut(1600), ended(worded("c", 414), tokens=414), max_tokens=1600, extra=PREFILL),
         "completed completed completed",
-        "Completed after 1 continuation. With max_tokens ≥ 2,019, one call would have been enough.",
+        "Completed after 1 continuation. With Max tokens per call ≥ 2,019, one call would have been enough.",
     ),
     (
         play(truncated("a", tokens=None), ended("b", tokens=20), extra=PREFILL),
@@ -85,8 +85,8 @@ ENDS = [
     (
         play(*cut(60), ended(worded("b", 50), tokens=50), ceiling=60, extra=PREFILL),
         "completed completed completed",
-        "Completed after 1 continuation. One call would have needed max_tokens ≥ 115, above the connection's ceiling "
-        "of 60.",
+        "Completed after 1 continuation. One call would have needed Max tokens per call ≥ 115, above Max "
+        "output tokens of the connection (60).",
     ),
     (
         play(*cut(60), ended(worded("b", 50), tokens=50), ceiling=110, extra=PREFILL),
@@ -126,118 +126,120 @@ ENDS = [
         "Completed after 1 continuation. The provider said “SOLAR_FLARE”, which is not a known stop reason, so the "
         "answer may be cut off.",
     ),
-    (play(ended("")), "partial completed empty_output", "The model ended its turn without saying anything."),
+    (play(ended("")), "partial completed empty_output", "Stopped: the model ended its turn with an empty answer."),
     (
         play(*cut(400, 400, 400, 14), max_tokens=400),
         "partial retry_limit retry_limit",
-        "Cut off by max_tokens 4 times, then stopped at max_continuations, 3 of 3, with 1,214 of 1,600 "
+        "Cut off 4 times by Max tokens per call, then stopped at Max continuations (3 of 3). 1,214 of 1,600 "
         f"completion tokens used. With 4 continuations {ON}",
     ),
     (
         play(*cut(60), max_continuations=0),
         "partial retry_limit retry_limit",
-        "Cut off by max_tokens once, and not continued (max_continuations is 0), with 60 of 240 completion tokens "
-        f"used. With 1 continuation {ON}",
+        "Cut off by Max tokens per call, and not continued because Max continuations is 0. 60 of 240 "
+        f"completion tokens used. With 1 continuation {ON}",
     ),
     (
         play(*cut(60, 60, 60), max_total_tokens=200),
         "partial token_limit budget_exhausted",
-        "Cut off by max_tokens, then stopped at max_total_tokens: 210 of 200 tokens in and out used. "
-        f"With a larger max_total_tokens {ON}",
+        "Cut off by Max tokens per call, then stopped at Max tokens per turn: 210 of 200 input and output "
+        f"tokens used. With a higher Max tokens per turn {ON}",
     ),
     (
         play(*cut(60), max_continuations=1, max_seconds=0.5),
         "partial time_limit forbidden",
-        f"Stopped at max_seconds: 1.0 of 0.5 s in model and tools. With a larger max_seconds {ON}",
+        "Cut off by Max tokens per call, then stopped at the time limit: 1.0 of 0.5 s in model and tools. "
+        f"With a higher time limit {ON}",
     ),
     (
         play(paused("a"), paused("b"), max_continuations=1),
         "partial retry_limit retry_limit",
-        "Paused by the provider twice, then stopped at max_continuations, 1 of 1, with 10 of 240 completion "
-        f"tokens used. With 2 continuations {ON}",
+        "Stopped after the answer was paused by the provider twice, at Max continuations (1 of 1). 10 of 240 "
+        f"completion tokens used. With 2 continuations {ON}",
     ),
     (
         play(paused("a"), truncated("b"), truncated("c"), max_continuations=2),
         "partial retry_limit retry_limit",
-        "Paused by the provider or cut off 3 times, the last time at 10 of 60 tokens, below max_tokens, then stopped "
-        "at max_continuations, 2 of 2, with "
-        f"25 of 240 completion tokens used. With 3 continuations {ON}",
+        "Cut off or paused by the provider 3 times, the last time at 10 of 60 tokens, below Max tokens per "
+        "call, then stopped at Max continuations (2 of 2). 25 of 240 completion tokens used. With 3 "
+        f"continuations {ON}",
     ),
     (
         play(truncated("a"), truncated("b"), paused("c"), max_continuations=2),
         "partial retry_limit retry_limit",
-        "Paused by the provider or cut off by max_tokens 3 times, then stopped at max_continuations, 2 of 2, with "
-        f"25 of 240 completion tokens used. With 3 continuations {ON}",
+        "Stopped after the answer was cut off by Max tokens per call or paused by the provider 3 times, at "
+        f"Max continuations (2 of 2). 25 of 240 completion tokens used. With 3 continuations {ON}",
     ),
     (
         play(*cut(60, 40), max_total_completion_tokens=100),
         "partial token_limit budget_exhausted",
-        "Cut off by max_tokens, then stopped at max_total_completion_tokens: 100 of 100 completion tokens used. "
-        f"With a larger max_total_completion_tokens {ON}",
+        "Cut off by Max tokens per call, then stopped at Max completion tokens per turn: 100 of 100 "
+        f"completion tokens used. With a higher Max completion tokens per turn {ON}",
     ),
     (
         play(ended("abcdefgh"), max_total_output_chars=5),
         "partial guard output_cap",
-        "Stopped at max_total_output_chars: the answer was cut at 5 characters.",
+        "Cut off at 5 characters: Max output characters was reached.",
     ),
     (
         play(truncated("", tokens=60), truncated("", tokens=120)),
         "partial guard repetition",
-        "Stopped because reasoning used up max_tokens in two answers in a row, the last time 120 of 120 tokens, "
-        "where max_tokens was raised from 60, and no "
-        "text came. A larger max_tokens may help.",
+        "Cut off: reasoning used up Max tokens per call in two answers in a row, the last time 120 of 120 "
+        "tokens, where Max tokens per call was raised from 60, and no text came. A higher Max tokens per call"
+        " may help.",
     ),
     (
         play(cut_call("Let me. "), cut_call()),
         "partial retry_limit tool_repair_failed",
-        "A tool call was truncated and did not run; 1 repair failed.",
+        "Cut off by Max tokens per call in a tool call, which did not run; 1 repair failed.",
     ),
     (
         play(malformed_call(), max_tool_repair_attempts=0),
         "partial retry_limit tool_repair_failed",
-        "A tool call was malformed and did not run; max_tool_repair_attempts is 0.",
+        "Stopped: a tool call was malformed and did not run; Max tool-call repairs is 0.",
     ),
     (
         play(cut_call("Let me. "), max_total_tokens=5),
         "partial token_limit budget_exhausted",
-        "A tool call was truncated, then stopped at max_total_tokens: 20 of 5 tokens in and out used. "
-        f"With a larger max_total_tokens {ON}",
+        "Cut off by Max tokens per call in a tool call, which did not run, then stopped at Max tokens per "
+        f"turn: 20 of 5 input and output tokens used. With a higher Max tokens per turn {ON}",
     ),
     (
         play(called(call()), max_steps=1),
         "partial steps_limit forbidden",
-        f"Stopped at max_steps: 1 of 1 steps; these tool calls did not run: calculator. With a larger max_steps {ON}",
+        f"Stopped at Max steps: 1 of 1 steps; these tool calls did not run: calculator. With a higher Max steps {ON}",
     ),
     (
         play(called(call()), max_total_tokens=10),
         "partial token_limit forbidden",
-        "Stopped at max_total_tokens: 15 of 10 tokens; these tool calls did not run: calculator. "
-        f"With a larger max_total_tokens {ON}",
+        "Stopped at Max tokens per turn: 15 of 10 tokens; these tool calls did not run: calculator. With a "
+        f"higher Max tokens per turn {ON}",
     ),
     (
         play(truncated("a"), finish_reasons=(NormalizedStopReason.MAX_TOKENS,)),
         "partial finish_reason forbidden",
-        "Stopped by FinishReasonCheck: max_tokens is a final reason here.",
+        "Cut off at 10 of 60 tokens, below Max tokens per call, then stopped: the policy ends a turn at the "
+        "stop reason “max_tokens”.",
     ),
     (
         play(called(call()), tools_returned(tool_failed())),
         "partial error forbidden",
-        "Stopped by the error policy: tool error, 1 failure, with on_tool_error set to stop (calculator: division by "
-        "zero). With on_tool_error set to ignore, the model would have received the error. The recording ends "
-        "here. Re-run live to find out.",
+        "Stopped by the error policy: tool error, 1 failure; tool errors stop the turn (calculator: division "
+        "by zero). With tool errors set to ignore, the model would have received the error. The recording "
+        "does not show how it would have ended.",
     ),
     (
         play(called(call()), tools_returned(tool_failed()), error_policy=ErrorPolicy.retry_tool_errors(1)),
         "partial retry_limit forbidden",
-        "Stopped by the error policy: tool error, 1 failure, with max_retries set to 1 (calculator: division by zero). "
-        "With a larger max_retries, the model would have received the error. The recording ends here. "
-        "Re-run live to find out.",
+        "Stopped by the error policy: tool error, 1 failure; Max retries is 1 (calculator: division by zero)."
+        " With a higher Max retries, the model would have received the error. The recording does not show how"
+        " it would have ended.",
     ),
     (
         play(called(call()), cancelled(by=APPROVAL_TIME_LIMIT), approvals=Approvals(("calculator",), 30)),
         "cancelled user_requested cancelled",
-        "This turn was cancelled by the approval's time limit. 5 of 240 completion tokens used. It waited 30 "
-        "seconds for approval. With a longer time to approve, it would have kept waiting.",
+        "Cancelled: nobody approved the call of calculator within 30 seconds. 5 of 240 completion tokens "
+        "used. With a longer approval time, it would have waited longer.",
     ),
     (play(error()), "failed error provider_error", "Failed on the first call: It broke."),
     (
@@ -248,7 +250,7 @@ ENDS = [
     (
         play(error(), woke_up(), error(), error_policy=ErrorPolicy.retry_all(2)),
         "failed retry_limit provider_error",
-        "Failed after 2 failed calls (max_retries is 2): It broke.",
+        "Failed after 2 failed calls (Max retries is 2): It broke.",
     ),
     (
         play(error(), woke_up(), error(retryable=False), error_policy=ErrorPolicy.retry_all(2)),
@@ -258,19 +260,20 @@ ENDS = [
     (
         play(error(ErrorType.TIMEOUT), error_policy=ErrorPolicy.retry_all(5), max_seconds=0.5),
         "failed time_limit provider_error",
-        "Stopped at max_seconds during the first call (1.0 of 0.5 s in model and tools). "
-        f"With a larger max_seconds {ON}",
+        "Stopped at the time limit during the first call (1.0 of 0.5 s in model and tools). With a higher "
+        f"time limit {ON}",
     ),
     (
         play(error(ErrorType.MODEL), error_policy=ErrorPolicy.retry_all(5), max_seconds=0.5),
         "failed time_limit provider_error",
-        "Failed on the first call, with max_seconds used up (1.0 of 0.5 s in model and tools): It broke.",
+        "Failed on the first call: It broke. It was not retried because the time limit was reached (1.0 of "
+        "0.5 s in model and tools).",
     ),
     (
         play(error(partial="a", tokens=9), error_policy=ErrorPolicy.retry_all(5), max_total_tokens=15),
         "partial token_limit provider_error",
-        "Failed on the first call, with max_total_tokens used up (19 of 15 tokens): It broke. "
-        "The partial answer is kept.",
+        "Failed on the first call: It broke. It was not retried because Max tokens per turn was reached (19 "
+        "of 15 tokens). The partial answer is kept.",
     ),
     (
         play(blocked("no")),
@@ -301,44 +304,47 @@ ENDS = [
     (
         play(stopped(NormalizedStopReason.CONTEXT_WINDOW_EXCEEDED, "model_context_window_exceeded", "a")),
         "aborted finish_reason context_window_exceeded",
-        "The conversation no longer fits the model's context window. A higher max_tokens would not have helped.",
+        "Aborted: the conversation no longer fits the model's context window. A higher Max tokens per call "
+        "would not have helped.",
     ),
     (
         play(stopped(NormalizedStopReason.CANCELLED, "cancelled", "a")),
         "aborted finish_reason cancelled",
-        "The provider cancelled this answer. 5 of 240 completion tokens used.",
+        "Aborted: the provider cancelled the answer. 5 of 240 completion tokens used.",
     ),
     (
         play(unknown("SOLAR_FLARE", "")),
         "aborted finish_reason unknown_fatal",
-        "The provider ended the answer with “SOLAR_FLARE”, which is not a known stop reason; there is no usable text.",
+        "Aborted: the provider ended the answer with “SOLAR_FLARE”, which is not a known stop reason; there "
+        "is no usable text.",
     ),
     (
         play(unknown("TOO_MANY_TOOL_CALLS", "a")),
         "aborted finish_reason unknown_fatal",
-        "The provider ended the answer with “TOO_MANY_TOOL_CALLS”, which is not a known stop reason; the partial "
-        "answer is kept.",
+        "Aborted: the provider ended the answer with “TOO_MANY_TOOL_CALLS”, which is not a known stop reason;"
+        " the partial answer is kept.",
     ),
     (
         play(ended("{}"), ended("{}"), envelope_schema=SCHEMA, schema_rounds=1),
         "failed retry_limit envelope_invalid",
-        "No valid envelope after 2 calls: required property 'a' is missing (schema /required) (1 of 1 envelope retries "
-        "used).",
+        "Failed without a valid envelope after 2 calls: required property 'a' is missing (schema /required) "
+        "(1 of 1 envelope retries used).",
     ),
     (
         play(truncated('{"a'), truncated('{"a'), envelope_schema=SCHEMA, schema_rounds=1),
         "failed retry_limit envelope_truncation_unrecoverable",
-        "No valid envelope after 2 calls: the answer was cut before its end (1 of 1 envelope retries used).",
+        "Failed without a valid envelope after 2 calls: the answer was cut before its end (1 of 1 envelope "
+        "retries used).",
     ),
     (
         play(blocked("no"), envelope_schema=SCHEMA),
         "failed finish_reason envelope_refusal",
-        "No valid envelope after 1 call: The provider refused to answer; a refusal is not retried.",
+        "Failed without a valid envelope after 1 call: the provider refused to answer; a refusal is not retried.",
     ),
     (
         play(cancelled("abc")),
         "cancelled user_requested cancelled",
-        "This turn was cancelled by ada. 4 of 240 completion tokens used.",
+        "Cancelled by ada. 4 of 240 completion tokens used.",
     ),
 ]
 
@@ -354,11 +360,11 @@ def test_each_ending_is_reported_as_filed(book: Playbook, filed: str, sentence: 
 def test_a_changed_sentence_requires_a_new_version():
     said = "\n".join(sentence for _book, _filed, sentence in ENDS)
     changed = "Where a sentence changed, raise VERSION; then store this digest."
-    assert (VERSION, sha256(said.encode()).hexdigest()[:10]) == ("14", "8f3fa8e7a6"), changed
+    assert (VERSION, sha256(said.encode()).hexdigest()[:10]) == ("15", "33041475ee"), changed
 
 
 IDLE = "Two truncated answers in a row that added nothing new"
-REASONED = "Two answers in a row in which reasoning used up max_tokens"
+REASONED = "Two answers in a row in which reasoning used up Max tokens per call"
 
 
 @pytest.mark.parametrize(
@@ -393,15 +399,15 @@ def test_two_answers_used_up_by_reasoning_are_reported_as_such(limits: dict[str,
                 max_total_completion_tokens=20,
                 max_total_output_chars=6,
             ),
-            "a larger max_total_completion_tokens and a larger max_total_output_chars",
+            "a higher Max completion tokens per turn and a higher Max output characters",
         ),
         (
             play(truncated("abc👩\u200d👩\u200d👧", tokens=60), max_total_output_chars=5, max_continuations=0),
-            "1 continuation and a larger max_total_output_chars",
+            "1 continuation and a higher Max output characters",
         ),
         (
             play(truncated("abcdef"), max_total_output_chars=5, max_total_tokens=5),
-            "a larger max_total_tokens and a larger max_total_output_chars",
+            "a higher Max tokens per turn and a higher Max output characters",
         ),
     ],
 )
@@ -413,7 +419,7 @@ def test_every_binding_limit_is_named(book: Playbook, wanted: str):
 def test_the_suggested_number_needs_one_call_according_to_the_recording(tokens: tuple[int, ...]):
     book = play(*cut(*tokens), ended(worded("end", 9), tokens=9), extra=PREFILL)
     offered = sum(tokens) + 9 + 5  # for the end, as some servers count and do not report it
-    assert f"max_tokens ≥ {offered}, one call would have been enough" in verdict(book.snapshot)
+    assert f"Max tokens per call ≥ {offered}, one call would have been enough" in verdict(book.snapshot)
     imagined = what_if(book.recording, Policy(max_tokens=offered))
     assert verdict(imagined.final) == "Completed in 1 call."
 
@@ -422,7 +428,7 @@ def test_a_limit_lowered_below_the_used_amount_suggests_one_more_than_was_used()
     """After two continuations it was lowered to none: one was offered, under which the turn stopped just the same."""
     book = play(*cut(60, 60), operator(limits={"max_continuations": 0}), *cut(60), max_continuations=9)
     said = verdict(book.snapshot)
-    assert "Cut off by max_tokens 3 times, then stopped at max_continuations, 2 of 0" in said
+    assert "Cut off 3 times by Max tokens per call, then stopped at Max continuations (2 of 0)" in said
     assert said.endswith(f"With 3 continuations {ON}")
 
 
@@ -472,13 +478,13 @@ def test_no_number_is_named_where_it_is_not_certain(book: Playbook, why: str):
 def test_a_truncation_that_the_provider_resumes_itself_is_exact_where_it_is_the_only_one():
     cuts = [truncated(worded(text, 60), tokens=60, resume_token=text) for text in ("abc", "d")]
     once, twice = play(cuts[0], ended("the end")), play(*cuts, ended("the end"))
-    assert verdict(once.snapshot).endswith("With max_tokens ≥ 70, one call would have been enough.")
+    assert verdict(once.snapshot).endswith("With Max tokens per call ≥ 70, one call would have been enough.")
     assert verdict(twice.snapshot) == "Completed after 2 continuations."
 
 
 @pytest.mark.parametrize(
     ("seq", "told"),
-    [(2, "after 1 continuation."), (3, "after 1 continuation of its own; it inherited 1.")],
+    [(2, "after 1 continuation."), (3, "after 2 continuations, 1 of them in the original turn.")],
 )
 def test_a_fork_reports_its_own_and_its_inherited_continuations(seq: int, told: str):
     parent = play(*cut(60, 60), ended("c"))
@@ -491,4 +497,4 @@ def test_a_fork_that_started_with_tools_has_no_continuation_of_its_own():
     parent = play(*cut(60), called(call()), tools_returned(), ended("b"))
     snapshot = fork(parent.recording, 4, parent.recording.policy, "fork")
     snapshot = advance(snapshot, ended("b"), parent.recording.policy).snapshot
-    assert verdict(snapshot) == "Completed without a continuation of its own; it inherited 1."
+    assert verdict(snapshot) == "Completed after 1 continuation, in the original turn."

@@ -62,12 +62,12 @@ def shared_context(link: ShareLink, *, step: int | None = None) -> dict[str, Any
 
 
 def _for_readers(page: TurnView, limit_words: str) -> TurnView:
-    """The page with its verdict in parts, for a redacted history has none, and without the advice to re-run: readers
-    cannot. Where `limit_words` tell the limit, they alone do."""
-    told, parted = verdict_of(page.shown.snapshot), replace(page.leading, rerun=False)
+    """The page with its verdict in parts, for a redacted history has none. Where `limit_words` tell the limit, they
+    alone do."""
+    told, parted = verdict_of(page.shown.snapshot), page.leading
     if told is None:
         return replace(page, parted=parted)
-    verdict = told.happened if limit_words else f"{told.happened} {told.helps}".rstrip()
+    verdict = told.happened if limit_words else str(told)
     return replace(page, verdict=verdict, parted=parted)
 
 

@@ -46,7 +46,7 @@ class NextStep:
 def leading_on(turn: Turn, last: Snapshot | None) -> dict[str, Any]:
     """`advice`, what the verdict says of limits, and `step`, for the template. `last`: None without records."""
     said = verdict_of(last) if last is not None else None
-    return {"advice": said.advice if said else "", "step": next_step_of(turn, last) if last is not None else None}
+    return {"advice": said.helps if said else "", "step": next_step_of(turn, last) if last is not None else None}
 
 
 def next_step_of(turn: Turn, last: Snapshot) -> NextStep | None:
