@@ -132,7 +132,9 @@ def _too_long(snapshot: Snapshot) -> str:
     """An error whose provider asks to wait for longer than any retry may, whatever else forbade one."""
     error = snapshot.failure.provider if snapshot.failure else None
     assert error is not None, "it ended the turn"
-    return f"{_closed(error.message)} Not retried: {wait_text(error)}."
+    said = snapshot.outcome.get_evaluation_for("ErrorPolicyCriterion") if snapshot.outcome else None
+    why = wait_text(error) if said is None else evaluation_text(said.to_dict(), snapshot)
+    return f"{_closed(error.message)} Not retried: {why}."
 
 
 def _whole(snapshot: Snapshot, sentence: StopSentence) -> str:

@@ -11,14 +11,15 @@ from typing import Any
 from agentcore.criteria.envelope_retries import envelope_bound, envelope_cause
 from agentcore.criteria.incomplete_answers import (
     APART,
+    CUT_BELOW_CAP,
     NO_RETRY,
     Cause,
     completion_spent,
     cut_cause,
 )
 from agentcore.envelope import EnvelopeFault
-from agentcore.error_policy import ErrorHandlingDecision
-from agentcore.errors import ProviderError
+from agentcore.error_policy import ErrorContext, ErrorHandlingDecision
+from agentcore.errors import ErrorType, ProviderError
 from agentcore.number_format import number, seconds
 from agentcore.policy import LIMIT_NAMES, limit_in_words
 from agentcore.resource import bound_of
@@ -28,7 +29,7 @@ Json = Mapping[str, Any]  #: an evaluation, as `ContinuationEvaluation.to_dict` 
 
 _FORBID, _STOP, _ALLOW = "forbid", "stop", "allow"
 _CAP = limit_in_words("max_tokens")
-#: What a built-in criterion that checks no limit of its own is called in a sentence.
+#: What a built-in criterion is called in a sentence: by the limit that it checks, if it checks one.
 _CRITERIA: Mapping[str, str] = {
     "TruncationCriterion": "the rules for truncated answers",
     "EnvelopeCriterion": "the rules for envelopes",
@@ -36,6 +37,9 @@ _CRITERIA: Mapping[str, str] = {
     "ErrorPolicyCriterion": "the error policy",
     "ToolCallPresenceCheck": "the check for tool calls",
     "ResponseContentCheck": "the check of the answer's content",
+    "StepsLimit": limit_in_words("max_steps"),
+    "TokenUsageLimit": limit_in_words("max_total_tokens"),
+    "ExecutionTimeLimit": limit_in_words("max_seconds"),
 }
 
 
@@ -150,7 +154,7 @@ def _observed(snapshot: Snapshot) -> str | None:
 
 def _cause(cause: Cause) -> str:
     """How an answer was cut, with the name of the cap in place of its key."""
-    return cause.words.replace("max_tokens", _CAP)
+    return cause.words.replace("no max_tokens set", f"{_CAP} not set").replace("max_tokens", _CAP)
 
 
 _NOT_REQUESTED = "an observed call is not requested again"
@@ -168,6 +172,8 @@ def _envelope(said: Json, snapshot: Snapshot | None, _error: ProviderError | Non
         return _observed_envelope(snapshot)
     if fault == EnvelopeFault.UNKNOWN:
         return "an answer that cannot be checked is not requested again"
+    if fault == EnvelopeFault.TRUNCATION and bound == CUT_BELOW_CAP:
+        return f"cut off with {_CAP} not set; the same request again has no larger budget"
     none_allowed = bound == "schema_rounds" and _nothing_allowed(said["context"])
     return "no envelope retries are allowed" if none_allowed else None
 
@@ -199,11 +205,19 @@ def _stopped(said: Json, snapshot: Snapshot | None, error: ProviderError | None)
     context, bound = said["context"], bound_of(said, snapshot.outcome if snapshot else None)
     if bound == NO_RETRY and error is not None:
         if error.retryable:
-            return wait_text(error)
+            return None if _would_retry(context, snapshot) else wait_text(error)
         return f"the same request would fail again ({error.kind})"
     if snapshot is None and bound != "max_retries":
         return None  # the resolver of the error's context may have failed
     return f"{failures_text(context)}; {_bound_of_errors(context, snapshot)}"
+
+
+def _would_retry(context: Json, snapshot: Snapshot | None) -> bool:
+    """Whether the policy alone would have retried, as far as is known: then the recorded reason names the wait."""
+    if snapshot is None:
+        return True
+    asked = ErrorContext(ErrorType(context["errorType"]), context["consecutiveFailures"], context["totalFailures"])
+    return snapshot.error_policy.evaluate(asked) is ErrorHandlingDecision.RETRY
 
 
 def wait_text(error: ProviderError) -> str:

@@ -72,8 +72,8 @@ def where_cut(
     return f"at {count(used, 'token')}, {unset}" if used else unset
 
 
-def beside_word(response: ChatResponse, cap: int | None) -> str:
+def beside_word(response: ChatResponse, cap: int | None, unset: str = "with no max_tokens set") -> str:
     """The same, as shown beside the provider's stop reason: `at 482 of 4,000 tokens: below the cap`."""
     if cap is not None:
         return f"at {used_of(response, cap)}: below the cap"
-    return where_cut(response, cap)
+    return where_cut(response, cap, unset=unset)

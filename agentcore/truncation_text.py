@@ -10,6 +10,7 @@ from agentcore.truncation_cause import used_of, where_cut
 #: How a verdict begins where the last answer is truncated, and where a limit or a rule stopped the turn otherwise.
 CUT_OFF, STOPPED = "Cut off", "Stopped"
 CAP = limit_in_words("max_tokens")
+UNSET = f"with {CAP} not set"
 BY_CAP = f" by {CAP}"
 BY_REASONING = f": reasoning used up {CAP} before any text came"
 
@@ -54,7 +55,7 @@ def below_caps(snapshot: Snapshot) -> bool:
 def where(snapshot: Snapshot) -> str:
     """Where the last answer was cut, which its cap did not cut."""
     assert snapshot.response is not None, "a cut answer was answered"
-    return where_cut(snapshot.response, snapshot.sent_cap, CAP, f"with {CAP} not set")
+    return where_cut(snapshot.response, snapshot.sent_cap, CAP, UNSET)
 
 
 def tells_where(snapshot: Snapshot) -> bool:

@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 from agentcore.replay.record_spans import Span
 from agentcore.states import TRANSITIONS, State, Trigger
+from agentcore.truncation_text import CAP
 from agentcore.why import evaluate_error_guards, evaluate_stop_guards, pending_guards
 from agentcore.why.transition_case import Case, Stand, cases_of
 
@@ -56,7 +57,8 @@ GUARDS: Mapping[State, Mapping[Trigger, Guard]] = {
             "its stop reason is unknown, and it contains nothing usable", evaluate_stop_guards.unknown
         ),
         Trigger.MAX_TOKENS: Guard(
-            ("it was cut by max_tokens, without a complete tool call to run"), evaluate_stop_guards.cut
+            (f"it was cut by {CAP}, without a complete tool call to run"),
+            evaluate_stop_guards.cut,
         ),
         Trigger.PAUSED: Guard("the provider paused it", evaluate_stop_guards.reason_is("paused")),
         Trigger.FORBIDDEN: Guard(

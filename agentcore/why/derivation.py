@@ -11,7 +11,7 @@ from typing import Any
 
 from agentcore.events import ModelResponded
 from agentcore.number_format import count, number
-from agentcore.reason_text import evaluation_text
+from agentcore.reason_text import criterion_in_words, evaluation_text
 from agentcore.replay.certainty import Certainty
 from agentcore.replay.record_spans import Span, fold
 from agentcore.replay.recording import Recording
@@ -19,8 +19,9 @@ from agentcore.resource import no_retry_helps, resource_in
 from agentcore.snapshot_parts import Spent
 from agentcore.states import State
 from agentcore.sufficient_max_tokens import END_AT_MOST, enough_for_one_call, writes_on
+from agentcore.truncation_text import CAP
 from agentcore.why.evidence import clauses_of, evaluations_of, inputs_of, model_input, unjudged_inputs
-from agentcore.why.transition_case import Case, case_of
+from agentcore.why.transition_case import Case, Json, case_of
 from agentcore.why.transition_text import transition_text
 from agentcore.why.tree import Fact, Kind, Node
 
@@ -41,7 +42,7 @@ def claim_of(spans: tuple[Span, ...]) -> tuple[Node, ...]:
         Fact("calls", 1),
         Fact("ceiling", known.asked.ceiling),
     )
-    words = f"certain: one call with max_tokens ≥ {number(least)} would have been enough"
+    words = f"certain: one call with {CAP} ≥ {number(least)} would have been enough"
     return (Node(Kind.CLAIM, "max_tokens", words, facts, tuple(_grounds(spans))),)
 
 
@@ -82,7 +83,7 @@ def _calls(spans: tuple[Span, ...]) -> Iterator[Node]:
 def _call(span: Span, used: int, cap: int, *, whole: bool) -> Node:
     """One call; `number` is the transition at which its answer was taken in."""
     attempt = span.before.spent.attempts
-    of = f"call {attempt} used {number(used)} of max_tokens {number(cap)}"
+    of = f"call {attempt} used {number(used)} of {count(cap, 'token')}"
     facts = (
         Fact("attempt", attempt),
         Fact("seq", span.record.seq),
@@ -95,11 +96,16 @@ def _call(span: Span, used: int, cap: int, *, whole: bool) -> Node:
 
 
 _DECIDED = {
-    "forbid": "forbade",
-    "allow": "allowed",
-    "request": "requested to continue",
-    "stop": "found no reason to continue",
+    "forbid": "forbade another call",
+    "allow": "allowed another call",
+    "request": "requested another call",
+    "stop": "found no reason for another call",
 }
+
+
+def _subject(evaluation: Json) -> str:
+    name = criterion_in_words(evaluation["criterion"])
+    return f"{name[0].upper()}{name[1:]}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -226,7 +232,7 @@ def _because(recording: Recording, spans: tuple[Span, ...], found: _Found, case:
         yield Node(
             Kind.EVALUATION,
             evaluation["criterion"],
-            f"{evaluation['criterion']} {_DECIDED[evaluation['decision']]}: {reason}",
+            f"{_subject(evaluation)} {_DECIDED[evaluation['decision']]}: {reason}",
             (
                 Fact("decision", evaluation["decision"]),
                 Fact("decided", evaluation["criterion"] == (case.outcome or {}).get("resolvedBy")),

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from agentcore.reason_text import evaluation_text
 from agentcore.resource import IDLE, LIMIT_OF
 from agentcore.states import State, Trigger
+from agentcore.truncation_text import CAP
 from agentcore.why.limit_usage import amounts_of, missing, nearest
 from agentcore.why.transition_case import Case, Stand
 
@@ -45,9 +46,17 @@ def repetition(case: Case) -> Stand:
         return Stand(None, "")
     idle = case.snapshot.idle_answers
     if case.snapshot.eaten and idle >= IDLE:
-        return Stand(True, f"reasoning used up max_tokens in {idle} answers in a row, and no text came", counted=True)
+        return Stand(
+            True,
+            f"reasoning used up {CAP} in {idle} answers in a row, and no text came",
+            counted=True,
+        )
     if case.snapshot.refused_as_cut and idle >= IDLE:
-        return Stand(True, f"max_tokens was used up in {idle} answers in a row, and no text came", counted=True)
+        return Stand(
+            True,
+            f"{CAP} was used up in {idle} answers in a row, and no text came",
+            counted=True,
+        )
     if idle >= IDLE:
         return Stand(True, f"{idle} truncated answers in a row added nothing new", counted=True)
     one = "one truncated answer added nothing new; a second would have stopped it"

@@ -6,6 +6,7 @@ from uuid import UUID
 
 from django.db.models import QuerySet
 
+from agentcore.completed_verdict import REPEAT
 from agentcore.number_format import count
 from agentcore.policy import LIMIT_NAMES
 from agentcore.reasons import NormalizedStopReason, StopReason, TurnStatus
@@ -37,8 +38,8 @@ def _read(ending: Ending, detail: str = "", *, look: str = "") -> EndSummary:
 
 def _completed(turn: Turn) -> EndSummary:
     took = f"after {count(turn.continuations, 'continuation')}" if turn.continuations else ""
-    if turn.signs:
-        return _read(endings.MAY_BE_CUT, reason_label(turn.signs[0]))
+    if sign := next((sign for sign in turn.signs if sign != REPEAT), None):
+        return _read(endings.MAY_BE_CUT, reason_label(sign))
     if turn.attempts and turn.model_stop_reason in (None, NormalizedStopReason.UNKNOWN):
         said = f"“{turn.raw_stop_reason}”" if turn.raw_stop_reason else "no stop reason given"
         return _read(endings.UNKNOWN_STOP, said)
@@ -54,18 +55,23 @@ def _partial(turn: Turn) -> EndSummary:
         return _read(endings.STOPPED, cause, look="time_limit")
     if turn.error_type and turn.terminal_reason == "provider_error":
         return _read(endings.FAILED_PARTIAL, _failure(turn))
-    if turn.model_stop_reason == NormalizedStopReason.MAX_TOKENS:
+    if turn.model_stop_reason == NormalizedStopReason.MAX_TOKENS or turn.terminal_reason in _CUT_OFF:
         return _read(endings.CUT_OFF, cause, look=look)
     return _read(endings.STOPPED, cause)
+
+
+#: Ends of an answer that was cut, even if its provider says that it ended: at the limit on characters, or twice without
+#: anything new.
+_CUT_OFF = ("output_cap", "repetition")
 
 
 def _no_repetition(turn: Turn) -> tuple[str, str]:
     """Look and cause of a turn whose last answers added nothing, where that was no repetition: reasoning used up their
     cap, or an error said that it was used up, and so there is no stop reason of an answer."""
     if turn.terminal_reason == "repetition" and "reasoning_ate_budget" in turn.signs:
-        return "reasoning_ate_budget", "Reasoning used up max_tokens"
+        return "reasoning_ate_budget", f"Reasoning used up {LIMIT_NAMES['max_tokens']}"
     if turn.terminal_reason == "repetition" and turn.raw_stop_reason is None:
-        return "max_tokens", "max_tokens used up, no text"
+        return "max_tokens", f"{LIMIT_NAMES['max_tokens']} used up, no text"
     return "max_tokens", ""
 
 

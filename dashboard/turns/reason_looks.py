@@ -54,7 +54,7 @@ LOOKS: dict[str, Look] = {
     "empty_output": Look("odd", "ring", "empty answer"),
     "forbidden": Look("limit", "shield", "forbidden by a criterion"),
     "tool_repair_failed": Look("block", "nut", "tool call not repaired"),
-    "cut_below_cap": Look("cut", "torn", "cut below max_tokens"),
+    "cut_below_cap": Look("cut", "torn", "cut below the cap"),
     "broken_tool_call": Look("block", "nut", "broken tool call"),
     "envelope_truncation_unrecoverable": Look("cut", "torn", "envelope cut off"),
     "envelope_invalid": Look("block", "triangle", "invalid envelope"),
@@ -67,7 +67,7 @@ LOOKS: dict[str, Look] = {
     "estimated": Look("guess", "about", "estimated"),
     "undecidable": Look("odd", "question", "undecidable"),
     # signs that a stop reason hides a cut
-    "output_at_cap": Look("cut", "torn", "ended at max_tokens"),
+    "output_at_cap": Look("cut", "torn", "ended at the cap"),
     "unclosed_json": Look("cut", "torn", "JSON not closed"),
     "unclosed_fence": Look("cut", "torn", "code not closed"),
     "unclosed_bracket": Look("cut", "torn", "bracket not closed"),

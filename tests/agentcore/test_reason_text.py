@@ -58,17 +58,17 @@ def transitions(story: Playbook) -> list[str]:
     return [transition_text(case) for span in fold(story.recording) for case in cases_of(span) if case is not None]
 
 
-CUT = "cut off by max_tokens, 60 of 60 tokens used"
+CUT = "cut off by Max tokens per call, 60 of 60 tokens used"
 IDLE = [truncated("a"), truncated(""), truncated("")]
 WATCHED = partial(play, watched=True, max_continuations=0, max_tool_repair_attempts=0, schema_rounds=0)
 SEES = [
     (play(ended("a")), "no structured answer to check at this step", "the provider said “stop”: end_turn"),
     (play(unknown(None, "a")), "1 of 20 steps", "the provider gave no stop reason: unknown"),
-    (play(truncated("a"), max_continuations=0), "max_continuations is 0", "max_continuations is 0"),
+    (play(truncated("a"), max_continuations=0), "Max continuations is 0", "Max continuations is 0"),
     (
         play(cut_call(), max_tool_repair_attempts=0),
-        "truncated tool call; max_tool_repair_attempts is 0",
-        "a tool call was truncated and did not run (truncated tool call; max_tool_repair_attempts is 0)",
+        "truncated tool call; Max tool-call repairs is 0",
+        "a tool call was truncated and did not run (truncated tool call; Max tool-call repairs is 0)",
     ),
     (play(truncated("a", tokens=2_000), max_total_tokens=2_000), "2,010 of 2,000 tokens", None),
     (
@@ -154,13 +154,13 @@ def test_the_binding_limit_is_stored_on_the_evaluation_in_every_revision(revisio
 def test_a_stored_reason_keeps_its_wording_and_verifies():
     story = play(truncated("a"), max_continuations=0)
     assert "0 of 0 continuations used" in story.end.notice
-    assert notice_text(story.snapshot) == "This answer is incomplete: max_continuations is 0."
+    assert notice_text(story.snapshot) == "This answer is incomplete: Max continuations is 0."
     assert "sentence" not in story.stored().records[-1].command
     assert verify(story.stored()).verified
     derivation = derive(story.recording)
     assert derivation is not None
     said = [node.words for node in derivation.tree.walk()]
-    assert "TruncationCriterion forbade: max_continuations is 0" in said
+    assert "The rules for truncated answers forbade another call: Max continuations is 0" in said
 
 
 def test_a_tool_error_is_shortened_to_fit_the_notice():
@@ -170,12 +170,12 @@ def test_a_tool_error_is_shortened_to_fit_the_notice():
         tools_returned(replace(tool_failed(call_id), content="It broke.")),
         error_policy=ErrorPolicy.stop_on_any_error(),
     )
-    assert notice_text(story.snapshot).endswith("set to stop (calculator: It broke).")
+    assert notice_text(story.snapshot).endswith("; tool errors stop the turn (calculator: It broke).")
 
 
 def test_a_permanent_error_is_not_attributed_to_the_policy():
     late = play(truncated("a"), error(retry_after=900.0), error_policy=ErrorPolicy.retry_all())
-    assert "(the provider asks to wait 900 s, more than 120 s)" in notice_text(late.snapshot)
+    assert "Not retried: the provider asks to wait 900 s, more than 120 s." in notice_text(late.snapshot)
 
 
 def test_an_interrupted_turn_reports_that_its_answer_is_kept():
@@ -189,7 +189,7 @@ def test_a_judgement_known_only_by_its_sentence_is_shown_by_it():
     assert evaluation_text(said, None) == "2 cut answers running"
 
 
-def test_a_verdict_keeps_the_recorded_counts_that_verify_compares():
+def test_a_verdict_groups_digits_as_the_notice_does():
     story = play(called(call(), tokens=2_000), max_total_tokens=1_500)
     assert notice_text(story.snapshot).startswith("This answer is incomplete: 2,010 of 1,500 tokens;")
-    assert "2010 of 1500 tokens; these tool calls did not run: calculator." in verdict(story.snapshot)
+    assert "2,010 of 1,500 tokens; these tool calls did not run: calculator." in verdict(story.snapshot)

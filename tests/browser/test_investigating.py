@@ -54,7 +54,9 @@ def find_the_truncated_turns_of_one_model_yesterday(page: Page, model: str) -> N
 def find_out_why_one_stopped(page: Page) -> str:
     """The address of the turn."""
     page.get_by_role("link", name=PROMPT).click()
-    expect(page.locator(".verdict")).to_contain_text("Cut off by max_tokens 4 times, then stopped at max_continuations")
+    expect(page.locator(".verdict")).to_contain_text(
+        "Cut off 4 times by Max tokens per call, then stopped at Max continuations"
+    )
     page.wait_for_load_state()  # the keys are a module's, which comes after the words
     page.keyboard.press("k")
     expect(page.locator("#step .because [data-fill=trigger]")).to_have_text("retry_limit")

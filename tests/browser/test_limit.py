@@ -15,7 +15,7 @@ def test_a_limit_is_proven_and_changed_within_three_clicks_from_the_timeline(pag
     page.goto("/?q=limit&stop_reason=retry_limit")
     clicks = Clicks()
     clicks.on(page, "link", "What stops a limit?")
-    expect(page.locator(".verdict").first).to_contain_text("Cut off by max_tokens 4 times")
+    expect(page.locator(".verdict").first).to_contain_text("Cut off 4 times by Max tokens per call")
     clicks.on(page, "button", re.compile("Find the limit|Prove it live"))
     limit = page.locator("#limit")
     expect(limit).to_contain_text("proven", timeout=LONG)

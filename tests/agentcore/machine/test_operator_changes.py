@@ -259,11 +259,13 @@ def test_a_verdict_names_the_cap_of_the_call_despite_later_operator_changes(now:
     held = (Breakpoint(state="continue_pending"),)
     once = Playbook(max_continuations=0) >> started(breakpoints=held) >> truncated("", tokens=60)
     once = once >> operator(max_tokens=now) >> released(breakpoints=())
-    assert "Reasoning used up max_tokens before any text came (60 of 60 tokens); cut off once" in verdict(once.snapshot)
+    assert (
+        "Cut off: reasoning used up Max tokens per call before any text came (60 of 60 tokens), and not continued"
+    ) in verdict(once.snapshot)
     twice = (
         Playbook(max_total_completion_tokens=900) >> started() >> truncated("", tokens=60) >> operator(breakpoints=held)
     )
     twice = twice >> truncated("", tokens=120) >> operator(max_tokens=now) >> released(breakpoints=())
-    told = "the last time 120 of 120 tokens, where max_tokens was raised from 60, and no text came"
+    told = "the last time 120 of 120 tokens, where Max tokens per call was raised from 60, and no text came"
     assert told in verdict(twice.snapshot)
     assert verify(twice.stored()).verified

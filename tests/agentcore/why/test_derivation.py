@@ -84,7 +84,7 @@ def test_a_partial_ending_leads_back_to_the_limit_that_decided_it():
     assert list(lines_of(found.tree)) == [
         "ended: complete, with status partial and terminal reason retry_limit",
         "└─ by: continue_pending → abort_partial, trigger retry_limit, then complete with a notice",
-        "   └─ because: TruncationCriterion forbade: 3 of 3 continuations used",
+        "   └─ because: The rules for truncated answers forbade another call: 3 of 3 continuations used",
         "      ├─ under: max_continuations is 3",
         "      ├─ from: 3 of 3 continuations used",
         "      └─ from: the model stopped: max_tokens, at 10 of 60 tokens: below the cap",

@@ -24,10 +24,10 @@ def lines(book: Playbook) -> list[str]:
 def test_the_number_appears_in_the_tree_with_everything_it_depends_on():
     told = lines(play(*CUT, extra={"prefill": True}))
     assert told[-8:] == [
-        "└─ claim: certain: one call with max_tokens ≥ 61 would have been enough",
-        "   ├─ from: call 1 used 20 of max_tokens 20, and was cut there",
-        "   ├─ from: call 2 used 20 of max_tokens 20, and was cut there",
-        "   ├─ from: call 3 used 16 of max_tokens 20, and ended by itself",
+        "└─ claim: certain: one call with Max tokens per call ≥ 61 would have been enough",
+        "   ├─ from: call 1 used 20 of 20 tokens, and was cut there",
+        "   ├─ from: call 2 used 20 of 20 tokens, and was cut there",
+        "   ├─ from: call 3 used 16 of 20 tokens, and ended by itself",
         "   ├─ from: 56 completion tokens in all, as reported",
         "   ├─ from: 5 tokens for the end of the answer, which some servers count and do not report",
         "   ├─ from: 2 continuations from the very words before, by prefill",

@@ -147,7 +147,13 @@ def odd(odd_url: str) -> Connection:
         ("429 without a time", "failed", "provider_error", "", "slow down."),
         ("gzip", "completed", "completed", "whole", ""),
         ("a whole answer", "completed", "completed", "whole", ""),
-        ("context full", "aborted", "context_window_exceeded", "", "A higher max_tokens would not have helped."),
+        (
+            "context full",
+            "aborted",
+            "context_window_exceeded",
+            "",
+            "A higher Max tokens per call would not have helped.",
+        ),
         ("cut after the reason", "completed", "completed", "whole", ""),
     ],
 )

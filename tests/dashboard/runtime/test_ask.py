@@ -56,10 +56,10 @@ def test_a_turn_is_printed_line_by_line_with_its_text_and_verdict_without_a_runn
 def test_the_basis_of_the_verdict_is_printed_before_it(ask):
     told = ask("Why do agents stop?", "--max-tokens", "60").stdout
     tree = told[told.index("[WHY] ended: complete, with status partial and terminal reason retry_limit") :].splitlines()
-    assert tree[2].endswith("because: TruncationCriterion forbade: 3 of 3 continuations used")
+    assert tree[2].endswith("because: The rules for truncated answers forbade another call: 3 of 3 continuations used")
     assert tree[3].endswith("under: max_continuations is 3, the default")
     assert "provider: said “length”, in finish_reason" in told
-    assert tree[-2].startswith("Cut off by max_tokens 4 times")
+    assert tree[-2].startswith("Cut off 4 times by Max tokens per call")
     assert tree[-1].startswith("[LIMIT] ")
 
 

@@ -160,7 +160,7 @@ def test_signs_of_truncation_and_stop_reasons_have_the_labels_of_their_badges(br
     )
     html = page(browser, "/timeline/facets")
     signs, ended = (html.split(f'id="facet-{name}"')[1].split("</fieldset>")[0] for name in ("lint", "terminal_reason"))
-    assert "</svg>ended at max_tokens</span>" in signs
+    assert "</svg>ended at the cap</span>" in signs
     assert "</svg>retry limit</span>" in ended
     assert '<span class="clip" title="my_agent">my_agent</span>' in html
     assert '<code class="soft">' not in ended, "the code is beside a name that differs from it"

@@ -3,12 +3,16 @@
 import pytest
 from django.template.loader import render_to_string
 
+from agentcore.verdict import verdict_of
 from dashboard.api.turn_response_schemas import RecordedTurn
-from dashboard.turns.end_summary import EndSummary, end_summary_of
+from dashboard.turns.end_summary import READ, EndSummary, end_summary_of
 from dashboard.turns.endings import ENDINGS
 from dashboard.turns.glossary import term_of
 from dashboard.turns.models import UNFINISHED, Turn
+from dashboard.turns.projection import error_of, project
 from dashboard.turns.templatetags.reasons import reason_hue
+from tests.agentcore.random_turns import random_ends
+from tests.agentcore.test_verdict_ends import ENDS
 from tests.dashboard.pages import text_of
 
 DONE = {"status": "completed", "stop_reason": "completed", "terminal_reason": "completed", "attempts": 1}
@@ -28,16 +32,16 @@ READINGS = [
     (DONE, EndSummary("doubtful", "Completed, unknown stop", "no stop reason given")),
     (
         {**DONE, "model_stop_reason": "end_turn", "lint": ["output_at_cap"]},
-        EndSummary("doubtful", "Completed, may be cut", "ended at max_tokens"),
+        EndSummary("doubtful", "Completed, may be cut", "ended at the cap"),
     ),
     ({**CUT, "resource": "max_continuations"}, EndSummary("max_tokens", "Cut off", "Max continuations reached")),
     (
         {**CUT, "terminal_reason": "repetition", "raw_stop_reason": "length", "lint": ["reasoning_ate_budget"]},
-        EndSummary("reasoning_ate_budget", "Cut off", "Reasoning used up max_tokens"),
+        EndSummary("reasoning_ate_budget", "Cut off", "Reasoning used up Max tokens per call"),
     ),
     (
         {**CUT, "terminal_reason": "repetition"},
-        EndSummary("max_tokens", "Cut off", "max_tokens used up, no text"),
+        EndSummary("max_tokens", "Cut off", "Max tokens per call used up, no text"),
     ),
     (
         {**CUT, "terminal_reason": "repetition", "raw_stop_reason": "length"},
@@ -108,3 +112,18 @@ def test_a_list_names_an_ending_without_its_codes():
     )
     told = " ".join(text_of(render_to_string("turns/_ended.html", {"turn": turn})).split())
     assert told == "Cut off Max continuations reached"
+
+
+#: The beginning of an ending's name, by that of a verdict, where they differ.
+NAMES = {"Refused": "Blocked"}
+
+
+def test_the_head_of_a_page_begins_with_the_ending_that_lists_show():
+    """Over every ending that is written down, and those of many random turns: one ending is not “Cut off” here and
+    “Stopped” there."""
+    for last in (*(book.snapshot for book, _, _ in ENDS), *random_ends(1500)):
+        row = project(last, seq=1, started_at=None, at=None)
+        turn = Turn(**{name: row[name] for name in READ if name in row})
+        turn.error_type = error_of(last.outcome.to_dict()).get("errorType") if last.outcome else None
+        told = verdict_of(last)
+        assert end_summary_of(turn).words.startswith(NAMES.get(told.lead, told.lead) or "-"), str(told)

@@ -18,7 +18,9 @@ def test_the_leading_words_and_the_remedy_are_separated():
     assert parted.first == "Cut off"
     assert parted.rest.startswith(" by max_tokens once, and not continued (max_continuations is 0)")
     assert parted.advice.startswith("With 1 continuation it would have continued.")
-    assert parted.helps == "With 1 continuation it would have continued. The recording ends here."
+    assert parted.helps == (
+        "With 1 continuation it would have continued. The recording does not show how it would have ended."
+    )
     assert parted.rerun, "and that is a value: no sentence is cut to leave the advice out"
     assert parted.advice == f"{parted.helps} Re-run live to find out."
 

@@ -114,7 +114,7 @@ def test_the_timeline_is_shown_as_soon_as_its_rows_fill_the_window(
 
 @pytest.mark.parametrize("slash", ["", "/"])
 def test_a_turn_url_works_with_and_without_a_trailing_slash(browser: Client, cut: Turn, slash: str):
-    assert "by max_tokens 4 times, then stopped at max_continuations, 3 of 3" in re.sub(
+    assert "by max_tokens 4 times, then stopped at Max continuations, 3 of 3" in re.sub(
         "<[^>]+>", "", page(browser, f"/turns/{cut.id}{slash}")
     )
 
@@ -171,7 +171,7 @@ def test_the_number_in_the_heading_equals_that_of_the_what_if(browser: Client, p
     assert f"With max_tokens {enough}, one call would have been enough." in text_of(html)
     shown = page(browser, f"/turns/{whole.id}/replay?max_tokens={enough}")
     assert "Completed in 1 call" in " ".join(re.sub("<[^>]+>", "", shown).split())
-    assert f"certain: one call with max_tokens ≥ {enough} would have been enough" in html, "the tree too"
+    assert f"certain: one call with Max tokens per call ≥ {enough} would have been enough" in html, "the tree too"
     assert re.search(r"call 1 used 150 of max_tokens 150, and was cut there <a [^>]+href=\"#t2\"", html)
 
 

@@ -101,7 +101,7 @@ def test_names_and_values_of_a_schema_are_removed_from_reasons_and_verdict(agent
     html = html_of(turn)
     assert WORD not in html
     assert "[redacted]" in html
-    assert "No valid envelope after" in html
+    assert "Failed without a valid envelope after" in html
 
 
 @pytest.mark.parametrize("arguments", [{f"{WORD}Key": 1}, {"expression": [WORD, 7]}, {"expression": {f"{WORD}Key": 5}}])

@@ -46,7 +46,7 @@ def test_a_link_opens_the_turn_without_sign_in(browser: Client, cut: Turn):
     response = Client().get(path)
     html = response.content.decode()
     assert response.status_code == 200
-    assert "Cut off by max_tokens 4 times" in html or "Cut off" in html
+    assert "Cut off 4 times by Max tokens per call" in html or "Cut off" in html
     assert "Why do agents stop?" in html
     assert (response["Referrer-Policy"], response["Cache-Control"]) == ("no-referrer", "no-store, private")
     assert "noindex" in response["X-Robots-Tag"]

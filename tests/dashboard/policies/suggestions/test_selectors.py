@@ -457,7 +457,7 @@ def test_the_number_for_one_call_is_the_same_in_the_verdict_the_sweep_and_here(p
         swept = turn_sweep(turn=turn, name="max_tokens", values=range(20, 720, 20), overrides={})
         assert swept.best is not None
         assert (swept.best.value, swept.best.calls, swept.best.certainty) == (said.value, 1, said.certainty)
-        assert (f"max_tokens ≥ {said.value}" in turn.verdict) == (said.certainty is Certainty.CERTAIN)
+        assert (f"Max tokens per call ≥ {said.value}" in turn.verdict) == (said.certainty is Certainty.CERTAIN)
 
 
 def test_for_a_fork_that_started_with_a_continuation_one_call_is_not_claimed_to_suffice(cut: Turn):
