@@ -80,8 +80,8 @@ SEES = [
     (play(*IDLE), "2 truncated answers in a row added nothing new", None),
     (
         play(truncated("{"), envelope_schema=SCHEMA, schema_rounds=0),
-        "schema_rounds is 0",
-        "schema_rounds is 0",
+        "no envelope retries are allowed",
+        "no envelope retries are allowed",
     ),
     (play(ended('{"a": 1}'), envelope_schema=SCHEMA), "it ended by itself and is valid", None),
     (WATCHED(truncated("a", tokens=60)), f"{CUT}; an observed call is not continued", None),
@@ -104,7 +104,7 @@ SEES = [
         "Rate limit error, retrying (1/5)",
         None,
     ),
-    (play(error()), "model error, 1 failure; max_retries is 0", "model error, 1 failure; max_retries is 0"),
+    (play(error()), "model error, 1 failure; model errors stop the turn", "model error, 1 failure; model errors stop the turn"),
 ]  # fmt: skip
 
 

@@ -219,11 +219,11 @@ ENVELOPE = {**WATCHED, "revision": 7, "schema_rounds": 0, "envelope_schema": {"r
             truncated('{"b', tokens=60),
             "envelope_truncation_unrecoverable",
             "max_tokens",
-            "60 of 60 tokens used; a call",
+            "60 of 60 tokens used; an observed call",
         ),
         (responded(cut("{", output=482)), "envelope_truncation_unrecoverable", None, "482 of 4,000 tokens, below"),
-        (ended('{"b": 1}'), "envelope_invalid", None, "a call that is only watched is not asked again"),
-        (ended("None of it."), "envelope_invalid", None, "a call that is only watched is not asked again"),
+        (ended('{"b": 1}'), "envelope_invalid", None, "an observed call is not requested again"),
+        (ended("None of it."), "envelope_invalid", None, "an observed call is not requested again"),
     ],
 )
 def test_an_observed_envelope_is_attributed_to_no_round_limit(answer, code, resource, because):

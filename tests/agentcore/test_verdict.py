@@ -96,8 +96,8 @@ def test_a_running_turn_has_no_verdict():
             "Blocked by the provider. The provider said “content_filter”. Higher limits would not have helped.",
         ),
         (
-            ended("cancelled", end={"notice": "This turn was cancelled by me."}, spent=Spent(output_tokens=9)),
-            "This turn was cancelled by me. 9 of 240 completion tokens used.",
+            ended("cancelled", cancelled_by="me", spent=Spent(output_tokens=9)),
+            "Cancelled by me. 9 of 240 completion tokens used.",
         ),
     ],
 )

@@ -68,7 +68,7 @@ def test_a_turn_without_a_cap_has_no_completion_total(uncapped: str):
     assert resource_of(story.snapshot) == "max_continuations"
     assert limits_spent(story.snapshot) == ("max_continuations",)
     assert "completion tokens" not in [budget.name for budget in budgets_of(story.snapshot)]
-    assert "with 120,000 completion tokens used." in verdict(story.snapshot)
+    assert ". 120,000 completion tokens used." in verdict(story.snapshot)
     assert "max_total_completion_tokens" not in str(derive(story.recording))
 
 
