@@ -122,7 +122,7 @@ class ResponseReader:
                 raise self.broken
             return CallResult(response=self._decoded())
         except DecodeError as error:
-            message = f"The answer is not in {self.provider.name} format: {error}"
+            message = f"The answer of connection “{self.connection}” cannot be read. {error}"
             status = self.head.status
             return CallResult(error=ProviderError(ErrorType.VALIDATION, "not_dialect", message, status=status))
 

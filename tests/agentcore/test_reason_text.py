@@ -59,6 +59,7 @@ def transitions(story: Playbook) -> list[str]:
 
 
 CUT = "cut off by Max tokens per call, 60 of 60 tokens used"
+MODEL_ERROR = "model error, 1 failure; model errors stop the turn"
 IDLE = [truncated("a"), truncated(""), truncated("")]
 WATCHED = partial(play, watched=True, max_continuations=0, max_tool_repair_attempts=0, schema_rounds=0)
 SEES = [
@@ -104,7 +105,7 @@ SEES = [
         "Rate limit error, retrying (1/5)",
         None,
     ),
-    (play(error()), "model error, 1 failure; model errors stop the turn", "model error, 1 failure; model errors stop the turn"),
+    (play(error()), MODEL_ERROR, MODEL_ERROR),
 ]  # fmt: skip
 
 

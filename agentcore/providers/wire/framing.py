@@ -51,11 +51,19 @@ def sniff(head: bytes, *, messages: bool = False) -> Framing | None:
         return Framing.EVENTS
     if any(start.startswith(head) for start in (*_FIELDS, _BOM)):
         return None
-    seen = head[:60].decode("utf-8", "replace")
     raise DecodeError(
-        f"The provider answered with neither an event stream nor JSON; it begins with {seen!r}.",
+        f"The provider answered with neither an event stream nor JSON; it begins with {quoted(head)}.",
         advice=CHECK_BASE_URL,
     )
+
+
+_UNPRINTABLE = "\N{REPLACEMENT CHARACTER}"
+
+
+def quoted(head: bytes) -> str:
+    """The first characters of bytes that are no answer, on one line and in quotation marks."""
+    seen = " ".join(head[:60].decode("utf-8", "replace").split())
+    return f"“{''.join(each if each.isprintable() else _UNPRINTABLE for each in seen)}”"
 
 
 class EventReader:

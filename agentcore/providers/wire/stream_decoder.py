@@ -20,6 +20,7 @@ from agentcore.providers.wire.framing import (
     ObjectReader,
     ServerSentEvent,
     leading,
+    quoted,
     sniff,
 )
 from agentcore.providers.wire.text_events import TextEvents
@@ -137,7 +138,7 @@ class EventDecoder:
             document, self._document = b"".join(self._document), []
             return self._finish_document(document)
         if self._framing is None:
-            begun = f"only {self._head!r}" if self._head else "an empty body"
+            begun = f"only {quoted(self._head)}" if self._head else "an empty body"
             raise DecodeError(f"The provider answered with {begun}, which is no {noun}.", advice=CHECK_BASE_URL)
         self._take_events(self._events.close())
         if self._unread and not self._recognized:

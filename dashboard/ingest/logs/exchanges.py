@@ -186,7 +186,7 @@ def _answered(
         return decoder.close(), None
     except DecodeError as error:
         why = error.fault[:300]
-        raise UnreadableError(f"The answer is not in {dialect} format: {why}") from error
+        raise UnreadableError(f"The answer is not in the {dialect} dialect: {why}") from error
 
 
 def _is_error(raw: bytes) -> bool:

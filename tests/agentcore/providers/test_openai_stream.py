@@ -446,7 +446,7 @@ def test_unrepresentable_numbers_lose_neither_the_event_nor_its_reason():
 
 def test_html_is_refused_at_its_first_bytes_and_again_at_close():
     decoder = OPENAI.stream_decoder()
-    with pytest.raises(DecodeError, match="it begins with '<html>'"):
+    with pytest.raises(DecodeError, match="it begins with “<html>”"):
         decoder.feed(b"<html>")
     with pytest.raises(DecodeError):
         decoder.feed(b"data: x\n\n")

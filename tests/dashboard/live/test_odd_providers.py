@@ -58,6 +58,7 @@ BODIES = {
     "no content": lambda: web.Response(status=204),
     "redirect": lambda: web.Response(status=302, headers={"Location": "http://127.0.0.1:1/"}),
     "html with 500": lambda: web.Response(status=500, text="<html>boom</html>"),
+    "html with 200": lambda: web.Response(text="<html>\n<b>boom</b>", content_type="text/html"),
     "429 without a time": lambda: web.json_response({"error": {"message": "slow down"}}, status=429),
     "gzip": lambda: web.Response(
         body=gzip.compress(event({"content": "whole"}) + event({}, "stop") + DONE),
@@ -135,7 +136,13 @@ def odd(odd_url: str) -> Connection:
         ("neither", "partial", "provider_error", "half", "broke off"),
         ("error in the stream", "partial", "provider_error", "half", "overloaded. The partial answer is kept."),
         ("split characters", "completed", "completed", "naïve 😀 é", ""),
-        ("two megabytes", "partial", "output_cap", "x" * 120_000, "cut at 120,000 characters"),
+        (
+            "two megabytes",
+            "partial",
+            "output_cap",
+            "x" * 120_000,
+            "Cut off at 120,000 characters: Max output characters was reached.",
+        ),
         ("unstorable characters", "completed", "completed", "a\ufffdb", ""),
         ("malformed call", "partial", "tool_repair_failed", "", "was malformed and did not run"),
         ("refusal", "aborted", "safety_blocked", "", "Refused by the model."),
@@ -144,6 +151,14 @@ def odd(odd_url: str) -> Connection:
         ("no content", "failed", "provider_error", "", "empty body"),
         ("redirect", "failed", "provider_error", "", "correct its address"),
         ("html with 500", "failed", "provider_error", "", "boom"),
+        (
+            "html with 200",
+            "failed",
+            "provider_error",
+            "",
+            "The answer of connection “odd” cannot be read. The provider answered with neither an event stream nor "
+            "JSON; it begins with “<html> <b>boom</b>”. Check the base URL.",
+        ),
         ("429 without a time", "failed", "provider_error", "", "slow down."),
         ("gzip", "completed", "completed", "whole", ""),
         ("a whole answer", "completed", "completed", "whole", ""),

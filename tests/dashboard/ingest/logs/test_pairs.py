@@ -121,7 +121,7 @@ def test_a_key_in_a_url_is_not_kept() -> None:
 def test_an_answer_that_its_codec_cannot_read_is_explained() -> None:
     ((line, words),) = faults_in(lines({"request": chat_request(), "response": {"body": "data: nothing"}}))
     assert line == 1
-    assert words.startswith("The answer is not in openai format: ")
+    assert words.startswith("The answer is not in the openai dialect: ")
 
 
 @together
@@ -140,4 +140,4 @@ def test_messages_about_an_imported_log_do_not_suggest_a_base_url(answer: str) -
     """It is said to whoever calls a provider."""
     ((_, words),) = faults_in(lines({"request": chat_request(), "response": answer, "status": 200}))
     assert "base URL" not in words
-    assert words.startswith("The answer is not in openai format: ")
+    assert words.startswith("The answer is not in the openai dialect: ")
