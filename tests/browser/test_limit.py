@@ -31,7 +31,7 @@ def test_a_limit_can_be_applied_by_keyboard_alone_and_on_a_phone(new_page: NewPa
     page = new_page(viewport=PHONE)
     page.goto(played(page, "sim-flaky", "Answer at once."))
     limit = page.locator("#limit")
-    expect(limit).to_contain_text("With on_rate_limit_error set to retry and max_retries 3")
+    expect(limit).to_contain_text("With rate limit errors set to retry and Max retries 3")
     assert not scrolls_sideways(page)
     limit.get_by_role("button", name="Try it live").press("Enter")
     expect(limit).to_contain_text(re.compile(r"A live re-run( with max_retries \d)? completed"), timeout=LONG)

@@ -81,7 +81,7 @@ def test_a_failed_certain_suggestion_is_highlighted_with_its_reason(page: Page):
         turn = played(page, "forgetful", "Do you say the same twice?")
         page.goto(turn)
         expect(page.locator("#limit")).to_contain_text(
-            f"With max_tokens {FIRST + END_AT_MOST}, one call would have been enough."
+            f"With Max tokens per call {FIRST + END_AT_MOST}, one call would have been enough."
         )
         page.goto(f"{turn}/replay?max_tokens={FIRST + END_AT_MOST}")
         page.get_by_role("button", name="Re-run live").click()

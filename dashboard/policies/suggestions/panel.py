@@ -25,6 +25,7 @@ from dashboard.policies.suggestions.suggestion_text import (
     because,
     certainty_word,
     costs_in_words,
+    error_kind,
     given,
     rerun_found,
     rerun_named,
@@ -122,7 +123,7 @@ class Panel:
         """`Max tokens per call (max_tokens) was 60`: the setting that stopped the turn."""
         forbade = (self.suggestion.together or {}).get("error_policy")
         if forbade:
-            return ", ".join(f"{key} was set to stop" for key in forbade)
+            return ", ".join(f"{error_kind(key)} errors were set to stop" for key in forbade)
         value = self.suggestion.recorded
         return f"{self.name} ({self.suggestion.limit}) was {'not set' if value is None else number(value)}"
 
@@ -186,7 +187,7 @@ class Panel:
 
     @property
     def unanswered_words(self) -> str:
-        """How the re-run ended that tells nothing, behind `a re-run with max_tokens 640`."""
+        """How the re-run ended that tells nothing, behind `a re-run with Max tokens per call 640`."""
         turn = self.unanswered.turn if self.unanswered else None
         if turn is not None and turn.status == TurnStatus.PARTIAL and turn.resource:
             return f"was stopped by {turn.resource}"

@@ -41,25 +41,25 @@ def promise_word(said: Suggestion) -> str:
 
 
 def given(said: Suggestion) -> str:
-    """`max_continuations 8 and max_total_completion_tokens 960`: every setting to change; one alone is not enough."""
+    """`Max continuations 8 and Max completion tokens per turn 960`: all settings to change; one is not enough."""
     settings = settings_of(said)
     return " and ".join([", ".join(settings[:-1]), settings[-1]] if settings[1:] else settings)
 
 
 def settings_of(said: Suggestion) -> list[str]:
-    """`max_continuations 8`, `max_total_completion_tokens 960`: each setting to change."""
+    """`Max continuations 8`, `Max completion tokens per turn 960`: each setting to change."""
     beside = said.together or {}
-    settings = [f"{key} set to {value}" for key, value in beside.get("error_policy", {}).items()]
-    settings.append(f"{said.limit} {number(said.value)}")
-    limits = beside.get("limits", {}).items()
-    return settings + [f"no {key}" if value is None else f"{key} {number(value)}" for key, value in limits]
+    settings = [f"{error_kind(key)} errors set to {value}" for key, value in beside.get("error_policy", {}).items()]
+    settings.append(f"{name_of(said.limit)} {number(said.value)}")
+    limits = [(name_of(key), value) for key, value in beside.get("limits", {}).items()]
+    return settings + [f"no {name}" if value is None else f"{name} {number(value)}" for name, value in limits]
 
 
 def beside(said: Suggestion) -> list[str]:
     """`completion tokens 960`, `retry on tool errors`: each setting that must change with the limit, where there is
     little room: the limit itself is named before them."""
     together = said.together or {}
-    errors = [f"{value} on {_error(key)} errors" for key, value in together.get("error_policy", {}).items()]
+    errors = [f"{value} on {error_kind(key)} errors" for key, value in together.get("error_policy", {}).items()]
     limits = together.get("limits", {}).items()
     return [
         *(f"no {_short(key)}" if value is None else f"{_short(key)}\u00a0{number(value)}" for key, value in limits),
@@ -67,7 +67,8 @@ def beside(said: Suggestion) -> list[str]:
     ]
 
 
-def _error(key: str) -> str:
+def error_kind(key: str) -> str:
+    """`rate limit`, by the key of what an error policy does about such errors."""
     return key.removeprefix("on_").removesuffix("_error").replace("_", " ")
 
 
@@ -124,7 +125,7 @@ def _setting(said: Suggestion) -> str:
 
 def _none(said: Suggestion) -> str:
     what = "the tool call to be complete at once" if said.goal is Goal.NO_REPAIR else "this turn"
-    return f"How large {said.limit} must be for {what} is not known yet."
+    return f"How large {name_of(said.limit)} must be for {what} is not known yet."
 
 
 _SENTENCES: Mapping[Basis, Callable[[Suggestion], str]] = {
@@ -146,7 +147,7 @@ def _refused(said: Suggestion) -> str:
     if said.refused is None:
         return ""
     most = "" if said.most is None else f": at most {number(said.most)} is allowed"
-    return f" The provider refused max_tokens {number(said.refused)}{most}."
+    return f" The provider refused {name_of('max_tokens')} {number(said.refused)}{most}."
 
 
 def _basis(said: Suggestion) -> str:
@@ -193,7 +194,7 @@ def _of_another_try(said: Suggestion) -> str:
 def rerun_named(said: Suggestion) -> str:
     """`A live re-run`, with the value it was given where it needed less."""
     named = "The original turn" if said.original else "A live re-run"
-    return f"{named} with {said.limit} {number(said.given or 0)}" if _needed_less(said) else named
+    return f"{named} with {name_of(said.limit)} {number(said.given or 0)}" if _needed_less(said) else named
 
 
 def rerun_found(said: Suggestion) -> str:
@@ -229,7 +230,7 @@ def standing_in_words(limit: str, standing: Number | None, *, agent: str, own: b
         allowed = (
             f"already allows {number(standing or 0)} tokens per call"
             if own
-            else f"has max_tokens {number(standing or 0)}"
+            else f"has {name_of(limit)} {number(standing or 0)}"
         )
         return f"{agent} {allowed}{tail}"
     if standing is None:

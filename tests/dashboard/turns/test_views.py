@@ -168,7 +168,7 @@ def test_the_number_in_the_heading_equals_that_of_the_what_if(browser: Client, p
     whole = play("sim-essay", max_tokens=150, connection=exact)
     enough = whole.output_tokens + END_AT_MOST  # for the end of the answer, which some servers count and do not report
     html = page(browser, f"/turns/{whole.id}")
-    assert f"With max_tokens {enough}, one call would have been enough." in text_of(html)
+    assert f"With Max tokens per call {enough}, one call would have been enough." in text_of(html)
     shown = page(browser, f"/turns/{whole.id}/replay?max_tokens={enough}")
     assert "Completed in 1 call" in " ".join(re.sub("<[^>]+>", "", shown).split())
     assert f"certain: one call with Max tokens per call ≥ {enough} would have been enough" in html, "the tree too"

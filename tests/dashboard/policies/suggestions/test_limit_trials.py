@@ -78,7 +78,7 @@ def test_after_a_refused_cap_continuations_find_the_limit(play: Play, browser: C
     assert (refused.status, refused.terminal_reason) == ("failed", "provider_error")
     said = suggested(cut)
     assert (said.limit, said.most) == ("max_continuations", 60)
-    words = f"The provider refused max_tokens {first.value}: at most 60 is allowed."
+    words = f"The provider refused Max tokens per call {first.value}: at most 60 is allowed."
     assert because(said).endswith(words)
     assert words in browser.get(f"/api/v1/turns/{cut.id}/verdict").json()["suggestion"]["words"]
     assert suggested_sweep(turn=cut, name="max_tokens", values=range(60, 61), overrides={}).suggested == ()
@@ -119,7 +119,7 @@ def test_a_refusal_without_a_number_also_leads_to_continuations(play: Play, smal
     cut.children.update(error_message="max_tokens is larger than this deployment allows")
     said = suggested(cut)
     assert (said.limit, said.refused, said.most) == ("max_continuations", first.value, None)
-    assert because(said).endswith(f"The provider refused max_tokens {first.value}.")
+    assert because(said).endswith(f"The provider refused Max tokens per call {first.value}.")
 
 
 @pytest.mark.django_db(transaction=True)

@@ -196,7 +196,7 @@ def test_a_sweep_offers_no_cap_below_that_of_its_agent_and_says_so(browser: Clie
     turn.agent.save()
     html = page(browser, f"/turns/{turn.id}/replay/sweep")
     assert "</button>" not in html.split('id="sweep"')[1].split("</table>")[0]
-    assert "sim-json has max_tokens 400 now." in words(html)
+    assert "sim-json has Max tokens per call 400 now." in words(html)
 
 
 def test_a_certain_limit_says_why_it_is_above_the_usage(browser: Client, play: Play, simulator_url: str):
@@ -215,7 +215,7 @@ def test_a_sweep_has_one_row_for_a_value_proven_by_a_re_run(browser: Client, pla
     said = browser.get(f"/api/v1/turns/{turn.id}/verdict").json()["suggestion"]
     drive(turn_rerun(turn=turn, overrides=said["overrides"]))
     html = page(browser, f"/turns/{turn.id}/replay/sweep")
-    assert f"With max_tokens {said['value']}, one call was enough." in words(html)
+    assert f"With Max tokens per call {said['value']}, one call was enough." in words(html)
     assert "The recording itself does not decide it." not in words(html), "it estimated the same"
     rows = re.findall(r'<th scope="row" class="num">([\d,]+)<small', html.split("</table>")[0])
     assert rows.count(f"{said['value']:,}") == 1

@@ -36,19 +36,19 @@ def test_the_limit_is_found_live_with_a_backtest_and_applied_to_the_agent(browse
     again = drive(cut.children.get())
     enough, less = again.max_tokens, again.output_tokens + 2  # some servers count the mark of the end as well
     found = browser.get(f"/turns/{cut.id}/limit", headers=HTMX).content.decode()
-    assert f"With max_tokens {enough} the turn finished." in text_of(found)
+    assert f"With Max tokens per call {enough} the turn finished." in text_of(found)
     assert f"Use {enough} for sim-essay" in found
     assert not Backtest.objects.exists(), "of the value to begin with nobody needs one"
     beside = find(browser, cut, "backtest")
     assert Backtest.objects.get().max_tokens == enough
-    assert f"with max_tokens {enough}" in beside
+    assert f"with Max tokens per call {enough}" in beside
     assert f"Try {less} live" in beside
     told = browser.post(f"/turns/{cut.id}/limit/use", {"value": enough}, follow=True).content.decode()
     assert f"max_tokens of sim-essay changed from 60 to {enough}." in told
     assert Agent.objects.get(name="sim-essay").max_tokens == enough
     after = browser.get(f"/turns/{cut.id}/limit", headers=HTMX).content.decode()
     assert "Use " not in after
-    assert f"sim-essay has max_tokens {enough} now." in after
+    assert f"sim-essay has Max tokens per call {enough} now." in after
 
 
 def test_a_cap_changed_by_somebody_else_in_the_meantime_is_kept(browser: Client, cut: Turn):
@@ -76,7 +76,7 @@ def test_a_smaller_likely_value_is_proven_next(browser: Client, cut: Turn):
     find(browser, cut, "less")
     again = drive(cut.children.get(max_tokens__lt=900))
     found = browser.get(f"/turns/{cut.id}/limit", headers=HTMX).content.decode()
-    assert f"With max_tokens {again.max_tokens} the turn finished." in text_of(found)
+    assert f"With Max tokens per call {again.max_tokens} the turn finished." in text_of(found)
     assert " live</button>" not in found, "there is no smaller one to try"
 
 
@@ -97,7 +97,7 @@ def test_one_click_tries_the_larger_and_the_smaller_value_as_announced(browser: 
     found = browser.get(f"/turns/{cut.id}/limit?found=second", headers=HTMX).content.decode()
     assert 'hx-trigger="load"' not in found
     assert Backtest.objects.get().max_tokens == again.max_tokens
-    assert f"With max_tokens {again.max_tokens} the turn finished." in text_of(found)
+    assert f"With Max tokens per call {again.max_tokens} the turn finished." in text_of(found)
     assert sum(child.output_tokens for child in cut.children.all()) <= 2 * value
 
 
@@ -232,7 +232,10 @@ def test_a_re_run_that_ended_without_an_answer_is_reported(browser: Client, cut:
     cut.children.update(status=status, terminal_reason="provider_error" if status == "failed" else "cancelled")
     value = cut.children.get().max_tokens
     shown = text_of(browser.get(f"/turns/{cut.id}/limit?found=first", headers=HTMX).content.decode())
-    assert f"The last re-run, with max_tokens {value}, {words}, so it does not show whether this is enough." in shown
+    assert (
+        f"The last re-run, with Max tokens per call {value}, {words}, so it does not show whether this is enough."
+        in shown
+    )
     assert "Find the limit" in shown
     drive(turn_rerun(turn=cut, overrides={"max_tokens": value}))
     assert "The last re-run" not in text_of(browser.get(f"/turns/{cut.id}/limit", headers=HTMX).content.decode())
@@ -278,8 +281,8 @@ def test_a_second_click_finds_the_draft_of_the_first(browser: Client, play: Play
         text_of(browser.post(f"/turns/{turn.id}/limit/use", {"value": "3"}, follow=True).content.decode())
         for _ in range(2)
     )
-    assert "Draft v1 of “sim-flaky” created: on_rate_limit_error set to retry and max_retries 3." in first
-    assert "Draft v1 of “sim-flaky” already exists: on_rate_limit_error set to retry and max_retries 3." in second
+    assert "Draft v1 of “sim-flaky” created: rate limit errors set to retry and Max retries 3." in first
+    assert "Draft v1 of “sim-flaky” already exists: rate limit errors set to retry and Max retries 3." in second
     browser.post(f"/turns/{turn.id}/limit/use", {"value": "4"})
     assert PolicyVersion.objects.filter(policy__name="sim-flaky").count() == 2
 
@@ -299,7 +302,7 @@ def test_a_draft_is_offered_until_all_related_settings_are_active(browser: Clien
     panel = text_of(browser.get(f"/turns/{turn.id}/limit", headers=HTMX).content.decode())
     assert "Create draft: Max continuations" in panel
     told = text_of(browser.post(f"/turns/{turn.id}/limit/use", {"value": "40"}, follow=True).content.decode())
-    assert "Draft v2 of “longer” created: max_continuations 40 and max_total_completion_tokens 4,000." in told
+    assert "Draft v2 of “longer” created: Max continuations 40 and Max completion tokens per turn 4,000." in told
     draft = PolicyVersion.objects.get(policy__name="longer", version=2)
     assert draft.limits == {"max_continuations": 40, "max_total_completion_tokens": 4_000}
 
@@ -316,8 +319,8 @@ def test_no_draft_that_would_lower_current_limits_is_offered(browser: Client, pl
     find(browser, turn)
     assert drive(turn.children.get()).status == "completed"
     panel = text_of(browser.get(f"/turns/{turn.id}/limit", headers=HTMX).content.decode())
-    assert "With max_steps 2 the turn would have finished." in panel, "what the re-run used, not what it was given"
-    assert "with max_steps 6 completed in 2 calls and used 2 steps." in panel
+    assert "With Max steps 2 the turn would have finished." in panel, "what the re-run used, not what it was given"
+    assert "with Max steps 6 completed in 2 calls and used 2 steps." in panel
     assert "Create draft: Max steps" not in panel
     assert "The policy already allows 20 steps; this turn set its own limit." in panel
 
@@ -341,27 +344,27 @@ def test_a_turn_of_another_program_says_that_it_cannot_be_re_run(browser: Client
     turn = play("sim-flaky")
     Turn.objects.filter(pk=turn.pk).update(agent=None)
     panel = text_of(browser.get(f"/turns/{turn.id}/limit", headers=HTMX).content.decode())
-    assert "With on_rate_limit_error set to retry and max_retries 3 the call would have been tried again." in panel
+    assert "With rate limit errors set to retry and Max retries 3 the call would have been tried again." in panel
     assert "Another program made these calls, so Whystop cannot re-run them. Change the setting in that" in panel
     assert "Prove it live" not in panel
 
 
 def test_a_forbidden_retry_is_planned_with_its_setting_and_its_price(browser: Client, play: Play):
     panel = text_of(browser.get(f"/turns/{play('sim-flaky').id}/limit", headers=HTMX).content.decode())
-    assert "One live re-run with on_rate_limit_error set to retry and max_retries 3." in panel
+    assert "One live re-run with rate limit errors set to retry and Max retries 3." in panel
     assert "output tokens (simulator, free)." in panel
 
 
 def test_a_persistent_rate_limit_says_that_the_re_run_failed_too(browser: Client, play: Play):
     turn = play("sim-429")
     before = browser.get(f"/turns/{turn.id}/limit", headers=HTMX).content.decode()
-    assert "on_rate_limit_error was set to stop." in text_of(before)
+    assert "rate limit errors were set to stop." in text_of(before)
     assert ">Max retries</label>" in before
     drive(turn_rerun(turn=turn, overrides={"error_policy": {"on_rate_limit_error": "retry", "max_retries": 1}}))
     panel = browser.get(f"/turns/{turn.id}/limit", headers=HTMX).content.decode()
-    assert "with max_retries 1 failed, too." in text_of(panel)
+    assert "with Max retries 1 failed, too." in text_of(panel)
     assert "likely" not in panel.replace("or likely (estimated)", "")  # what the badge explains
-    assert "How large max_retries must be for this turn is not known yet." in text_of(panel)
+    assert "How large Max retries must be for this turn is not known yet." in text_of(panel)
     told = browser.get(f"/api/v1/turns/{turn.id}/verdict").json()["suggestion"]
     assert told["certainty_word"] == "not known"
 
@@ -381,7 +384,7 @@ def test_only_a_re_run_under_a_raised_limit_is_called_insufficient(browser: Clie
     for max_tokens, told in ((30, False), (61, True)):
         assert drive(turn_rerun(turn=cut, overrides={"max_tokens": max_tokens})).status == "partial"
         shown = text_of(browser.get(f"/turns/{cut.id}/limit", headers=HTMX).content.decode())
-        assert (f"A re-run with max_tokens {max_tokens} was cut off, too." in shown) is told
+        assert (f"A re-run with Max tokens per call {max_tokens} was cut off, too." in shown) is told
 
 
 def test_a_re_run_that_ends_while_its_panel_is_built_is_requested_again(cut: Turn, monkeypatch: pytest.MonkeyPatch):
