@@ -24,7 +24,7 @@ def test_cancel_ends_the_turn_and_keeps_the_text(page: Page):
     expect(page.locator("#draft")).to_contain_text(" ", timeout=LONG)
     page.get_by_role("button", name="Cancel").click()
     ended(page)
-    expect(page.locator(".verdict")).to_contain_text("cancelled by")
+    expect(page.locator(".verdict")).to_contain_text("Cancelled by")
     expect(page.locator("#answer .seam")).to_have_text(["cancelled"])
 
 

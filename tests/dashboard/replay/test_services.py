@@ -39,7 +39,7 @@ def test_a_simulated_ending_is_not_the_end_of_the_recording(play: Play):
     turn = play("sim-essay", max_tokens=900)
     told = turn_what_if(turn=turn, overrides={"max_tokens": 60, "limits": {"max_continuations": 0}}).turn["verdict"]
     assert told.startswith("Cut off by Max tokens per call")
-    assert "The recording ends here" not in told
+    assert "The recording" not in told
 
 
 def test_what_if_under_the_same_policy_equals_the_recording(play: Play):

@@ -57,14 +57,14 @@ def test_no_step_shows_the_sentence_of_the_specification():
     told_steps = steps(recorded(started(), called(1.0, "a"), returned(1.5, "a", "division by zero", ErrorType.TOOL)))
     shown = "\n".join(f"{step.reason}\n{[said.reason for said in step.said]}" for step in told_steps)
     assert "consecutive failures (max" not in shown
-    assert "tool error, 1 failure, with on_tool_error set to stop (calculator: division by zero)" in shown
+    assert "tool error, 1 failure; tool errors stop the turn (calculator: division by zero)" in shown
 
 
 def test_no_other_transition_shows_the_sentence_of_the_specification():
     missed = [
         road.miss for step in failed_once(ErrorPolicy.stop_on_any_error()) for road in (*step.roads, *step.others)
     ]
-    assert "rate limit error, 1 failure; max_retries is 0" in missed
+    assert "rate limit error, 1 failure; rate limit errors stop the turn" in missed
     assert not any("consecutive failures (max" in said for said in missed)
 
 

@@ -89,7 +89,7 @@ def test_the_page_never_shows_the_specifications_sentence_about_errors(agent_of:
     assert "consecutive failures (max: 0)" in drive(turn).notice, "what is stored stays as it is"
     html = page(browser, f"/turns/{turn.id}")
     assert "consecutive failures (max" not in html
-    assert "tool error, 1 failure, with on_tool_error set to stop (calculator: This call was not approved" in html
+    assert "tool error, 1 failure; tool errors stop the turn (calculator: This call was not approved" in html
 
 
 def test_an_error_with_too_long_a_retry_wait_is_shown_in_plain_words(
@@ -99,5 +99,7 @@ def test_an_error_with_too_long_a_retry_wait_is_shown_in_plain_words(
     turn = drive(turn_start(agent=agent_of("sim-flaky"), input_text="hi"))
     assert "consecutive failures (max: 0)" in turn.error_message, "what is stored stays as it is"
     answer = page(browser, f"/turns/{turn.id}").split('id="answer"')[1].split("</section>")[0]
-    assert "(rate limit error, 1 failure, with on_rate_limit_error set to stop)" in answer
+    assert "Not retried: the provider asks to wait 3,600 s, longer than a retry may wait." in answer.replace(
+        "\u00a0", " "
+    )
     assert "consecutive failures" not in answer

@@ -16,25 +16,23 @@ def after(*events: object, **given: object) -> Snapshot:
 def test_the_leading_words_and_the_remedy_are_separated():
     parted = verdict_lead(after(truncated("a", tokens=60), max_continuations=0), "", "retry_limit")
     assert parted.first == "Cut off"
-    assert parted.rest.startswith(" by max_tokens once, and not continued (max_continuations is 0)")
-    assert parted.advice.startswith("With 1 continuation it would have continued.")
+    assert parted.rest.startswith(" by Max tokens per call, and not continued because Max continuations is 0.")
     assert parted.helps == (
         "With 1 continuation it would have continued. The recording does not show how it would have ended."
     )
-    assert parted.rerun, "and that is a value: no sentence is cut to leave the advice out"
-    assert parted.advice == f"{parted.helps} Re-run live to find out."
+    assert parted.whole.endswith("would have ended."), "what to do next is told by the suggestion"
 
 
-def test_the_label_of_the_reason_precedes_a_sentence_without_it():
+def test_a_truncated_tool_call_is_told_as_other_truncations_are():
     told = verdict_lead(after(cut_call(), cut_call()), "", "tool_repair_failed")
-    assert told.first == "Tool call not repaired:"
-    assert told.whole.startswith("Tool call not repaired: A tool call was truncated")
+    assert (told.first, told.look) == ("Cut off", "max_tokens")
+    assert told.rest.startswith(" by Max tokens per call in a tool call, which did not run")
 
 
 def test_no_headline_starts_with_a_code():
     cut = after(truncated('{"a'), envelope_schema={"required": ["a"]}, schema_rounds=0)
     assert verdict_lead(cut, "", "envelope_truncation_unrecoverable").whole.startswith(
-        "Envelope cut off: No valid envelope after 1 call: "
+        "Failed without a valid envelope after 1 call: "
     )
     assert (reason_label("envelope_invalid"), reason_label("envelope_refusal")) == ("invalid envelope", "refused")
 
@@ -49,16 +47,16 @@ def test_a_truncation_looks_the_same_in_the_verdict_and_in_the_list():
 def test_where_reasoning_used_the_cap_no_limit_is_named_first():
     once, twice = truncated("", tokens=60), truncated("", tokens=120)
     for snapshot, reason, first in (
-        (after(once, max_continuations=0), "retry_limit", "Reasoning used up max_tokens"),
-        (after(once, max_total_completion_tokens=60), "budget_exhausted", "Reasoning used up max_tokens"),
-        (after(once, max_continuations=0, watched=True), "max_tokens", "Reasoning used up max_tokens"),
-        (after(once, twice), "repetition", "Stopped"),
+        (after(once, max_continuations=0), "retry_limit", "Cut off"),
+        (after(once, max_total_completion_tokens=60), "budget_exhausted", "Cut off"),
+        (after(once, max_continuations=0, watched=True), "max_tokens", "Cut off"),
+        (after(once, twice), "repetition", "Cut off"),
     ):
         told = verdict_lead(snapshot, "", reason)
         assert (told.first, told.look) == (first, "reasoning_ate_budget"), reason
-        assert told.whole.count("easoning used up max_tokens") == 1
+        assert told.whole.count("reasoning used up Max tokens per call") == 1
     idle = truncated("", tokens=4)
-    assert verdict_lead(after(idle, idle), "", "repetition").look == ""
+    assert verdict_lead(after(idle, idle), "", "repetition").look == "max_tokens"
 
 
 def test_a_turn_without_an_end_in_its_history_has_its_stored_sentence():
