@@ -8,6 +8,7 @@ from uuid import UUID
 
 from agentcore import serial
 from agentcore.reasons import NormalizedStopReason, TurnStatus
+from dashboard.policies.backtests.proofs import CompletedRerun
 from dashboard.policies.suggestions.exhausted_limits import ExhaustedLimit
 from dashboard.policies.suggestions.relatives import relatives_of, settings_changed
 from dashboard.policies.suggestions.repaired_calls import repaired_calls
@@ -83,6 +84,23 @@ def reruns_of(case: ExhaustedLimit) -> tuple[LimitTrial, ...]:
     return tuple(tried for tried in found if tried.turn.id not in changed)
 
 
+def completed_reruns(turn_id: UUID) -> list[CompletedRerun]:
+    """For backtests: the re-runs that completed and that no operator changed; those first whose provider said the same,
+    then those of the fewest calls and tokens."""
+    turn = Turn.objects.select_related("agent__connection", "project").get(pk=turn_id)
+    done = [other for other in relatives_of(turn) if other.status == TurnStatus.COMPLETED]
+    acts = _acts_of([other.id for other in done]) if done else ()
+    changed = {record.turn_id for record in acts if was_changed([serial.event_from_json(record.event)])}
+    found = [CompletedRerun(other, _repeats(turn, other)) for other in done if other.id not in changed]
+    return sorted(found, key=lambda each: (not each.repeats, each.turn.attempts, each.turn.output_tokens))
+
+
+def _repeats(turn: Turn, other: Turn) -> bool:
+    """No run takes as long as another."""
+    in_time = turn.resource != "max_seconds"
+    return in_time and answers_repeat(turn, other, until_cut=turn.max_tokens != other.max_tokens)
+
+
 def _acts_of(turns: list[UUID]) -> Iterable[Record]:
     known = read_ahead().acts
     if all(turn_id in known for turn_id in turns):
@@ -104,8 +122,13 @@ def said_the_same(case: ExhaustedLimit, trial: LimitTrial) -> bool:
     Each answer up to the last recorded one is the same, and that one goes on at most; under another max_tokens up to
     the first that was cut. An answer without text or calls shows nothing: the model may have thought of anything else.
     """
-    recorded, again = _answers(case.turn), _answers(trial.turn)
-    if case.limit == "max_tokens":
+    return answers_repeat(case.turn, trial.turn, until_cut=case.limit == "max_tokens")
+
+
+def answers_repeat(turn: Turn, other: Turn, *, until_cut: bool) -> bool:
+    """The same of a turn and its re-run. `until_cut`: only up to the first answer that was cut."""
+    recorded, again = _answers(turn), _answers(other)
+    if until_cut:
         recorded = recorded[: next((place for place, said in enumerate(recorded, 1) if said.cut), 0)]
     if len(again) < len(recorded) or not recorded:
         return False
