@@ -8,6 +8,7 @@ from uuid import UUID
 
 from agentcore import serial
 from agentcore.reasons import NormalizedStopReason, TurnStatus
+from dashboard.agents.limit_fields import LIMIT_FIELDS
 from dashboard.policies.backtests.proofs import CompletedRerun
 from dashboard.policies.suggestions.exhausted_limits import ExhaustedLimit
 from dashboard.policies.suggestions.relatives import relatives_of, settings_changed
@@ -25,6 +26,8 @@ INVALID = frozenset({"envelope_invalid", "envelope_truncation_unrecoverable"})
 OF_LENGTH = frozenset(
     {"max_tokens", "max_continuations", "max_total_completion_tokens", "max_total_output_chars", "max_total_tokens"}
 )
+#: Limits that end a turn however short its answer is.
+OF_COURSE = frozenset({"max_steps", "max_seconds"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,9 +55,8 @@ class LimitTrial:
         invalid = self.turn.status == TurnStatus.FAILED and self.turn.error_code in INVALID
         late = self.limit == self.turn.resource == "max_seconds"
         bound = self.turn.resource
-        again = self.turn.status == TurnStatus.PARTIAL and (
-            self.limit in OF_LENGTH or bound is None or bound == self.limit
-        )
+        length = self.limit in OF_LENGTH and bound not in OF_COURSE
+        again = self.turn.status == TurnStatus.PARTIAL and (length or bound is None or bound == self.limit)
         return again or refused or invalid or late or self._took_more
 
     @property
@@ -68,6 +70,12 @@ class LimitTrial:
         if self.goal is Goal.NO_REPAIR:
             return repaired_calls(self.turn) is not None
         return self.goal is Goal.ONE_CALL and self.turn.continuations + self.turn.envelope_retries > 0
+
+    @property
+    def bound_otherwise(self) -> str | None:
+        """The other limit of the policy that ended it, so that it does not show whether the value is enough."""
+        bound: str | None = self.turn.resource
+        return bound if self.tells_nothing and bound in LIMIT_FIELDS and bound != self.limit else None
 
     @property
     def tells_nothing(self) -> bool:
