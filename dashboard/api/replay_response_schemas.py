@@ -270,11 +270,13 @@ class Backtest(BaseModel):
         "backtests from before reasons were counted."
     )
     flips: Objects = Field(
-        description="`{turn, ended, ends, how, tokens, calls, certainty, about}` of each flipped turn; `about`: "
-        "whether its tokens are an estimate; null for older backtests."
+        description="`{turn, ended, ends, how, tokens, calls, certainty, about, rerun}` of each flipped turn; `about`: "
+        "whether its tokens are an estimate; null for older backtests; `rerun`: the id of the live re-run that shows "
+        "it, empty if the recording does."
     )
     groups: Objects = Field(
-        description="The same counts by `provider` and `model`; `watched`: the turns that the gateway only observed."
+        description="The same counts by `provider` and `model`; `watched`: the turns that the gateway only observed; "
+        "`proven`: the flipped turns that a live re-run has proven."
     )
     max_tokens: int | None = Field(description=FIRST_CAP)
     stands_for: str | None = Field(description=STANDS_FOR)

@@ -74,7 +74,7 @@ class Suggestion(BaseModel):
         description="The estimated share of further answers longer than `longer_than` that are complete within this "
         "value, if they are like the agent's or model's recorded ones."
     )
-    longer_than: int | None = Field(
+    longer_than: int | float | None = Field(
         description="What this turn used of the limit, or the value of a re-run that was not complete, if more. Only "
         "answers longer than this are counted; null if none are."
     )

@@ -17,8 +17,8 @@ from dashboard.api.list_pages import PagedArray, items_array
 from dashboard.api.suggestion_response_schemas import EXAMPLE, NONE, Suggestion
 from dashboard.policies.stop_explanation import derivation_of, roads_told, why_told
 from dashboard.policies.suggestions.selectors import suggestion_for
+from dashboard.policies.suggestions.suggestion_json import told as suggested
 from dashboard.policies.suggestions.suggestion_log import tell
-from dashboard.policies.suggestions.suggestion_text import told as suggested
 from dashboard.turns import selectors
 
 

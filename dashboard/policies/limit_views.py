@@ -21,6 +21,7 @@ from dashboard.policies.backtests.sweep_map import cell_of, experience_with, map
 from dashboard.policies.policy_creation import limit_keep
 from dashboard.timeline.chips import chips_of
 from dashboard.turns.filters import TimelineFilters
+from dashboard.turns.selectors import turns_matching
 from dashboard.turns.timeline_page import query_of
 
 
@@ -36,6 +37,7 @@ def limits(request: HttpRequest) -> HttpResponse:
         "charts": charts_of(found.curve, found.curve.quantile(ENOUGH)),
         "chips": chips_of(filters),
         "query": query_of(filters),
+        "matching": turns_matching(project=project_current(), filters=filters)[: MOST + 1].count(),
         "most": MOST,
         "end": END_AT_MOST,
         "policies": policy_list(project=project_current()),

@@ -120,6 +120,14 @@ def test_limits_of_rows_that_failed_to_load_are_reported(new_page: NewPage, cut_
     expect(page.locator("td.needs-limit").first).to_have_text("not loaded")
 
 
+def test_limits_of_rows_out_of_sight_are_loaded_without_scrolling(new_page: NewPage, cut_turn: str):
+    page = new_page(viewport={"width": 1280, "height": 120})
+    page.goto("/")
+    cells = page.locator("td.needs-limit")
+    expect(cells.last).not_to_be_in_viewport()
+    expect(cells.filter(has_text="…")).to_have_count(0)
+
+
 def test_a_request_and_response_that_failed_to_load_are_reported_in_their_place(new_page: NewPage, cut_turn: str):
     page = new_page(missing=True)
     page.goto(cut_turn)

@@ -230,7 +230,7 @@ def _whole(backtest: Backtest, groups: list[Group]) -> Group:
     whole.tokens, whole.calls, whole.seconds = backtest.tokens_delta, backtest.calls_delta, backtest.seconds_delta
     whole.dollars, whole.unpriced = backtest.dollars_delta, backtest.unpriced
     whole.recorded, whole.certain, whole.estimated = backtest.recorded, backtest.certain, backtest.estimated
-    for name in ("gone_on", "sooner", "unended", "watched"):
+    for name in ("gone_on", "sooner", "unended", "watched", "proven"):
         setattr(whole, name, sum(getattr(group, name) for group in groups))
     whole.about = None if any(group.about is None for group in groups) else sum(group.about or 0 for group in groups)
     return whole

@@ -35,7 +35,8 @@ def in_words(backtest: Backtest, *, begun: str = "a backtest") -> str:
 
 def tally_in_words(backtest: Backtest) -> str:
     """The counts of a backtest that has found something."""
-    flips = {name: sum(group.get(name, 0) for group in backtest.groups) for name in ("gone_on", "sooner", "unended")}
+    names = ("gone_on", "sooner", "unended", "proven")
+    flips = {name: sum(group.get(name, 0) for group in backtest.groups) for name in names}
     counts = {name: getattr(backtest, name) for name in ("same", "flipped", "undecidable", *SURE)}
     return counts_in_words(counts | flips)
 
@@ -57,14 +58,15 @@ def certainty_in_words(counts: Mapping[str, Any]) -> str:
 
 
 def _ends_in_words(counts: Mapping[str, Any]) -> str:
-    """`same`, `flipped`, of these `gone_on` and `sooner`, and `undecidable`, of these `unended`. What is left of the
-    undecidable is said also where it is none."""
+    """`same`, `flipped`, of these `gone_on` and `sooner`, of those `proven`, and `undecidable`, of these `unended`.
+    What is left of the undecidable is said also where it is none."""
     same, flipped, unended = counts["same"], counts["flipped"], counts.get("unended", 0)
     undecidable = counts["undecidable"] - unended
     gone_on, sooner = counts.get("gone_on", 0), counts.get("sooner", 0)
+    proven = f" ({counts['proven']:,} proven by a re-run)" if counts.get("proven") else ""
     said = {
         "the same": same,
-        "would have continued": gone_on,
+        f"would have continued{proven}": gone_on,
         "would have continued, end not known": unended,
         "would have stopped sooner": sooner,
         OTHERWISE["gone_on" in counts]: flipped - gone_on - sooner,

@@ -16,6 +16,7 @@ from django.utils import timezone
 
 from dashboard.platform.replica import late_since_now
 from dashboard.policies.backtests.models import Backtest, Part
+from dashboard.policies.backtests.proofs import proven, run_again
 from dashboard.policies.backtests.recording_loader import batches, recordings
 from dashboard.policies.backtests.tallies import Tally, added_up
 from dashboard.policies.backtests.turn_judgement import DraftPolicy, judge
@@ -113,9 +114,13 @@ def _judged(backtest: Backtest, part: Part, draft: DraftPolicy, stopped: Callabl
     tally = Tally()
     turns = turns_of(backtest).filter(id__gte=part.low, id__lte=part.high)
     for batch in batches(turns, sources=draft.stands is not None):
+        again = run_again([told.id for told in batch])
         for told, recording in recordings(batch):
             known = experience_of(project=backtest.project, provider=told.provider, model=told.model)
-            tally.count(told, judge(told, recording, draft, experience=known))
+            judged = judge(told, recording, draft, experience=known)
+            if judged.word == "undecidable" and told.id in again:
+                judged = proven(told, recording, draft, experience=known) or judged
+            tally.count(told, judged)
         if stopped() or _is_over(backtest.id):
             return None
     return tally

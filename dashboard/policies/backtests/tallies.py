@@ -29,6 +29,7 @@ class TurnVerdict:
     watched: bool = False
     certainty: str = "undecidable"  #: recorded, certain, estimated or undecidable
     why: str = ""  #: an undecidable one's reason (`certainty_text.UNDECIDED`)
+    rerun: str = ""  #: the live re-run that decides it, by id; empty: the recording does
     uncounted: bool = False  #: tokens, and so the price, of what was recorded are our estimate
 
     @property
@@ -49,6 +50,7 @@ class Group:
     undecidable: int = 0
     gone_on: int = 0  #: of the flipped
     sooner: int = 0  #: of the flipped
+    proven: int = 0  #: of those gone on, those that a live re-run has proven
     unended: int = 0  #: of the undecidable, those that would have continued; how they end is not recorded
     tokens: int = 0
     calls: int = 0
@@ -92,6 +94,7 @@ class Group:
         self.dollars += judged.dollars or 0.0
         self.unpriced += judged.dollars is None
         self.watched += judged.watched
+        self.proven += bool(judged.rerun) and judged.certainty == "certain"
         self.about = (self.about or 0) + judged.about
         if judged.certainty in SURE:
             setattr(self, judged.certainty, (getattr(self, judged.certainty) or 0) + 1)
@@ -131,6 +134,7 @@ SUMMED = (
     "dollars",
     "unpriced",
     "watched",
+    "proven",
 )
 
 
@@ -146,6 +150,14 @@ class Flip:
     calls: int
     certainty: str = ""  #: empty: judged before certainties were counted
     about: bool | None = None  #: its tokens are an estimate; None: judged before that was looked at
+    rerun: str = ""  #: the live re-run that shows it, by id
+
+    @property
+    def by_rerun(self) -> str:
+        """What the re-run makes of it; empty without one."""
+        if not self.rerun:
+            return ""
+        return "proven by a re-run" if self.certainty == "certain" else "shown by a re-run"
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,7 +183,7 @@ class Tally:
         self._group(turn.provider, turn.model).count(judged)
         if judged.word == "flipped" and len(self.flips) < LISTED:
             ends = (judged.ended, judged.ends, judged.how, judged.tokens, judged.calls, judged.certainty, judged.about)
-            self.flips.append(Flip(str(turn.id), *ends))
+            self.flips.append(Flip(str(turn.id), *ends, judged.rerun))
         if judged.how == "unended" and len(self.unended) < LISTED:
             self.unended.append(str(turn.id))
         if judged.why and len(self.undecided) < LISTED:

@@ -26,7 +26,7 @@ def lines_of(backtest: Backtest) -> Iterator[str]:
     for reason in shown.reasons:
         yield f"{reason.count:,} not decided: {reason.words} ({reason.why})"
     for flip in shown.flips[:LISTED]:
-        about = ", ".join(filter(None, (flip.words, flip.difference, flip.flip.certainty)))
+        about = ", ".join(filter(None, (flip.words, flip.difference, flip.flip.certainty, flip.flip.by_rerun)))
         yield f"{flip.flip.turn}  {flip.flip.ended} → {flip.flip.ends}  {about}"
     if backtest.flipped > LISTED:
         yield f"… and {backtest.flipped - LISTED:,} more"

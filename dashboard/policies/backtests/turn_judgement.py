@@ -8,7 +8,7 @@ from django.core.exceptions import ValidationError
 
 from agentcore.policy import Policy
 from agentcore.reasons import NormalizedStopReason, TurnStatus
-from agentcore.replay import Experience, Recording, WhatIf, Why, what_if
+from agentcore.replay import Certainty, Experience, Recording, WhatIf, Why, what_if
 from agentcore.replay.recorded_run import Past
 from agentcore.snapshot import Snapshot
 from agentcore.snapshot_parts import Spent
@@ -113,6 +113,30 @@ def judge(
         how = "unended" if found is not None and goes_on(told, recording, found) else ""
         return replace(UNDECIDABLE, watched=watched, how=how, why=why_undecided(found))
     return replace(_decided(told, recording, found, found.final, watched), certainty=found.certainty.value)
+
+
+def judge_by_rerun(
+    told: TurnRow,
+    recording: Recording,
+    draft: DraftPolicy,
+    again: Recording,
+    *,
+    repeats: bool,
+    experience: Experience = NO_EXPERIENCE,
+) -> TurnVerdict | None:
+    """The draft on a turn that ended short, by a live re-run whose recording `again` certainly completes under it; None
+    where it does not. `repeats`: whether the provider said the same twice, as far as is known."""
+    if told.status == TurnStatus.COMPLETED or was_watched(recording.policy) or not draft.sound:
+        return None
+    policy = draft.for_turn(told, recording.policy)
+    found = None if policy is None else tried_under(again, policy, experience=experience)
+    if found is None or found.final is None or found.certainty not in (Certainty.RECORDED, Certainty.CERTAIN):
+        return None
+    if found.final.end is None or found.final.end.status is not TurnStatus.COMPLETED:
+        return None
+    certainty = Certainty.CERTAIN if repeats else Certainty.ESTIMATED
+    decided = _decided(told, recording, found, found.final, False)
+    return replace(decided, how="gone_on", certainty=certainty.value)
 
 
 def why_undecided(found: WhatIf | None) -> str:

@@ -15,8 +15,9 @@ from dashboard.policies.suggestions.relatives import flat, settings_changed
 from dashboard.policies.suggestions.repaired_calls import repaired_calls
 from dashboard.policies.suggestions.selectors import suggestions_for, tried_in_vain
 from dashboard.policies.suggestions.suggestion import Goal, Suggestion
+from dashboard.policies.suggestions.suggestion_json import figures
 from dashboard.policies.suggestions.suggestion_log import told_lately
-from dashboard.policies.suggestions.suggestion_text import figures, promise_word
+from dashboard.policies.suggestions.suggestion_text import promise_word
 from dashboard.replay.endings import Ending
 from dashboard.turns.history import recording_of
 from dashboard.turns.models import Turn

@@ -9,8 +9,8 @@ from dashboard.policies.suggestions.exhausted_limits import may_need_a_limit
 from dashboard.policies.suggestions.list_suggestions import suggestions_of
 from dashboard.policies.suggestions.selectors import suggestion_for
 from dashboard.policies.suggestions.suggestion import Suggestion
+from dashboard.policies.suggestions.suggestion_json import told
 from dashboard.policies.suggestions.suggestion_log import tell_all
-from dashboard.policies.suggestions.suggestion_text import told
 from dashboard.turns.models import Turn
 from dashboard.turns.shared_values import UNREADABLE
 

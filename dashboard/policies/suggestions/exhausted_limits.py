@@ -12,6 +12,7 @@ from agentcore.remedies import remedy_of
 from agentcore.resource import no_retry_helps, out_of_time, resource_of
 from agentcore.snapshot import Snapshot
 from agentcore.values import replace
+from dashboard.agents.limit_fields import LIMIT_FIELDS
 from dashboard.policies.suggestions.repaired_calls import RepairedCalls, repaired_calls
 from dashboard.policies.suggestions.suggestion import Goal, Number
 from dashboard.turns.models import UNFINISHED, Turn
@@ -45,6 +46,17 @@ def used_of(limit: str, last: Snapshot) -> int:
 #: What bounds how often a cut answer is continued. A larger cap needs no continuation, so none of them holds it back.
 CONTINUING = ("max_continuations", "max_total_completion_tokens", "max_total_tokens")
 COUNTED = ("max_continuations", "max_tool_repair_attempts", "max_steps", "schema_rounds")
+#: What more of a limit uses up as well, so that it would end a re-run first.
+GROWING: Mapping[str, tuple[str, ...]] = {
+    "max_seconds": (*CONTINUING, "max_total_output_chars", "max_steps"),
+    "max_steps": ("max_total_tokens", "max_total_output_chars", "max_seconds"),
+    "max_total_tokens": (*CONTINUING[:2], "max_total_output_chars", "max_steps", "max_seconds"),
+    "max_total_completion_tokens": ("max_continuations", "max_total_tokens", "max_total_output_chars", "max_seconds"),
+    "max_continuations": ("max_total_output_chars", "max_seconds"),
+    "max_tool_repair_attempts": ("max_total_tokens", "max_seconds"),
+    "schema_rounds": ("max_total_tokens", "max_seconds"),
+}
+SPARE = 2  #: times what a re-run is expected to use of those
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,11 +123,38 @@ class ExhaustedLimit:
         more = {name: value and value * _share(name, times) for name, value in limits.items()}
         return {**(self.together or {}), "limits": more}
 
+    def beside(self, value: Number, together: Mapping[str, Any] | None) -> Mapping[str, Any] | None:
+        """What has to be raised beside a value that is to be tried, so that nothing else ends the re-run first."""
+        limits = (together or {}).get("limits", {})
+        wanted = {name: self._growing(name, value) for name in GROWING.get(self.limit, ()) if name not in limits}
+        short = {name: more for name, more in wanted.items() if more is not None}
+        return {**(together or {}), "limits": {**limits, **short}} if short else together
+
+    def _growing(self, name: str, value: Number) -> Number | None:
+        """A value with room for what a turn is expected to use that is given so much of the limit; None: it has it."""
+        stands, used = value_of(self.last, name), USED[name](self.last)
+        alone = name == "max_steps" and used == 1  # one step may be all that it takes
+        if stands is None or not used or alone or (name in CONTINUING[:2] and not self.last.spent.continuations):
+            return None
+        calls = max(1, self.last.own.attempts)
+        spent = max(USED[self.limit](self.last), 1 if self.limit != "max_seconds" else 0.1)
+        times = (calls + value - self.used) / calls if self.limit in COUNTED else value / spent
+        expected = math.ceil(used * _share(name, times))
+        most = int(LIMIT_FIELDS[name].maximum)
+        return min(SPARE * expected, most) if stands < expected else None
+
+    def ended_by(self, limit: str, stood: Number) -> "ExhaustedLimit":
+        """The same where a re-run was ended by another limit, of which it had so much: that is raised, too."""
+        limits = (self.together or {}).get("limits", {})
+        raised = stood + SOME if limit in COUNTED else LARGER * math.ceil(stood)
+        more = max(min(raised, int(LIMIT_FIELDS[limit].maximum)), limits.get(limit) or 0)
+        return replace(self, together={**(self.together or {}), "limits": {**limits, limit: more}})
+
     def is_alone(self, given: Mapping[str, Any]) -> bool:
         """Whether settings that a re-run was given beside the limit tell of no other one: none, or what has to be
         raised with it, as far at least."""
         asked = {name: value for group in (self.together or {}).values() for name, value in group.items()}
-        further = CONTINUING if self.limit == "max_total_output_chars" else ()
+        further = CONTINUING if self.limit == "max_total_output_chars" else GROWING.get(self.limit, ())
         least = {name: value_of(self.last, name) for name in further} | asked
         if given and not asked.keys() <= given.keys() <= least.keys():
             return False
@@ -168,10 +207,10 @@ def continued_instead(turn: Turn, last: Snapshot) -> ExhaustedLimit:
 def _larger(last: Snapshot, limit: str, times: int = 1) -> int | None:
     """Clearly more than a limit's value; None where there is no limit."""
     value = value_of(last, limit)
-    return None if value is None else _share(limit, LARGER * times) * int(value)
+    return None if value is None else int(_share(limit, LARGER * times) * value)
 
 
-def _share(limit: str, times: int) -> int:
+def _share(limit: str, times: Number) -> Number:
     """How many times as much of a limit so many times the answer takes. Each call is sent all answers before it again,
     so input grows with the square of the calls."""
     return times**2 if limit == "max_total_tokens" else times
@@ -185,7 +224,7 @@ def _is_at_least(given: Any, asked: Any) -> bool:
 
 
 def value_of(last: Snapshot, limit: str) -> Number | None:
-    """What one of `CONTINUING` stood at in the end; None: no limit."""
+    """What a limit of the policy stood at in the end; None: no limit."""
     value: Number | None = getattr(last.limits, limit)
     return last.completion_budget if limit == "max_total_completion_tokens" else value
 
@@ -202,9 +241,15 @@ def _limit(last: Snapshot) -> str | None:
     if ended == "repetition":
         return "max_tokens" if last.eaten else None
     was_cut = last.model_stop_reason == NormalizedStopReason.MAX_TOKENS
-    if was_cut and resource in (*CONTINUING, "max_tokens"):
+    if was_cut and resource in (*CONTINUING, "max_tokens") and not is_total(last, resource):
         return "max_tokens"
     return resource if resource in USED and resource != "max_tokens" else None
+
+
+def is_total(last: Snapshot, limit: str | None) -> bool:
+    """Whether it is a total of tokens that somebody has set. That has to be raised: a larger cap would spend more than
+    was to be spent."""
+    return limit in CONTINUING[1:] and getattr(last.limits, limit) is not None
 
 
 def _together(last: Snapshot, limit: str, times: int = 1) -> dict[str, Any] | None:

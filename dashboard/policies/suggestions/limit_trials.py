@@ -25,6 +25,7 @@ from dashboard.policies.suggestions.exhausted_limits import (
     ExhaustedLimit,
     continued_instead,
     exhausted_limit_of,
+    is_total,
     value_of,
 )
 from dashboard.policies.suggestions.relatives import relatives_of, settings_changed
@@ -108,11 +109,15 @@ class TriedLimit:
 
 
 def limit_trials(turn: Turn, last: Snapshot) -> tuple[TriedLimit, ...]:
-    """Empty where the turn needs no limit raised, or none would have helped."""
+    """Empty where the turn needs no limit raised, or none would have helped. A total that ended an answer comes after a
+    larger cap only where a re-run was complete with that."""
     case = exhausted_limit_of(turn, last)
     if case is None:
         return ()
     first = _tried(case)
+    if is_total(last, case.limit) and not first.completed:
+        larger = _tried(ExhaustedLimit(turn, last, "max_tokens"))
+        return (larger, first) if larger.completed else (first,)
     if case.limit != "max_tokens" or case.goal is not Goal.FINISH:
         return (first,)
     first = replace(first, case=_bounded(first))
@@ -151,8 +156,22 @@ def _of_given(turn: Turn, last: Snapshot, given: Mapping[str, Any]) -> Exhausted
 
 
 def _tried(case: ExhaustedLimit) -> TriedLimit:
+    """With each limit that ended a re-run in place of the one that was tried, which the next re-run raises, too."""
     reruns = reruns_of(case)
+    while (more := _ended_otherwise(case, reruns)) not in (None, case):
+        case = more
+        reruns = reruns_of(case)
     return TriedLimit(replace(case, in_vain=in_vain(reruns)), reruns)
+
+
+def _ended_otherwise(case: ExhaustedLimit, reruns: tuple[LimitTrial, ...]) -> ExhaustedLimit | None:
+    """By the newest re-run; None where it tells of the limit itself."""
+    newest = next((tried for tried in reversed(reruns) if not tried.is_original), None)
+    bound = newest.bound_otherwise if newest is not None else None
+    if newest is None or bound is None:
+        return None
+    stood = newest.beside.get(bound, value_of(case.last, bound))
+    return None if stood is None else case.ended_by(bound, stood)
 
 
 def in_vain(reruns: Iterable[LimitTrial]) -> int:

@@ -1,6 +1,5 @@
 """How much of a limit an agent's turns used; for turns that did not complete, at least so much."""
 
-import math
 import time
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
@@ -37,6 +36,10 @@ USED: Mapping[str, Any] = {
     "max_total_tokens": F("tokens"),
     "schema_rounds": F("envelope_retries"),
 }
+
+
+#: Parts of a limit's unit in which its usage is counted: most turns take less than a second.
+SCALE: Mapping[str, int] = {"max_seconds": 1000}
 
 
 class TooSlowError(Exception):
@@ -80,7 +83,8 @@ def _remember(key: tuple[object, ...], used: tuple[Length, ...]) -> None:
 
 
 def usage_of(*, turn: Turn, limit: str, filters: TimelineFilters) -> tuple[Length, ...]:
-    """What each of these turns used of a limit; none where the limit is not one that is counted so."""
+    """What each of these turns used of a limit, in parts of its unit (`SCALE`); none where the limit is not one that is
+    counted so."""
     if limit == "max_tokens":
         return lengths_of(project=turn.project, filters=filters)
     if limit == "max_seconds":
@@ -146,14 +150,13 @@ def _lengths_in(rows: Iterable[tuple[Any, ...]]) -> tuple[Length, ...]:
 
 
 def _seconds(project: Project, filters: TimelineFilters) -> tuple[Length, ...]:
-    """How long turns took, without the time for which they were held: no limit counts it."""
+    """How long turns took in milliseconds, without the time for which they were held: no limit counts it."""
     turns = turns_matching(project=project, filters=filters).exclude(status__in=UNFINISHED).order_by("-id")
     found = list(turns.exclude(duration_ms=None).only("id", "parent_id", "duration_ms", "status")[:MOST])
     held = held_ms_of(found)
 
     def taken_by(turn: Turn) -> Length:
-        milliseconds = max(0, (turn.duration_ms or 0) - held.get(turn.id, 0))
-        return Length(math.ceil(milliseconds / 1000), _is_complete(turn.status))
+        return Length(max(0, (turn.duration_ms or 0) - held.get(turn.id, 0)), _is_complete(turn.status))
 
     return _once((turn.id, turn.parent_id, taken_by(turn)) for turn in found)
 

@@ -42,7 +42,7 @@ _STOPPED = {TurnStatus.CANCELLED: "was cancelled", TurnStatus.INTERRUPTED: "was 
 @dataclass(frozen=True, slots=True)
 class Panel:
     """`running`: the re-run that is under way; `in_vain`: the last one that was not complete either; `less`: a smaller
-    value that is likely sufficient, and not proven."""
+    value that is likely sufficient, and not proven; `shown`: the values under which a re-run completed."""
 
     turn: Turn
     suggestion: Suggestion
@@ -53,6 +53,7 @@ class Panel:
     less_tried: bool = False  #: whether a re-run was given that value, however it ended
     unanswered: LimitTrial | None = None  #: the newest re-run, where it ended and tells nothing of the limit
     is_reworded: bool = False  #: no re-run from the start asks what this turn was asked
+    shown: frozenset[int] = frozenset()
     unset: Connection | None = None  #: whose ceiling is not set, though its provider has said one (`suggestion.most`)
 
     @property
@@ -130,11 +131,14 @@ class Panel:
     @property
     def may_be_used(self) -> bool:
         """Whether the agent is still there, and its next turn does not have as much already: a draft of the value
-        would lower what an override of this turn alone had lowered."""
+        would lower what an override of this turn alone had lowered. A larger value that the agent was given because a
+        re-run had shown it may be replaced by the smaller one that another re-run has shown."""
         if self.turn.agent is None:
             return False
         standing = standing_value(self.turn.agent, self.suggestion)
-        return standing is not None and standing < self.suggestion.value
+        if standing is None or standing == self.suggestion.value:
+            return False
+        return standing < self.suggestion.value or (self.of_agent and self.by_rerun and standing in self.shown)
 
     @property
     def standing(self) -> str:
@@ -222,6 +226,7 @@ def panel_of(turn: Turn, last: Snapshot | None = None) -> Panel | None:
     silent = newest is not None and newest.tells_nothing and refusal_of([newest]) is None
     backtest = backtest_found(turn=turn, suggestion=suggestion)
     about: dict[str, Any] = {"less_tried": less_tried, "is_reworded": is_reworded(turn)}
+    about["shown"] = frozenset(tried.value for tried in reruns if tried.completed)
     about |= {"unanswered": newest if silent else None, "unset": _unset(turn, suggestion)}
     return Panel(turn, suggestion, running, in_vain, backtest, less, **about)
 

@@ -8,6 +8,8 @@ from uuid import UUID
 
 from agentcore import serial
 from agentcore.reasons import NormalizedStopReason, TurnStatus
+from dashboard.agents.limit_fields import LIMIT_FIELDS
+from dashboard.policies.backtests.proofs import CompletedRerun
 from dashboard.policies.suggestions.exhausted_limits import ExhaustedLimit
 from dashboard.policies.suggestions.relatives import relatives_of, settings_changed
 from dashboard.policies.suggestions.repaired_calls import repaired_calls
@@ -24,6 +26,8 @@ INVALID = frozenset({"envelope_invalid", "envelope_truncation_unrecoverable"})
 OF_LENGTH = frozenset(
     {"max_tokens", "max_continuations", "max_total_completion_tokens", "max_total_output_chars", "max_total_tokens"}
 )
+#: Limits that end a turn however short its answer is.
+OF_COURSE = frozenset({"max_steps", "max_seconds"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,9 +55,8 @@ class LimitTrial:
         invalid = self.turn.status == TurnStatus.FAILED and self.turn.error_code in INVALID
         late = self.limit == self.turn.resource == "max_seconds"
         bound = self.turn.resource
-        again = self.turn.status == TurnStatus.PARTIAL and (
-            self.limit in OF_LENGTH or bound is None or bound == self.limit
-        )
+        length = self.limit in OF_LENGTH and bound not in OF_COURSE
+        again = self.turn.status == TurnStatus.PARTIAL and (length or bound is None or bound == self.limit)
         return again or refused or invalid or late or self._took_more
 
     @property
@@ -69,6 +72,12 @@ class LimitTrial:
         return self.goal is Goal.ONE_CALL and self.turn.continuations + self.turn.envelope_retries > 0
 
     @property
+    def bound_otherwise(self) -> str | None:
+        """The other limit of the policy that ended it, so that it does not show whether the value is enough."""
+        bound: str | None = self.turn.resource
+        return bound if self.tells_nothing and bound in LIMIT_FIELDS and bound != self.limit else None
+
+    @property
     def tells_nothing(self) -> bool:
         """Whether it ended without showing whether the value is enough: its provider failed, or somebody stopped it."""
         return not (self.running or self.in_vain or self.completed)
@@ -81,6 +90,23 @@ def reruns_of(case: ExhaustedLimit) -> tuple[LimitTrial, ...]:
     acts = _acts_of([tried.turn.id for tried in found])
     changed = {record.turn_id for record in acts if was_changed([serial.event_from_json(record.event)])}
     return tuple(tried for tried in found if tried.turn.id not in changed)
+
+
+def completed_reruns(turn_id: UUID) -> list[CompletedRerun]:
+    """For backtests: the re-runs that completed and that no operator changed; those first whose provider said the same,
+    then those of the fewest calls and tokens."""
+    turn = Turn.objects.select_related("agent__connection", "project").get(pk=turn_id)
+    done = [other for other in relatives_of(turn) if other.status == TurnStatus.COMPLETED]
+    acts = _acts_of([other.id for other in done]) if done else ()
+    changed = {record.turn_id for record in acts if was_changed([serial.event_from_json(record.event)])}
+    found = [CompletedRerun(other, _repeats(turn, other)) for other in done if other.id not in changed]
+    return sorted(found, key=lambda each: (not each.repeats, each.turn.attempts, each.turn.output_tokens))
+
+
+def _repeats(turn: Turn, other: Turn) -> bool:
+    """No run takes as long as another."""
+    in_time = turn.resource != "max_seconds"
+    return in_time and answers_repeat(turn, other, until_cut=turn.max_tokens != other.max_tokens)
 
 
 def _acts_of(turns: list[UUID]) -> Iterable[Record]:
@@ -104,8 +130,13 @@ def said_the_same(case: ExhaustedLimit, trial: LimitTrial) -> bool:
     Each answer up to the last recorded one is the same, and that one goes on at most; under another max_tokens up to
     the first that was cut. An answer without text or calls shows nothing: the model may have thought of anything else.
     """
-    recorded, again = _answers(case.turn), _answers(trial.turn)
-    if case.limit == "max_tokens":
+    return answers_repeat(case.turn, trial.turn, until_cut=case.limit == "max_tokens")
+
+
+def answers_repeat(turn: Turn, other: Turn, *, until_cut: bool) -> bool:
+    """The same of a turn and its re-run. `until_cut`: only up to the first answer that was cut."""
+    recorded, again = _answers(turn), _answers(other)
+    if until_cut:
         recorded = recorded[: next((place for place, said in enumerate(recorded, 1) if said.cut), 0)]
     if len(again) < len(recorded) or not recorded:
         return False

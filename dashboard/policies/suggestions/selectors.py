@@ -1,6 +1,5 @@
 """The suggestion for a turn. What is surest is asked first: the recording, then re-runs, then the turns like it."""
 
-import math
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from typing import Any
@@ -8,19 +7,19 @@ from typing import Any
 from django.core.exceptions import ValidationError
 
 from agentcore.messages import TokenUsage
+from agentcore.policy import LIMIT_NAMES
 from agentcore.replay import Certainty, Recording, fold
 from agentcore.snapshot import Snapshot
 from agentcore.sufficient_max_tokens import enough_for_one_call
 from agentcore.values import replace
-from dashboard.policies.backtests.answer_lengths import ENOUGH, newest_alike
-from dashboard.policies.backtests.survival import LEAST_ENDED, estimate
-from dashboard.policies.suggestions.exhausted_limits import CONTINUING, ExhaustedLimit, used_of
+from dashboard.policies.backtests.survival import LEAST_ENDED
+from dashboard.policies.suggestions.exhausted_limits import ExhaustedLimit, used_of
 from dashboard.policies.suggestions.limit_trials import TriedLimit, limit_trials
-from dashboard.policies.suggestions.limit_usage import UsageOf, alike, usage_of
+from dashboard.policies.suggestions.limit_usage import UsageOf, usage_of
 from dashboard.policies.suggestions.repaired_calls import RepairedCalls
 from dashboard.policies.suggestions.reruns import LimitTrial, said_the_same
-from dashboard.policies.suggestions.suggestion import Basis, Costs, Goal, Number, Suggestion
-from dashboard.replay.services import turn_experience
+from dashboard.policies.suggestions.suggestion import Basis, Costs, Goal, Suggestion
+from dashboard.policies.suggestions.usual_limits import finished_sooner, unreported_by, usual_limit
 from dashboard.replay.sweep_result import surer
 from dashboard.replay.sweep_service import SWEPT, TooMuchWork, completes_within, run_of
 from dashboard.replay.usage_bounds import usage_bound
@@ -95,9 +94,11 @@ def _suggestions(
 def _beside(case: ExhaustedLimit, reruns: tuple[LimitTrial, ...], found: Suggestion) -> Mapping[str, Any] | None:
     """What has to be raised beside the suggested value; of one that a re-run has shown, what that was given."""
     if found.basis is Basis.NONE:
-        return case.beside_ample
+        return case.beside(found.value, case.beside_ample)
+    if found.basis in (Basis.AGENT, Basis.MODEL):
+        return case.beside(found.value, case.together)
     least = _least(case, reruns) if found.basis is Basis.RERUN else None
-    limits = {name: value for name, value in (least.beside if least else {}).items() if name in CONTINUING}
+    limits = {name: value for name, value in (least.beside if least else {}).items() if name in LIMIT_NAMES}
     return {**(case.together or {}), "limits": limits} if limits else case.together
 
 
@@ -114,7 +115,7 @@ def _found(
         return
     if recorded is not None:
         yield recorded
-    usual = _usual(case, usage)
+    usual = usual_limit(case, usage)
     yield from _reruns(case, reruns)
     if usual is not None:
         yield usual
@@ -123,7 +124,8 @@ def _found(
         told = (case.ample, case.recorded, Certainty.ESTIMATED, Basis.SETTING, Goal.RETRY)
         wait = asked.retry_after if asked else None
         yield Suggestion(case.limit, *told, longer_than=case.used, wait=wait)
-    yield Suggestion(case.limit, case.ample, case.recorded, Certainty.UNDECIDABLE, Basis.NONE)
+    sooner = finished_sooner(case, usage) if usual is None else {}
+    yield Suggestion(case.limit, case.ample, case.recorded, Certainty.UNDECIDABLE, Basis.NONE, **sooner)
 
 
 def _in_one_call(
@@ -143,7 +145,7 @@ def _in_one_call(
 
 def _complete_at_once(case: ExhaustedLimit, repaired: RepairedCalls) -> Suggestion | None:
     """By how long the calls were that were requested again."""
-    unreported = _unreported(case)
+    unreported = unreported_by(case)
     if repaired.enough is None or unreported is None:
         return None
     value = repaired.enough + unreported
@@ -175,52 +177,6 @@ def _recorded(case: ExhaustedLimit, recording: Recording | None) -> Suggestion |
         told = (point.value, case.recorded, point.certainty, Basis.RECORDING, case.goal)
         return Suggestion(case.limit, *told, calls=point.calls, used=point.tokens)
     return None
-
-
-def _usual(case: ExhaustedLimit, usage: UsageOf) -> Suggestion | None:
-    """What the answers of the same agent and model need that are longer than this one is known to be, or those of the
-    same model. A turn that was cut is seldom one of the short ones, so the share of all answers would be too good."""
-    beyond = max(case.used, case.in_vain)
-    for basis, filters in zip((Basis.AGENT, Basis.MODEL), alike(case.turn), strict=True):
-        lengths = usage(turn=case.turn, limit=case.limit, filters=filters)
-        longer = [length for length in lengths if length.tokens > beyond]
-        newest = newest_alike(longer)
-        curve = estimate(newest)
-        if curve.ended < LEAST:
-            continue
-        length, share = curve.expected(ENOUGH)
-        unreported = _unreported(case)
-        if length is None or unreported is None or _too_many_characters(case, length):
-            return None
-        value = length + unreported
-        if case.ceiling is not None and value > case.ceiling:
-            return None
-        told = (value, case.recorded, Certainty.ESTIMATED, basis, case.goal)
-        of = case.turn.agent_name if basis is Basis.AGENT else case.turn.model
-        about: dict[str, Any] = {"share": share, "answers": curve.count, "cut": curve.cut, "longer_than": beyond}
-        within, cut_earlier = curve.counts_at(length)
-        about |= {"within": within, "cut_earlier": cut_earlier}
-        about |= {"newest": len(newest) < len(longer), "unreported": unreported}
-        return Suggestion(case.limit, *told, of=of, **about)
-    return None
-
-
-def _unreported(case: ExhaustedLimit) -> int | None:
-    """Tokens that count towards the limit of an answer and not towards its recorded length, as the model's stored calls
-    bear out. None: there are some, and too few calls show how many."""
-    if case.limit != "max_tokens":
-        return 0
-    known = turn_experience(case.turn)
-    if known.unreported is not None:
-        return math.ceil(known.unreported.p95)
-    return None if known.reports_all is False else 0
-
-
-def _too_many_characters(case: ExhaustedLimit, tokens: Number) -> bool:
-    """Whether so many tokens are more text than the turn may have, at as many characters a token as it had so far."""
-    if case.limit != "max_tokens" or not case.used:
-        return False
-    return tokens * case.last.spent.output_chars / case.used > case.last.limits.max_total_output_chars
 
 
 def _reruns(case: ExhaustedLimit, reruns: tuple[LimitTrial, ...]) -> Iterator[Suggestion]:

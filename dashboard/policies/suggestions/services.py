@@ -52,17 +52,23 @@ def backtest_of_value(
     """A backtest of this value over the agent's turns: the one there is, or a new one. None of a turn without agent."""
     if turn.agent is None:
         return None
+    found = _newest_backtest(turn, suggestion, value)
     asked = _backtest_of(turn, suggestion, value)
-    found = Backtest.objects.filter(project=turn.project, **asked).order_by("-id").first()
     return found or backtest_create(project=turn.project, created_by=created_by, **asked)
 
 
 def backtest_found(*, turn: Turn, suggestion: Suggestion) -> Backtest | None:
     """The newest backtest of the suggested value; None where there is none."""
-    if turn.agent is None:
-        return None
-    asked = _backtest_of(turn, suggestion, suggestion.value)
-    return Backtest.objects.filter(project=turn.project, **asked).order_by("-id").first()
+    return None if turn.agent is None else _newest_backtest(turn, suggestion, suggestion.value)
+
+
+def _newest_backtest(turn: Turn, suggestion: Suggestion, value: Number) -> Backtest | None:
+    """None also where the re-run that shows the value ended later: that backtest could not count it."""
+    found = Backtest.objects.filter(project=turn.project, **_backtest_of(turn, suggestion, value))
+    again = Turn.objects.filter(pk=suggestion.rerun).only("finished_at").first() if suggestion.rerun else None
+    if again is not None and again.finished_at is not None:
+        found = found.filter(created_at__gte=again.finished_at)
+    return found.order_by("-id").first()
 
 
 def _backtest_of(turn: Turn, suggestion: Suggestion, value: Number) -> dict[str, Any]:

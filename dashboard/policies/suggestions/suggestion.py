@@ -75,9 +75,10 @@ class Suggestion:
     cut: int = 0
     within: int = 0
     cut_earlier: int = 0
+    sooner: Number | None = None  #: the most that `answers` other turns used, where none tells that more was needed
     newest: bool = False  #: only the newest answers tell, for they have become longer
     unreported: int = 0  #: tokens of the value that the model counts and does not report
-    longer_than: int | None = None  #: what this turn used of the limit, or a re-run that was not complete was given
+    longer_than: Number | None = None  #: what this turn used of the limit, or a re-run that was not complete was given
     calls: int | None = None
     used: int | None = None
     rerun: UUID | None = None

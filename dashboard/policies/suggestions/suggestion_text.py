@@ -1,7 +1,6 @@
 """A suggestion in words. Output only: nothing parses it."""
 
 from collections.abc import Callable, Mapping
-from typing import Any
 
 from agentcore.number_format import count, number, percent, seconds
 from agentcore.policy import LIMIT_NAMES
@@ -9,9 +8,6 @@ from agentcore.replay import Certainty
 from dashboard.agents.limit_fields import amount
 from dashboard.policies.suggestions.suggestion import Basis, Costs, Goal, Number, Suggestion
 from dashboard.turns.prices.templatetags.prices import money
-
-#: The figures of a suggestion, as the API returns them and a prediction keeps them.
-_FIGURES = ("limit", "value", "recorded", "share", "answers", "cut", "longer_than")
 
 
 def name_of(limit: str) -> str:
@@ -183,7 +179,16 @@ def _too_little(said: Suggestion) -> str:
         return "The call that was requested again is not longer than what was truncated."
     if said.limit in ("max_tokens", "max_total_completion_tokens", "max_total_output_chars", "max_continuations"):
         return "The recording ends before the answer does, and too few longer answers are recorded for an estimate."
-    return "The recording ends at this limit, and too few turns that used more of it are recorded for an estimate."
+    few = "The recording ends at this limit, and too few turns that used more of it are recorded for an estimate."
+    return f"{few}{_sooner(said)}"
+
+
+def _sooner(said: Suggestion) -> str:
+    """Of time: other turns that needed no more of it."""
+    if said.sooner is None:
+        return ""
+    turns, took = f"{said.of}’s {count(said.answers, 'completed turn')}", amount(said.limit, said.sooner)
+    return f" {turns} took at most {took}, so this one may complete as soon when it is run again."
 
 
 def _of_another_try(said: Suggestion) -> str:
@@ -281,25 +286,3 @@ def costs_in_words(costs: Costs | None, *, model: str = "") -> str:
         return f"{about}, {most}, {money(None, model)}"
     most_price = money(costs.most_price, model) if costs.most_price else "and what tools return"
     return f"{about} ({money(costs.price, model)}), {most} ({most_price})"
-
-
-def figures(said: Suggestion) -> dict[str, Any]:
-    """The limit and its numbers, and what they rest on, as JSON."""
-    words = {"certainty": said.certainty.value, "basis": said.basis.value, "goal": said.goal.value}
-    return {**{name: getattr(said, name) for name in _FIGURES}, **words}
-
-
-def told(said: Suggestion) -> dict[str, Any]:
-    """The suggestion as the API returns it."""
-    more = {name: getattr(said, name) for name in ("calls", "used", "rerun", "overrides")}
-    words = {"certainty_word": certainty_word(said), "words": f"{sentence(said)} {because(said)}"}
-    words["certainty"] = said.finish_certainty.value
-    return {**figures(said), **more, **words, "costs": _costs_told(said.costs), "name": name_of(said.limit)}
-
-
-def _costs_told(costs: Costs | None) -> dict[str, Any]:
-    if costs is None:
-        return dict.fromkeys(("output_tokens", "price", "most_output_tokens", "most_price"))
-    prices = {"price": costs.price, "most_price": costs.most_price}
-    dollars = {name: None if price is None else float(price.dollars) for name, price in prices.items()}
-    return {"output_tokens": costs.output_tokens, "most_output_tokens": costs.most_tokens, **dollars}

@@ -1,7 +1,9 @@
-/* The limits of the rows in sight: those that come into sight together are asked for in one request. */
+/* The limits of the rows: those in sight are asked for at once, in one request, and all others of the page soon after. */
 const TOGETHER_MS = 60;
-const asked = new WeakSet();
+const REST_MS = 1000;
+const seen = new WeakSet(); // cells that are watched, or were asked for
 let waiting = [];
+const unasked = new Set(); // cells that are out of sight
 
 async function ask() {
   const cells = waiting;
@@ -11,7 +13,7 @@ async function ask() {
   if (!answer?.ok) {
     for (const cell of cells) {
       cell.textContent = "not loaded";
-      asked.delete(cell); // the list asks again when it changes
+      seen.delete(cell); // the list asks again when it changes
     }
     return;
   }
@@ -24,20 +26,31 @@ async function ask() {
   }
 }
 
-const sight = new IntersectionObserver((seen) => {
-  for (const { target } of seen.filter(({ isIntersecting }) => isIntersecting)) {
-    sight.unobserve(target);
-    if (!waiting.length) setTimeout(ask, TOGETHER_MS);
-    waiting.push(target);
-  }
+function take(cell) {
+  sight.unobserve(cell);
+  unasked.delete(cell);
+  if (!cell.isConnected) return;
+  if (!waiting.length) setTimeout(ask, TOGETHER_MS);
+  waiting.push(cell);
+}
+
+const sight = new IntersectionObserver((entries) => {
+  for (const { target } of entries.filter(({ isIntersecting }) => isIntersecting)) take(target);
 });
+
+/* Nobody has to scroll to a row for it. A cell of a column that is not shown waits until it is. */
+function takeRest() {
+  for (const cell of unasked) if (!cell.isConnected || cell.checkVisibility()) take(cell);
+}
 
 function watch() {
   for (const cell of document.querySelectorAll("td.needs-limit")) {
-    if (asked.has(cell)) continue;
-    asked.add(cell);
+    if (seen.has(cell)) continue;
+    seen.add(cell);
+    unasked.add(cell);
     sight.observe(cell);
   }
+  if (unasked.size) setTimeout(takeRest, REST_MS);
 }
 
 /* Rows come with the page, with a swap, and through the socket. */

@@ -23,7 +23,7 @@ from dashboard.turns.filters import TimelineFilters
 from dashboard.turns.models import Turn
 from tests.dashboard.driving import Play
 from tests.dashboard.own_criteria import NAME
-from tests.dashboard.pages import HTMX, page
+from tests.dashboard.pages import HTMX, page, text_of
 from tests.dashboard.policies.backtests.damaged_turns import base_unknown, event_unknown, policy_unknown
 from tests.dashboard.timeline.populations import make_turn
 
@@ -44,6 +44,16 @@ def test_the_page_shows_the_median_and_where_almost_all_answers_are_complete(bro
     assert "Median 500 tokens. 96 of these 100 answers ended within 960 tokens. " in html
     assert "An estimated 95\u202f% of further answers like these have at most 960 tokens." in html
     assert html.count('class="curve') == 2
+
+
+def test_the_page_says_which_of_the_matching_turns_it_uses_and_why_turn_pages_may_name_another_number(browser: Client):
+    make_lengths()
+    make_turn(output_tokens=100, **{**ENDED, "attempts": 3})
+    make_turn(output_tokens=0, **ENDED)
+    html = " ".join(text_of(page(browser, "/backtests/limits")).split())
+    assert "102 turns match; the estimate uses 100 of them. Re-runs count once with their original turn." in html
+    assert "The limit below is the estimated length plus 5 tokens" in html
+    assert "The page of a truncated turn may name another number: it uses only answers longer than that turn’s" in html
 
 
 def test_a_truncated_or_possibly_truncated_answer_is_a_lower_bound(browser: Client):

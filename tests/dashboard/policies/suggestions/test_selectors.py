@@ -10,7 +10,7 @@ from dashboard.agents.samples import REPORT_SCHEMA
 from dashboard.agents.selectors import project_default
 from dashboard.agents.services import connection_create
 from dashboard.live.services import turn_control
-from dashboard.policies.suggestions import limit_trials, selectors
+from dashboard.policies.suggestions import limit_trials, usual_limits
 from dashboard.policies.suggestions.exhausted_limits import ExhaustedLimit
 from dashboard.policies.suggestions.list_suggestions import suggestions_now
 from dashboard.policies.suggestions.reruns import LimitTrial, said_the_same
@@ -82,7 +82,7 @@ def test_few_answers_are_given_with_the_share_they_support(cut: Turn):
 def test_counted_but_unreported_tokens_are_added(cut: Turn, monkeypatch: pytest.MonkeyPatch):
     lengths(cut, [300 + place * 7 % 39 for place in range(39)])
     bears_out = Experience(reports_all=False, unreported=Observed(120.0, 20))
-    monkeypatch.setattr(selectors, "turn_experience", lambda turn: bears_out)
+    monkeypatch.setattr(usual_limits, "turn_experience", lambda turn: bears_out)
     said = suggestion_for(cut)
     assert said is not None
     assert said.value == 337 + 120
@@ -90,7 +90,7 @@ def test_counted_but_unreported_tokens_are_added(cut: Turn, monkeypatch: pytest.
         "38 fit in 337 tokens. This limit is estimated to be enough for 95 % of further answers like these. "
         "The value includes 120 tokens that the model counts but does not report."
     )
-    monkeypatch.setattr(selectors, "turn_experience", lambda turn: Experience(reports_all=False))
+    monkeypatch.setattr(usual_limits, "turn_experience", lambda turn: Experience(reports_all=False))
     unknown = suggestion_for(cut)
     assert unknown is not None
     assert unknown.basis is Basis.NONE
@@ -416,19 +416,18 @@ def test_other_answers_suggest_no_number_that_exceeds_the_turns_text_limit(play:
 
 
 @pytest.mark.parametrize("limits", [{"max_total_tokens": 200}, {"max_total_tokens": 200, "max_continuations": 9}])
-def test_a_truncated_answer_ended_by_the_total_of_input_and_output_needs_only_a_larger_cap(
+def test_a_truncated_answer_ended_by_the_total_of_input_and_output_needs_a_larger_total(
     play: Play, limits: dict[str, int]
 ):
     cut = play("sim-essay", max_tokens=60, overrides={"limits": limits})
     assert cut.resource == "max_total_tokens"
     said = suggestion_for(cut)
     assert said is not None
-    assert said.overrides == {"max_tokens": said.value}
+    assert said.limit == "max_total_tokens"
     again = drive(turn_rerun(turn=cut, overrides=said.overrides))
     proven = suggestion_for(cut)
     assert proven is not None
-    assert (again.status, proven.basis, proven.limit) == ("completed", Basis.RERUN, "max_tokens")
-    assert drive(turn_rerun(turn=cut, overrides=proven.overrides)).attempts == 1, "the total holds back no first call"
+    assert (again.status, proven.basis, proven.limit) == ("completed", Basis.RERUN, "max_total_tokens")
 
 
 @pytest.mark.parametrize("limits", [{"max_total_tokens": 200}, {}])
@@ -441,7 +440,7 @@ def test_at_the_maximum_of_a_call_the_re_run_raises_all_continuation_limits(
     cut = play("sim-essay", connection=connection, max_tokens=60, overrides={"limits": limits})
     said = suggestion_for(cut)
     assert said is not None
-    assert said.limit == "max_continuations"
+    assert said.limit == ("max_total_tokens" if limits else "max_continuations")
     assert drive(turn_rerun(turn=cut, overrides=said.overrides)).status == "completed"
 
 

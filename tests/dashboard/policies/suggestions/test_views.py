@@ -80,6 +80,31 @@ def test_a_smaller_likely_value_is_proven_next(browser: Client, cut: Turn):
     assert " live</button>" not in found, "there is no smaller one to try"
 
 
+def test_no_value_is_offered_for_use_while_a_re_run_looks_for_a_smaller_one(browser: Client, cut: Turn):
+    find(browser, cut)
+    drive(cut.children.get())
+    follows = browser.get(f"/turns/{cut.id}/limit?found=first", headers=HTMX).content.decode()
+    assert "Use " not in follows, "the second re-run is about to start"
+    running = find(browser, cut, "less")
+    again = cut.children.latest("id")
+    assert "Use " not in running
+    assert "Backtest" not in running
+    assert f"in progress: whether less than {cut.children.earliest('id').max_tokens:,} is enough…" in text_of(running)
+    drive(again)
+    found = browser.get(f"/turns/{cut.id}/limit?found=second", headers=HTMX).content.decode()
+    assert f"Use {again.max_tokens} for sim-essay" in found
+
+
+def test_a_smaller_value_is_offered_to_an_agent_that_uses_the_larger_proven_one(browser: Client, cut: Turn):
+    drive(turn_rerun(turn=cut, overrides={"max_tokens": 900}))
+    browser.post(f"/turns/{cut.id}/limit/use", {"value": "900"})
+    assert "Use " not in browser.get(f"/turns/{cut.id}/limit", headers=HTMX).content.decode()
+    drive(turn_rerun(turn=cut, overrides={"max_tokens": 500}))
+    assert "Use 500 for sim-essay" in browser.get(f"/turns/{cut.id}/limit", headers=HTMX).content.decode()
+    Agent.objects.filter(name="sim-essay").update(max_tokens=5000)
+    assert "Use " not in browser.get(f"/turns/{cut.id}/limit", headers=HTMX).content.decode(), "somebody else set that"
+
+
 def test_one_click_tries_the_larger_and_the_smaller_value_as_announced(browser: Client, cut: Turn):
     before = text_of(browser.get(f"/turns/{cut.id}/limit", headers=HTMX).content.decode())
     (told,) = re.findall(r"Up to two live re-runs: with max_tokens ([\d,]+)\. If", before)

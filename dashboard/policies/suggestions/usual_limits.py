@@ -1,0 +1,80 @@
+"""What other turns of the agent, or of the model, tell of a limit: how much of it they used."""
+
+import math
+from typing import Any
+
+from agentcore.replay import Certainty
+from dashboard.policies.backtests.answer_lengths import ENOUGH, newest_alike
+from dashboard.policies.backtests.survival import LEAST_ENDED, estimate
+from dashboard.policies.suggestions.exhausted_limits import USED, ExhaustedLimit
+from dashboard.policies.suggestions.limit_usage import SCALE, UsageOf, alike
+from dashboard.policies.suggestions.suggestion import Basis, Number, Suggestion
+from dashboard.replay.services import turn_experience
+
+
+def usual_limit(case: ExhaustedLimit, usage: UsageOf) -> Suggestion | None:
+    """What the answers of the same agent and model need that are longer than this one is known to be, or those of the
+    same model. A turn that was cut is seldom one of the short ones, so the share of all answers would be too good."""
+    scale, beyond = SCALE.get(case.limit, 1), _beyond(case)
+    for basis, filters in zip((Basis.AGENT, Basis.MODEL), alike(case.turn), strict=True):
+        lengths = usage(turn=case.turn, limit=case.limit, filters=filters)
+        longer = [length for length in lengths if length.tokens > beyond * scale]
+        newest = newest_alike(longer)
+        curve = estimate(newest)
+        if curve.ended < LEAST_ENDED:
+            continue
+        length, share = curve.expected(ENOUGH)
+        unreported = unreported_by(case)
+        if length is None or unreported is None or _too_many_characters(case, length):
+            return None
+        value = math.ceil(length / scale) + unreported
+        if case.ceiling is not None and value > case.ceiling:
+            return None
+        told = (value, case.recorded, Certainty.ESTIMATED, basis, case.goal)
+        of = case.turn.agent_name if basis is Basis.AGENT else case.turn.model
+        about: dict[str, Any] = {"share": share, "answers": curve.count, "cut": curve.cut, "longer_than": beyond}
+        within, cut_earlier = curve.counts_at((value - unreported) * scale)
+        about |= {"within": within, "cut_earlier": cut_earlier}
+        about |= {"newest": len(newest) < len(longer), "unreported": unreported}
+        return Suggestion(case.limit, *told, of=of, **about)
+    return None
+
+
+def finished_sooner(case: ExhaustedLimit, usage: UsageOf) -> dict[str, Any]:
+    """Of time, what the completed turns tell that took no longer than this one: it may complete as soon when it is run
+    again. Empty where there are none."""
+    if case.limit != "max_seconds":
+        return {}
+    scale, beyond = SCALE[case.limit], _beyond(case)
+    for of, filters in zip((case.turn.agent_name, case.turn.model), alike(case.turn), strict=True):
+        lengths = usage(turn=case.turn, limit=case.limit, filters=filters)
+        ended = [length.tokens for length in lengths if length.ended and length.tokens <= beyond * scale]
+        if ended:
+            return {"of": of, "answers": len(ended), "sooner": math.ceil(10 * max(ended) / scale) / 10}
+    return {}
+
+
+def _beyond(case: ExhaustedLimit) -> Number:
+    """What the turn is known to need more than. Time is compared by tenths of a second: most turns take few of them."""
+    if case.limit != "max_seconds":
+        return max(case.used, case.in_vain)
+    tenths = math.floor(10 * max(USED["max_seconds"](case.last), case.in_vain))
+    return tenths // 10 if tenths % 10 == 0 else tenths / 10
+
+
+def unreported_by(case: ExhaustedLimit) -> int | None:
+    """Tokens that count towards the limit of an answer and not towards its recorded length, as the model's stored calls
+    bear out. None: there are some, and too few calls show how many."""
+    if case.limit != "max_tokens":
+        return 0
+    known = turn_experience(case.turn)
+    if known.unreported is not None:
+        return math.ceil(known.unreported.p95)
+    return None if known.reports_all is False else 0
+
+
+def _too_many_characters(case: ExhaustedLimit, tokens: Number) -> bool:
+    """Whether so many tokens are more text than the turn may have, at as many characters a token as it had so far."""
+    if case.limit != "max_tokens" or not case.used:
+        return False
+    return tokens * case.last.spent.output_chars / case.used > case.last.limits.max_total_output_chars

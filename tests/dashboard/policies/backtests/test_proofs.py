@@ -1,0 +1,77 @@
+"""A live re-run that completed decides what the recording of its turn does not."""
+
+from typing import Any
+
+import pytest
+from django.test import Client
+
+from dashboard.agents.selectors import project_default
+from dashboard.live.services import turn_control
+from dashboard.policies.backtests import runner
+from dashboard.policies.backtests.models import Backtest
+from dashboard.policies.backtests.result_text import in_words
+from dashboard.policies.backtests.terminal_output import lines_of
+from dashboard.replay.rerun_service import turn_rerun
+from dashboard.turns.models import Turn
+from tests.dashboard.driving import Play, drive
+from tests.dashboard.pages import page, text_of
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+@pytest.fixture
+def cut(play: Play) -> Turn:
+    """Cut four times at 60 tokens."""
+    return play("sim-essay", max_tokens=60)
+
+
+def backtested(max_tokens: int | None, **limits: Any) -> Backtest:
+    asked = {"policy": {"limits": limits} if limits else {}, "max_tokens": max_tokens}
+    backtest = Backtest.objects.create(project=project_default(), **asked)
+    runner.run(backtest.id)
+    backtest.refresh_from_db()
+    return backtest
+
+
+def test_a_value_that_a_re_run_has_proven_is_decided_with_the_re_run_named(browser: Client, cut: Turn):
+    assert "1 would have continued, end not known" in in_words(backtested(1000))
+    again = drive(turn_rerun(turn=cut, overrides={"max_tokens": 900}))
+    found = backtested(1000)
+    assert "1 would have continued (1 proven by a re-run), 0 undecidable; 0 recorded, 1 certain" in in_words(found)
+    (flip,) = found.flips
+    assert (flip["rerun"], flip["ends"], flip["certainty"]) == (str(again.id), "completed", "certain")
+    assert (found.tokens_delta, found.calls_delta) == (again.output_tokens - cut.output_tokens, 1 - cut.attempts)
+    html = page(browser, f"/backtests/{found.pk}")
+    assert f'href="/turns/{again.id}">proven by a re-run</a>' in html
+    assert "1 turn is proven by a live re-run." in text_of(html)
+    assert any(line.endswith("certain, proven by a re-run") for line in lines_of(found))
+
+
+def test_a_smaller_value_than_a_re_run_was_given_is_proven_only_if_its_answer_fits(cut: Turn):
+    again = drive(turn_rerun(turn=cut, overrides={"max_tokens": 900}))
+    assert backtested(again.output_tokens + 20).groups[0]["proven"] == 1
+    assert backtested(again.output_tokens - 20).groups[0]["proven"] == 0
+
+
+def test_a_policy_that_allows_more_calls_is_proven_by_a_re_run_with_fewer(cut: Turn):
+    drive(turn_rerun(turn=cut, overrides={"limits": {"max_continuations": 8, "max_total_completion_tokens": 2000}}))
+    enough = backtested(None, max_continuations=9, max_total_completion_tokens=4000)
+    assert (enough.undecidable, enough.groups[0]["proven"]) == (0, 1)
+    assert backtested(None, max_continuations=4, max_total_completion_tokens=4000).groups[0]["proven"] == 0
+
+
+def test_a_re_run_that_was_cut_too_or_that_an_operator_changed_proves_nothing(cut: Turn):
+    drive(turn_rerun(turn=cut, overrides={"max_tokens": 70}))
+    changed = turn_rerun(turn=cut, overrides={"max_tokens": 900})
+    turn_control(turn=changed, by="ann", action="hold")
+    turn_control(turn=drive(changed), by="ann", action="release", limits={"max_steps": 3})
+    assert drive(changed).status == "completed"
+    assert backtested(1000).groups[0]["unended"] == 1
+
+
+def test_time_that_was_enough_once_is_no_more_than_likely(play: Play):
+    late = play("sim-slow", overrides={"limits": {"max_seconds": 0.2}})
+    drive(turn_rerun(turn=late, overrides={"limits": {"max_seconds": 120}, "model": "sim-slow"}))
+    found = backtested(None, max_seconds=240)
+    assert (found.flips[0]["certainty"], found.flips[0]["ends"]) == ("estimated", "completed")
+    assert any(line.endswith("estimated, shown by a re-run") for line in lines_of(found))

@@ -1,0 +1,133 @@
+"""A re-run that tries one limit is not ended by another: that is raised beside it, or named with its number next."""
+
+import math
+from typing import Any
+
+import pytest
+from django.test import Client
+
+from agentcore.replay import fold
+from agentcore.snapshot import Snapshot
+from dashboard.policies.suggestions.selectors import suggestion_for
+from dashboard.policies.suggestions.suggestion import Basis, Suggestion
+from dashboard.policies.suggestions.suggestion_text import because
+from dashboard.replay.rerun_service import turn_rerun
+from dashboard.turns.history import recording_of
+from dashboard.turns.models import Turn
+from tests.dashboard.driving import Play, drive
+from tests.dashboard.pages import HTMX, text_of
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+def told(turn: Turn) -> Suggestion:
+    said = suggestion_for(turn)
+    assert said is not None
+    return said
+
+
+def recording_last(turn: Turn) -> Snapshot:
+    return fold(recording_of(turn))[-1].after
+
+
+def took(turn: Turn, milliseconds: list[int], **about: Any) -> None:
+    """Other turns of the same agent and model that completed in so much time each."""
+    same = {"project": turn.project, "agent": turn.agent, "agent_name": turn.agent_name, "provider": turn.provider}
+    for each in milliseconds:
+        more = {"status": "completed", "model_stop_reason": "end_turn", "attempts": 1, "output_tokens": 50, **about}
+        Turn.objects.create(model=turn.model, duration_ms=each, input_text="Another.", **same, **more)
+
+
+@pytest.fixture
+def late(play: Play) -> Turn:
+    return play("sim-slow", overrides={"limits": {"max_seconds": 0.2}})
+
+
+def test_turns_that_took_less_than_a_second_tell_of_a_time_limit_below_one(late: Turn):
+    used = recording_last(late).spent.seconds
+    took(late, [int(1000 * used) + 150 + place * 7 % 30 for place in range(30)])
+    said = told(late)
+    assert (said.limit, said.basis, said.answers, said.within) == ("max_seconds", Basis.AGENT, 30, 30)
+    assert (said.of, said.value) == ("sim-slow", math.ceil(used + 0.179))
+    assert because(said).startswith("Of sim-slow’s 30 turns that used more than 0.")
+
+
+def test_turns_that_were_faster_are_named_where_none_took_longer(late: Turn):
+    took(late, [81] * 12)
+    said = told(late)
+    assert said.basis is Basis.NONE
+    assert because(said).endswith(
+        "sim-slow’s 12 completed turns took at most 0.1 seconds, so this one may complete as soon when it is run again."
+    )
+
+
+def test_a_longer_time_is_tried_with_room_for_the_calls_that_it_takes(play: Play):
+    limits = {"max_seconds": 0.6, "max_continuations": 100, "max_total_completion_tokens": 5_000}
+    turn = play("sim-slow", max_tokens=3, overrides={"limits": limits})
+    assert (turn.resource, turn.continuations > 0) == ("max_seconds", True)
+    said = told(turn)
+    short = dict((said.together or {}).get("limits", {}))
+    expected = (turn.continuations + 1) * said.value / 0.6
+    assert short.get("max_continuations", 100) >= expected
+    again = drive(turn_rerun(turn=turn, overrides=said.overrides))
+    assert again.resource in (None, "max_seconds"), "another limit ended the re-run"
+
+
+@pytest.fixture
+def ended_by_steps(late: Turn) -> Turn:
+    """Its re-run under a longer time was ended by another limit."""
+    again = drive(turn_rerun(turn=late, overrides={"limits": {"max_seconds": 120}}))
+    Turn.objects.filter(pk=again.pk).update(status="partial", resource="max_steps", terminal_reason="max_steps")
+    return late
+
+
+def test_a_limit_that_ended_the_re_run_is_raised_in_the_next_with_its_number(ended_by_steps: Turn, browser: Client):
+    said = told(ended_by_steps)
+    assert said.overrides == {"limits": {"max_seconds": said.value, "max_steps": 25}}
+    panel = text_of(browser.get(f"/turns/{ended_by_steps.id}/limit", headers=HTMX).content.decode())
+    assert "was stopped by max_steps, so it does not show whether this is enough" in panel
+    assert f"One live re-run with max_seconds {said.value} and max_steps 25" in panel
+    again = drive(turn_rerun(turn=ended_by_steps, overrides={"limits": {"max_seconds": 120, "max_steps": 25}}))
+    found = told(ended_by_steps)
+    assert (found.basis, found.rerun) == (Basis.RERUN, again.id)
+    assert found.overrides["limits"]["max_steps"] == 25
+
+
+def test_a_second_limit_that_was_not_enough_is_raised_further(ended_by_steps: Turn):
+    again = drive(turn_rerun(turn=ended_by_steps, overrides={"limits": {"max_seconds": 120, "max_steps": 25}}))
+    Turn.objects.filter(pk=again.pk).update(status="partial", resource="max_steps", terminal_reason="max_steps")
+    assert told(ended_by_steps).overrides["limits"]["max_steps"] == 30
+
+
+@pytest.mark.parametrize("bound", ["max_steps", "max_seconds"])
+def test_a_larger_cap_whose_re_run_another_limit_ended_is_not_called_too_small(play: Play, bound: str):
+    cut = play("sim-essay", max_tokens=60, overrides={"limits": {"max_seconds": 60}})
+    again = drive(turn_rerun(turn=cut, overrides={"max_tokens": 900}))
+    Turn.objects.filter(pk=again.pk).update(status="partial", resource=bound)
+    said = told(cut)
+    assert (said.limit, said.value) == ("max_tokens", 960), "the same value, and not a larger one"
+    assert said.overrides["limits"] == {bound: {"max_steps": 25, "max_seconds": 240}[bound]}
+
+
+TOTALS = {"max_total_tokens": 300, "max_total_completion_tokens": 150}
+
+
+@pytest.mark.parametrize("limit", TOTALS)
+def test_a_total_that_ended_the_turn_is_what_is_named(play: Play, browser: Client, limit: str):
+    turn = play("sim-essay", max_tokens=60, overrides={"limits": {limit: TOTALS[limit]}})
+    assert turn.resource == limit
+    said = told(turn)
+    assert (said.limit, said.recorded) == (limit, TOTALS[limit])
+    verdict = browser.get(f"/api/v1/turns/{turn.id}/verdict").json()
+    assert f"a larger {limit}" in f"{verdict}", "the verdict names it, too"
+    again = drive(turn_rerun(turn=turn, overrides=said.overrides))
+    assert again.status == "completed", f"{again.resource} ended it"
+    found = told(turn)
+    assert (found.limit, found.basis, found.rerun) == (limit, Basis.RERUN, again.id)
+
+
+def test_a_larger_cap_is_named_for_a_total_only_where_a_re_run_completed_with_it(play: Play):
+    turn = play("sim-essay", max_tokens=60, overrides={"limits": {"max_total_tokens": 300}})
+    again = drive(turn_rerun(turn=turn, overrides={"max_tokens": 900}))
+    found = told(turn)
+    assert (again.status, found.limit, found.value, found.basis) == ("completed", "max_tokens", 900, Basis.RERUN)
