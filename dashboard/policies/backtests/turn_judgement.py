@@ -191,7 +191,8 @@ def _several(recording: Recording) -> bool:
 
 def _decided(told: TurnRow, recording: Recording, found: WhatIf, final: Snapshot, watched: bool) -> TurnVerdict:
     took = recording.records[-1].event.at - Past.of(recording).held
-    tokens, calls = final.own.output_tokens - told.output_tokens, final.own.attempts - told.attempts
+    spent = found.spent
+    tokens, calls = spent.output_tokens - told.output_tokens, spent.attempts - told.attempts
     ends = ("running", "") if final.end is None else (final.end.status.value, final.end.terminal_reason)
     same = ends[0] == told.status and (_as_heard(recording, final) if watched else ends[1] == told.terminal_reason)
     return TurnVerdict(
@@ -201,10 +202,10 @@ def _decided(told: TurnRow, recording: Recording, found: WhatIf, final: Snapshot
         ends[1] or ends[0],
         tokens,
         calls,
-        final.at - found.held - took,
-        _dollars(told, final.own, recording.base_snapshot.own),
+        found.seconds - took,
+        _dollars(told, spent, recording.base_snapshot.own),
         watched,
-        uncounted=told.tokens_estimated or final.own.estimated,
+        uncounted=told.tokens_estimated or spent.estimated,
     )
 
 
