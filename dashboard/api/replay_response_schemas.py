@@ -30,9 +30,10 @@ CERTAINTIES = " ".join(f"`{certainty}`: {words}" for certainty, words in MEANING
 Certainty = Literal["recorded", "certain", "estimated", "undecidable"]
 SECONDS = "The difference for turns with a known end, without the time for which an operator held a turn."
 TOKENS_RANGE = (
-    "The output tokens at the lower and at the upper end of what is assumed; `output_tokens` is midway. The same number "
-    "twice if nothing is assumed."
+    "The output tokens at the lower and at the upper end of what is assumed; `output_tokens` is midway. The same "
+    "number twice if nothing is assumed."
 )
+KEEPS_OVERRIDES = "Whether the overrides of each turn took precedence over the draft."
 UNENDED = (
     "Turns that would have continued past their recording, or been retried, with an unknown end. They are not counted "
     "as `undecidable`."
@@ -222,7 +223,7 @@ class Sweep(BaseModel):
     )
     points: list[Point]
     measured: list[Measured] = Field(
-        description="Values of the range under which the turn was run again live, with what the newest such re-run took."
+        description="Values of the range under which the turn was run again live, with what the newest re-run took."
     )
 
 
@@ -251,6 +252,7 @@ class BacktestSummary(BaseModel):
     unpriced: int = Field(description=UNPRICED)
     max_tokens: int | None = Field(description=FIRST_CAP)
     stands_for: str | None = Field(description=STANDS_FOR)
+    keeps_overrides: bool = Field(description=KEEPS_OVERRIDES)
     created_at: datetime
 
 
@@ -298,7 +300,9 @@ class Backtest(BaseModel):
         "whether its tokens are an estimate; null for older backtests."
     )
     groups: Objects = Field(
-        description="The same counts by `provider` and `model`; `watched`: the turns that the gateway only observed."
+        description="The same counts by `provider` and `model`; `watched`: the turns that the gateway only observed; "
+        "`overridden`: the turns whose own overrides decide the result, the first of them in `overridden_turns`."
     )
     max_tokens: int | None = Field(description=FIRST_CAP)
     stands_for: str | None = Field(description=STANDS_FOR)
+    keeps_overrides: bool = Field(description=KEEPS_OVERRIDES)

@@ -413,7 +413,7 @@ def test_an_estimate_is_midway_between_what_its_two_ends_use():
 
 def test_what_follows_from_the_recording_has_no_range():
     story = Playbook(max_tokens=40) >> started() >> ended(worded("a", 20), tokens=20)
-    imagined = asked(story, max_tokens=30)
+    imagined = asked(story, max_continuations=1)
     assert imagined.output_tokens_range == (20, 20)
     assert imagined.spent == imagined.final.own
     assert imagined.seconds == imagined.final.at

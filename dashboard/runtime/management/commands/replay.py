@@ -107,9 +107,8 @@ class Command(BaseCommand):
         self.stdout.write(f"{name:>20}  {'ends':<20} {'certainty':<11} {'attempts':>8} {'output tokens':>13}  price")
         for point in found.points:
             tokens = f"{point.tokens:,}{'+' if point.undecidable else ''}"
-            ends = (
-                f"{point.value:>20,}  {'' if point.undecidable else point.word:<20} {limit_word(point.certainty):<11}"
-            )
+            word, sure = "" if point.undecidable else point.word, limit_word(point.certainty)
+            ends = f"{point.value:>20,}  {word:<20} {sure:<11}"
             row = f"{ends} {point.calls:>8} {tokens:>13}  {money(point.price, turn.model)}"
             self.stdout.write(f"{row}{_mark(found, point)}")
         self.stdout.write(found.words)
