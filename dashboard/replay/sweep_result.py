@@ -304,8 +304,8 @@ class Sweep:
             if not self.left_out and self.least.value == self.points[0].value:
                 return "The range begins there."
             said = f"{'Every' if self.sure else 'Not every'} smaller value in the range was tried"
-            more = "; of 1" if self.unknown == 1 else f"; of {self.unknown:,}"
-            return f"{said}{more} the end is not known, and may be complete too." if self.unknown else f"{said}."
+            more = f"; at {self.unknown:,} of them it is not known how the turn ends" if self.unknown else ""
+            return f"{said}{more}."
         unknown = next((point for point in self.points if point.undecidable), None)
         if unknown is None:
             return "Every value shown was tried."
