@@ -19,7 +19,7 @@ fork                the snapshot after record n, under another policy
 A re-run is a driver's work; what it starts from is a fork.
 """
 
-from agentcore.replay.certainty import Assumed, Assumption, Certainty, Experience, Observed, Why
+from agentcore.replay.certainty import Assumed, Assumption, Certainty, Experience, Observed, Pace, Why
 from agentcore.replay.fork import beginning, fork, unforkable
 from agentcore.replay.record_spans import Span, fold
 from agentcore.replay.recorded_judgement import as_judged, step_again
@@ -35,6 +35,7 @@ __all__ = [
     "Divergence",
     "Experience",
     "Observed",
+    "Pace",
     "Provenance",
     "Record",
     "Recording",

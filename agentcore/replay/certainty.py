@@ -107,6 +107,15 @@ class Observed:
 
 @strict()
 @dataclass(frozen=True, slots=True)
+class Pace:
+    """How long the stored calls of a model took: `first` + tokens × `token` seconds."""
+
+    first: float  #: seconds until the first token of an answer, the median
+    token: float  #: seconds of each output token after that, the median
+
+
+@strict()
+@dataclass(frozen=True, slots=True)
 class Experience:
     """Evidence from the stored calls of a model. Figures from fewer than `LEAST_CALLS` calls are not used."""
 
@@ -117,6 +126,7 @@ class Experience:
     reports_all: bool | None = None
     unreported: Observed | None = None  #: tokens that counted towards the cap of a truncated call and were not reported
     tells_cuts: bool | None = None  #: whether a truncated answer is reported as one; None if no call shows it
+    pace: Pace | None = None  #: None: the calls of the recording alone tell how long a call takes
 
 
 LEAST_CALLS = 20  #: The minimum number of stored calls for a figure to narrow an assumption.

@@ -1,5 +1,6 @@
 """One call of another run that waits for its answer: what was recorded of the same request, and what it costs."""
 
+from collections.abc import Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from typing import NamedTuple
@@ -7,7 +8,7 @@ from typing import NamedTuple
 from agentcore.events import Event, Setup, without_uncapped
 from agentcore.replay.answer_tape import spoken_tokens
 from agentcore.replay.assumptions import NEARLY, Assuming
-from agentcore.replay.certainty import CUT_AS_TOLD, LEAST_CALLS, UNTOLD, Assumed, Certainty, Why, weakest
+from agentcore.replay.certainty import CUT_AS_TOLD, LEAST_CALLS, UNTOLD, Assumed, Certainty, Pace, Why, weakest
 from agentcore.replay.failed_calls import failing
 from agentcore.replay.recorded_calls import Heard
 from agentcore.replay.recorded_run import Past
@@ -28,6 +29,7 @@ _UNTOLD, _UNTOLD_SHARE = 120.0, 0.75
 _OFF = 1  #: tokens by which a usage is often off at an answer's end; by END_AT_MOST seldom
 _HINT_TOKENS = 80  #: input tokens that a hint and its messages add, as most providers count them
 _HINT_CHARACTERS = 320  #: characters that they add
+_AS_LONG = 1.5  #: times as many tokens as the shortest call, from which on two calls tell what each token takes
 
 
 class Answer(NamedTuple):
@@ -271,19 +273,45 @@ class PendingCall:
 
     def _seconds(self, tokens: float) -> float:
         """How long a call of so many tokens takes: at the recorded pace, or as long as the shortest that said as much,
-        for much of a call's time may be the same whatever it says."""
+        for much of a call's time may be the same whatever it says. Where no limit depends on it, as long as is likely.
+        """
         iteration = self.snapshot.iteration
         pace = self.past.paces.get(iteration)
         if pace is None:
             calls = [heard for heard in self.past.calls.get(iteration, ()) if heard.response]
             pace = self.past.paces[iteration] = [(self._counted(heard)[1], heard.seconds) for heard in calls]
+        if self.snapshot.limits.max_seconds is None:
+            return seconds_at(pace, tokens, self.assuming.experience.pace)
         paid = sum([said for said, _ in pace])
         seconds = sum([took for _, took in pace]) * (tokens / paid if paid else 0.0)
-        if self.snapshot.limits.max_seconds is None:
-            return seconds
         longer = [took for said, took in pace if said >= tokens]
         high = max(2 * seconds, min(longer, default=0.0))
         return self.assuming.at(Assumed.SECONDS, 0.5 * seconds, high, "the recorded pace")
+
+
+def seconds_at(calls: Sequence[tuple[float, float]], tokens: float, pace: Pace | None) -> float:
+    """How long a call of so many tokens likely takes. `calls`: tokens and seconds of those recorded. `pace`: how stored
+    calls of the model share their time between waiting for the first token and the others; the recorded ones tell how
+    fast it was that time. Without it the recorded calls tell both, where they differ enough in length."""
+    took, said = sum([took for _, took in calls]), sum([said for said, _ in calls])
+    if not said:
+        return 0.0
+    if pace is None:
+        pace = _pace_of(calls)
+    usual = pace.first * len(calls) + pace.token * said
+    return took * (pace.first + pace.token * tokens) / usual if usual else 0.0
+
+
+def _pace_of(calls: Sequence[tuple[float, float]]) -> Pace:
+    """The line through them, with no negative part; through nothing where they are about as long as each other."""
+    shortest, longest = min(said for said, _ in calls), max(said for said, _ in calls)
+    said, took = (sum([call[place] for call in calls]) / len(calls) for place in (0, 1))
+    if longest < _AS_LONG * shortest:
+        return Pace(0.0, took / said)
+    spread = sum([(one - said) ** 2 for one, _ in calls])
+    token = sum([(one - said) * (other - took) for one, other in calls]) / spread
+    token = min(max(token, 0.0), took / said)
+    return Pace(max(0.0, took - token * said), token)
 
 
 def _characters(snapshot: Snapshot) -> int:

@@ -12,9 +12,11 @@ from agentcore.machine.advance import Step
 from agentcore.policy import Policy
 from agentcore.replay.certainty import Assumption, Certainty, Why
 from agentcore.snapshot import Snapshot
-from agentcore.values import quickly_made, settle
+from agentcore.snapshot_parts import Spent
+from agentcore.values import quickly_made, replace, settle
 
 _EVENTS = get_args(Event)
+_MIDDLED = ("input_tokens", "output_tokens")  #: of what a turn has used, what differs with the assumptions
 
 
 class Provenance(StrEnum):
@@ -121,3 +123,31 @@ class WhatIf(Recording):
     stopped: str = ""  #: in words, where it is undecidable because it would have taken too much work; else empty
     why: Why | None = None  #: it is undecidable; None where it is not
     held: float = field(default=0.0, compare=False)  #: seconds in which it waited for an operator, as recorded
+    #: the last snapshot at the upper end of the assumed ranges, where it is an estimate; `final` is at the lower end
+    upper: Snapshot | None = field(default=None, compare=False)
+
+    @property
+    def spent(self) -> Spent:
+        """What the turn would have used: midway between the two ends of the assumed ranges, where there are two. Raises
+        `ValueError` for a what-if without a last snapshot."""
+        if self.final is None:
+            raise ValueError("This what-if has no last snapshot.")
+        low, high = self.final.own, (self.upper or self.final).own
+        middle = {name: round((getattr(low, name) + getattr(high, name)) / 2) for name in _MIDDLED}
+        return replace(low, **middle)
+
+    @property
+    def output_tokens_range(self) -> tuple[int, int]:
+        """The output tokens at the two ends, the smaller number first. Raises `ValueError` as `spent` does."""
+        if self.final is None:
+            raise ValueError("This what-if has no last snapshot.")
+        low, high = sorted((self.final.own.output_tokens, (self.upper or self.final).own.output_tokens))
+        return low, high
+
+    @property
+    def seconds(self) -> float:
+        """How long the turn would have taken: midway, and without the time for which an operator held it. Raises
+        `ValueError` as `spent` does."""
+        if self.final is None:
+            raise ValueError("This what-if has no last snapshot.")
+        return (self.final.at + (self.upper or self.final).at) / 2 - self.held

@@ -6,6 +6,7 @@ needs an assumption, the rest is evaluated twice, with each end of the assumed r
 different ones undecidable. The work is bounded (`work_budget`): beyond the bound the rest is undecidable.
 """
 
+import dataclasses
 import math
 from dataclasses import dataclass, field
 
@@ -67,16 +68,17 @@ def what_if(
 def _both_ends(run: "_Run") -> WhatIf:
     """The run gone on with to either end of what it assumes."""
     low, high = run.towards(LOW).to_the_end(), run.towards(HIGH).to_the_end()
+    likely = dataclasses.replace(low, upper=high.final)
     if low.undecidable and high.undecidable:
         return low
     if not (low.undecidable or high.undecidable) and _end(low) == _end(high):
         if not any(one.name is Assumed.REASONING and one.low < one.high for one in low.assumes):
-            return low
+            return likely
         # Many models reason before their first words alone, some not before these but later on.
         others = (run.towards(end, later=later).to_the_end() for end, later in ((HIGH, LOW), (LOW, HIGH)))
         high = next((one for one in others if one.undecidable or _end(one) != _end(low)), low)
         if high is low:
-            return low
+            return likely
     if low.undecidable or high.undecidable:
         return run.undecided(low.why or high.why or Why.ASSUMPTIONS, low.assumes)
     return run.undecided(Why.ASSUMPTIONS, low.assumes, (low, high))

@@ -68,6 +68,11 @@ class NewBacktest(Body):
         description="The name of a policy that the draft replaces in each turn; overrides and other policies stay as "
         "they were. If it is left out, the draft replaces all settings.",
     )
+    keeps_overrides: bool = Field(
+        default=False,
+        description="Without `stands_for`: whether the overrides of each turn take precedence over the draft, as in a "
+        "new turn under it. With `stands_for` they always do.",
+    )
     max_tokens: Whole | None = Field(
         default=None, description="The max_tokens of each turn's first call, instead of the recorded value."
     )

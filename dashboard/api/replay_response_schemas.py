@@ -29,6 +29,11 @@ class Verification(BaseModel):
 CERTAINTIES = " ".join(f"`{certainty}`: {words}" for certainty, words in MEANINGS.items())
 Certainty = Literal["recorded", "certain", "estimated", "undecidable"]
 SECONDS = "The difference for turns with a known end, without the time for which an operator held a turn."
+TOKENS_RANGE = (
+    "The output tokens at the lower and at the upper end of what is assumed; `output_tokens` is midway. The same "
+    "number twice if nothing is assumed."
+)
+KEEPS_OVERRIDES = "Whether the overrides of each turn took precedence over the draft."
 UNENDED = (
     "Turns that would have continued past their recording, or been retried, with an unknown end. They are not counted "
     "as `undecidable`."
@@ -114,6 +119,7 @@ class Ending(RecordedTurn):
     duration_ms: int | None = Field(
         description="Without the time for which operators held the recorded turn, as limits count."
     )
+    output_tokens_range: list[int] = Field(description=TOKENS_RANGE)
     steps: list[Step]
     undecidable: bool = Field(description="The recording does not determine how the turn ends. The what-if stops here.")
     why: Why | None = Field(description="Why it is undecidable; null if it is decidable. " + WHY_WORDS)
@@ -144,13 +150,29 @@ class Sweep(BaseModel):
     class Point(BaseModel):
         value: int
         ends: str = Field(description="How the turn would have ended; `undecidable` if the recording does not show it.")
+        ends_in_words: str = Field(description="The same as pages show it.")
         certainty: Certainty
         completed: bool
         output_tokens: int
+        output_tokens_range: list[int] = Field(description=TOKENS_RANGE)
         attempts: int = Field(description="If it is undecidable, the calls that the recording answers.")
         price: float | None = Field(description="US dollars at list prices; null if not known.")
         seconds: float = Field(description="How long the turn would have taken.")
         why: Why | None = Field(description="Why it is undecidable; null if it is decidable.")
+
+    class Measured(BaseModel):
+        value: int
+        certainty: str = Field(
+            description="`proven`: the re-run completed and began with the recorded answer; otherwise `measured`."
+        )
+        rerun: UUID
+        ends: str
+        ends_in_words: str = Field(description="The same as pages show it.")
+        completed: bool
+        output_tokens: int
+        attempts: int
+        price: float | None = Field(description="US dollars at list prices; null if not known.")
+        seconds: float | None = Field(description="Without the time for which operators held the re-run.")
 
     class Suggested(BaseModel):
         value: int
@@ -200,6 +222,9 @@ class Sweep(BaseModel):
         "certain first. Empty if the recording shows a value, and under other `overrides`."
     )
     points: list[Point]
+    measured: list[Measured] = Field(
+        description="Values of the range under which the turn was run again live, with what the newest re-run took."
+    )
 
 
 class BacktestId(BaseModel):
@@ -227,6 +252,7 @@ class BacktestSummary(BaseModel):
     unpriced: int = Field(description=UNPRICED)
     max_tokens: int | None = Field(description=FIRST_CAP)
     stands_for: str | None = Field(description=STANDS_FOR)
+    keeps_overrides: bool = Field(description=KEEPS_OVERRIDES)
     created_at: datetime
 
 
@@ -276,7 +302,9 @@ class Backtest(BaseModel):
     )
     groups: Objects = Field(
         description="The same counts by `provider` and `model`; `watched`: the turns that the gateway only observed; "
-        "`proven`: the flipped turns that a live re-run has proven."
+        "`proven`: the flipped turns that a live re-run has proven; "
+        "`overridden`: the turns whose own overrides decide the result, the first of them in `overridden_turns`."
     )
     max_tokens: int | None = Field(description=FIRST_CAP)
     stands_for: str | None = Field(description=STANDS_FOR)
+    keeps_overrides: bool = Field(description=KEEPS_OVERRIDES)

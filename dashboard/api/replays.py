@@ -104,6 +104,7 @@ def backtest_create(request: HttpRequest, body: replay_request_schemas.NewBackte
         filter=_filter(body.filter or {}),
         max_tokens=body.max_tokens,
         stands_for=_policy(body.stands_for),
+        keeps_overrides=body.keeps_overrides,
         created_by=caller(request),
     )
     return Status(201, {"id": made.id})

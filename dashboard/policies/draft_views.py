@@ -116,6 +116,7 @@ def draft(request: HttpRequest) -> HttpResponse:
                 policy=form.said(),
                 filter=over.filter,
                 stands_for=policy,
+                keeps_overrides=True,
                 created_by=cast("User", request.user),
             )
         except ValidationError as error:

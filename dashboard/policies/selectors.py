@@ -102,14 +102,21 @@ def turns_under(shadow: Shadow) -> QuerySet[Turn]:
         id__gte=max(shadow.seen_to, first_id_at(shadow.started_at)),
         created_at__gte=shadow.started_at,
     )
-    named = _contains("policy_sources", {"layers": [{"policy": shadow.version.policy.name}]})
-    return ran.filter(named).exclude(_contains("policy", {"limits": {"max_total_output_chars": ENDLESS_CHARS}}))
+    return ran.filter(named_in(shadow.version.policy)).exclude(WATCHED)
+
+
+def named_in(policy: Policy) -> Q:
+    """Turns among whose policies this one is; also those that were only watched."""
+    return _contains("policy_sources", {"layers": [{"policy": policy.name}]})
 
 
 def _contains(column: str, asked: Mapping[str, object]) -> Q:
     """Rows of older releases hold the whole object, others a list with what is asked for
     (`dashboard.turns.shared_values`)."""
     return Q(**{f"{column}__contains": asked}) | Q(**{f"{column}__contains": [asked]})
+
+
+WATCHED = _contains("policy", {"limits": {"max_total_output_chars": ENDLESS_CHARS}})  #: no policy acted on these
 
 
 def turns_unjudged(shadow: Shadow) -> tuple[QuerySet[Turn], QuerySet[Turn]]:

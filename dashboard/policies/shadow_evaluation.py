@@ -112,7 +112,7 @@ def verdict_of(shadow: Shadow, turn: Turn) -> ShadowVerdict:
         word, unknown = Word.UNENDED if unended else Word.UNDECIDABLE, Certainty.UNDECIDABLE.value
         why = why_undecided(imagined)
         return ShadowVerdict(shadow=shadow, turn=turn, word=word, certainty=unknown, why=why, before=before)
-    end, spent = imagined.final.end, imagined.final.own
+    end, spent = imagined.final.end, imagined.spent
     same = (end.status.value, end.terminal_reason) == (turn.status, turn.terminal_reason)
     return ShadowVerdict(
         shadow=shadow,

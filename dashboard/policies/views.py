@@ -31,6 +31,7 @@ from dashboard.policies.ledger import Ledger, ledger_of
 from dashboard.policies.models import Shadow
 from dashboard.policies.overview import compared, policy_status, policy_statuses, version_policy_id, version_statuses
 from dashboard.policies.policy_actions import CHANGE
+from dashboard.policies.shadow_reach import reach_warning
 
 #: Periods of the ledger, in days.
 DAYS = (1, 7, 30, 90)
@@ -62,6 +63,7 @@ def show(request: HttpRequest, policy_id: UUID) -> HttpResponse:
         "fates": version_statuses(policy, now=now),
         "shadowed": {shadow.version_id for shadow in selectors.shadows_of(policy).filter(ended_at=None)},
         "shadows": [_shadow(shadow) for shadow in selectors.shadows_of(policy)[:SHADOWS]],
+        "reach": reach_warning(policy),
         "trail": audit_entries(policy),
         "typed": request.GET,
         **_rights(request),

@@ -7,7 +7,7 @@ from typing import Any
 
 from agentcore.events import Event, Interrupted, ModelFailed, ModelResponded, OperatorActed, OperatorAction
 from agentcore.reasons import TurnStatus
-from agentcore.replay import Certainty, Recording
+from agentcore.replay import Certainty, WhatIf
 from dashboard.platform.fields import storable_text
 from dashboard.turns.models import Turn
 
@@ -30,7 +30,7 @@ class Ending:
     failures: int = 0  #: calls that failed
 
     @classmethod
-    def of(cls, found: Recording, *, text: bool) -> "Ending | None":
+    def of(cls, found: WhatIf, *, text: bool) -> "Ending | None":
         """That of a what-if; None where it stopped undecided. `text`: the answer is predicted too."""
         final = found.final
         if found.undecidable or final is None or final.end is None:
@@ -42,7 +42,7 @@ class Ending:
             end.stop_reason.value,
             end.terminal_reason,
             final.own.attempts,
-            final.own.output_tokens,
+            found.spent.output_tokens,
             sha256_of_text(end.output_text) if said else "",
             failures_of(record.event for record in found.records),
         )

@@ -11,13 +11,14 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from itertools import groupby
 from operator import attrgetter
+from statistics import median
 from typing import Any, NamedTuple
 from uuid import UUID
 
 from agentcore.continuation_merge import merge_continuation
 from agentcore.prefill import goes_on_exactly
 from agentcore.reasons import AttemptKind, NormalizedStopReason
-from agentcore.replay import Experience, Observed
+from agentcore.replay import Experience, Observed, Pace
 from agentcore.replay.certainty import LEAST_CALLS
 from agentcore.replay.recorded_calls import shows_counting
 from agentcore.usage import slack
@@ -34,6 +35,9 @@ MOST = 300  #: continuations that count
 KEPT_SECONDS = 60.0
 KEPT_MODELS = 256
 SHARE = 0.95
+PACED_TURNS = 50  #: the newest, whose calls tell how long a call takes
+PACED_CALLS = 3  #: at least: nothing is decided by it
+LEAST_PACED = 10  #: tokens of a call that tells what each of them takes
 ENDS_AT_CAP = 3  #: turns said to have ended, with all tokens used, that show a server which calls a cut an end
 
 
@@ -125,7 +129,21 @@ def experience_read(*, project: Project, provider: str, model: str) -> Experienc
         reports_all=all(found.reports_all) if len(found.reports_all) >= LEAST_CALLS else None,
         unreported=_observed(found.unreported),
         tells_cuts=_tells_cuts(project, provider, model, cuts=bool(found.reports_all)),
+        pace=_pace_of(project, provider, model),
     )
+
+
+def _pace_of(project: Project, provider: str, model: str) -> Pace | None:
+    """From the newest streamed answers, of which it is known when their first token came; None where they are few."""
+    of_model = TimelineFilters(provider=(stored(provider),), model=(model,))
+    found = find(project=project, filters=of_model, reach=id_range_of(of_model), limit=PACED_TURNS)
+    timed = Attempt.objects.filter(turn_id__in=[turn_id for turn_id, _ in found], error__isnull=True)
+    rows = timed.exclude(first_token_ms=None).values_list("first_token_ms", "duration_ms", "usage")
+    calls = [(first, took, (usage or {}).get("output_tokens") or 0) for first, took, usage in rows if took is not None]
+    tokens = [(took - first) / said for first, took, said in calls if said >= LEAST_PACED and took >= first]
+    if len(tokens) < PACED_CALLS:
+        return None
+    return Pace(median(first for first, _, _ in calls) / 1000, median(tokens) / 1000)
 
 
 def _tells_cuts(project: Project, provider: str, model: str, *, cuts: bool) -> bool | None:

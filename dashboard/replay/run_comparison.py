@@ -18,8 +18,8 @@ from dashboard.turns.certainty_text import why_in_words
 from dashboard.turns.draft_answer import DraftAnswer, draft_shown
 from dashboard.turns.history import recording_of
 from dashboard.turns.models import UNFINISHED, Turn
-from dashboard.turns.prices.rates import Price
-from dashboard.turns.prices.selectors import recording_price, turn_rate
+from dashboard.turns.prices.rates import Price, Rate
+from dashboard.turns.prices.selectors import recording_price, totals_price, turn_rate
 from dashboard.turns.status_text import status_text
 from dashboard.turns.turn_view import RecordingView, recording_view
 from dashboard.turns.verdicts import VerdictLead, verdict_lead, verdict_now
@@ -58,6 +58,7 @@ class Side:
     certainty: str = Certainty.RECORDED.value
     assumes: tuple[Assumption, ...] = ()
     endings: tuple[Ending, ...] = ()
+    tokens_range: tuple[int, int] | None = None  #: output tokens at both ends of what is assumed
 
     @property
     def derived(self) -> bool:
@@ -138,11 +139,21 @@ def what_if_side(turn: Turn, recording: Recording, what_if: WhatIf) -> Side:
         why=what_if.recording.stopped or why_in_words(what_if.recording.why),
         reach=reach_words(what_if.recording, made=turn.attempts),
         scale=max(1, turn.output_tokens, what_if.turn["output_tokens"]),
-        price=recording_price(what_if.recording, final, rate, derived=derived),
+        tokens_range=what_if.recording.output_tokens_range if what_if.recording.upper else None,
+        price=_price(what_if, rate, derived=derived),
         certainty=what_if.recording.certainty.value,
         assumes=what_if.recording.assumes,
         endings=_endings(what_if),
     )
+
+
+def _price(what_if: WhatIf, rate: Rate | None, *, derived: bool) -> Price | None:
+    """Of an estimate by its totals, as a sweep has it: its calls have the tokens of one end of what is assumed."""
+    found = what_if.recording
+    assert found.final is not None, "a what-if knows where it ended"
+    if found.upper is not None:
+        return totals_price(found.spent, found.base_snapshot.own, rate)
+    return recording_price(found, found.final, rate, derived=derived)
 
 
 def _certain(what_if: WhatIf) -> bool:

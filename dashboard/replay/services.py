@@ -133,7 +133,9 @@ def _told(imagined: Imagined, turn: Turn) -> WhatIf:
     if imagined.stopped:
         columns |= {"verdict": f"Undecidable: {imagined.stopped}.", "notice": f"The what-if {imagined.stopped}."}
     columns["error_type"] = failed_by(move for record in imagined.records for move in record.transitions)
-    columns["duration_ms"] = round(imagined.final.at * 1000)
+    spent = imagined.spent
+    columns |= {"input_tokens": spent.input_tokens, "output_tokens": spent.output_tokens}
+    columns["duration_ms"] = round((imagined.seconds + imagined.held) * 1000)
     told = WhatIf(imagined, columns, endings)
     if endings:
         columns["verdict"] = (

@@ -1,4 +1,7 @@
-"""A value of a swept limit that the recording does not tell of: a live re-run does, or the turns like this one."""
+"""Values of a swept limit that the recording does not tell of: a live re-run does, or the turns like this one.
+
+Also holds what a live re-run took under a value, whatever the recording tells of it.
+"""
 
 from dataclasses import dataclass
 from typing import Any
@@ -6,6 +9,7 @@ from uuid import UUID
 
 from agentcore.replay import Certainty
 from dashboard.turns.prices.rates import Price
+from dashboard.turns.reason_looks import reason_label
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,3 +42,42 @@ class SuggestedValue:
         price = None if self.price is None else float(self.price.dollars)
         told = {"value": self.value, "certainty": self.word, "words": self.words, "rerun": self.rerun}
         return {**told, "output_tokens": self.tokens, "attempts": self.calls, "price": price, "seconds": self.seconds}
+
+
+@dataclass(frozen=True, slots=True)
+class MeasuredValue:
+    """A value under which the turn was run again, and what the newest such re-run took. `proven`: it completed, and
+    began with the recorded answer."""
+
+    value: int
+    rerun: UUID
+    ends: str  #: as a sweep's point has it
+    completed: bool
+    proven: bool
+    calls: int
+    tokens: int
+    price: Price | None
+    seconds: float | None  #: not held by an operator
+
+    @property
+    def word(self) -> str:
+        """What its badge says."""
+        return "proven" if self.proven else "measured"
+
+    @property
+    def certainty(self) -> str:
+        """The certainty that its badge looks like."""
+        return Certainty.CERTAIN.value if self.proven else Certainty.RECORDED.value
+
+    def shown(self) -> dict[str, Any]:
+        """As the API tells it; `price`: US dollars."""
+        price = None if self.price is None else float(self.price.dollars)
+        told = {"value": self.value, "certainty": self.word, "rerun": self.rerun, "ends": self.ends}
+        told |= {"ends_in_words": reason_label(self.ends), "completed": self.completed}
+        return {
+            **told,
+            "output_tokens": self.tokens,
+            "attempts": self.calls,
+            "price": price,
+            "seconds": self.seconds,
+        }

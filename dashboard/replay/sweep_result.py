@@ -10,9 +10,10 @@ from agentcore.replay import Certainty, Why
 from agentcore.sufficient_max_tokens import END_AT_MOST
 from dashboard.agents.limit_fields import amount, unit_of
 from dashboard.replay.limit_controls import Number
-from dashboard.replay.suggested_value import SuggestedValue
-from dashboard.turns.certainty_text import why_in_words
+from dashboard.replay.suggested_value import MeasuredValue, SuggestedValue
+from dashboard.turns.certainty_text import NOT_KNOWN, why_in_words
 from dashboard.turns.prices.rates import Price
+from dashboard.turns.reason_looks import reason_label
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +30,12 @@ class Point:
     seconds: float = 0.0  #: it takes, not held by an operator; with assumed calls it is about so long
     stopped: bool = False  #: it is undecidable because imagining it would take too much work
     why: Why | None = None  #: it is undecidable; None where it is not
+    tokens_range: tuple[int, int] | None = None  #: at both ends of what is assumed, `tokens` lying midway
+
+    @property
+    def tokens_between(self) -> tuple[int, int] | None:
+        """The range, where it is one."""
+        return self.tokens_range if self.tokens_range and len({*self.tokens_range}) > 1 else None
 
     @property
     def undecidable(self) -> bool:
@@ -43,6 +50,8 @@ class Point:
         told = {"value": self.value, "ends": self.word, "completed": self.completed}
         price = None if self.price is None else float(self.price.dollars)
         told |= {"output_tokens": self.tokens, "attempts": self.calls, "price": price, "seconds": self.seconds}
+        told |= {"output_tokens_range": self.tokens_range or (self.tokens, self.tokens)}
+        told |= {"ends_in_words": NOT_KNOWN if self.undecidable else reason_label(self.word)}
         return {**told, "certainty": self.certainty.value, "why": self.why}
 
     @property
@@ -149,6 +158,7 @@ class Sweep:
     unknown: int = 0
     elsewhere: bool = False
     in_vain: str = ""
+    measured: tuple[MeasuredValue, ...] = ()  #: what live re-runs took, the smallest value first
 
     def shown(self) -> dict[str, Any]:
         """The sweep as the API returns it."""
@@ -158,6 +168,7 @@ class Sweep:
         found = {name: None if each is None else each.shown() for name, each in self._found.items()}
         told |= {**found, "words": self.words, "recommended": [point.shown() for point in self.recommended]}
         told["suggested"] = [each.shown() for each in self.suggested if each.known]
+        told["measured"] = [each.shown() for each in self.measured]
         return {**told, "points": [point.shown() for point in self.points]}
 
     @property
@@ -181,15 +192,24 @@ class Sweep:
         return lead.value if lead else best.value if best else None
 
     @property
-    def listed(self) -> tuple[tuple[Point, SuggestedValue | None], ...]:
-        """Every point, with what is suggested of its value."""
+    def listed(self) -> tuple[tuple[Point, SuggestedValue | None, MeasuredValue | None], ...]:
+        """Every point, with what is suggested of its value, and what a re-run under it took."""
         told = {each.value: each for each in reversed(self.suggested) if each.known}
-        return tuple((point, told.get(point.value)) for point in self.points)
+        return tuple((point, told.get(point.value), self._again.get(point.value)) for point in self.points)
+
+    @property
+    def _again(self) -> dict[int, MeasuredValue]:
+        return {each.value: each for each in self.measured}
 
     @property
     def best(self) -> Point | None:
         """The value to take: the smallest that completes in the fewest calls."""
         return self.recommended[0] if self.recommended else None
+
+    @property
+    def best_again(self) -> MeasuredValue | None:
+        """What a live re-run under that value took."""
+        return self._again.get(self.best.value) if self.best else None
 
     def _point(self, value: int) -> Point:
         return next(point for point in self.points if point.value == value)
@@ -230,12 +250,14 @@ class Sweep:
         return amount(self.name, self.recorded)
 
     @property
-    def rows(self) -> tuple[Point, ...]:
-        """The values that the recording recommends, and the one that was recorded where it is none of them. Without
-        those that are known from elsewhere: they have rows of their own."""
-        was = [point for point in self.points if point.value == self.recorded and point not in self.recommended]
+    def rows(self) -> tuple[tuple[Point, MeasuredValue | None], ...]:
+        """The values that the recording recommends, and of the others the recorded one and those that were run live,
+        with what that took. Without those that are known from elsewhere: they have rows of their own."""
+        shown = {self.recorded, *self._again}
+        others = [point for point in self.points if point.value in shown and point not in self.recommended]
         told = {each.value for each in self.suggested if each.known}
-        return tuple(point for point in (*self.recommended, *was) if point.value not in told)
+        points = (point for point in (*self.recommended, *others) if point.value not in told)
+        return tuple((point, self._again.get(point.value)) for point in points)
 
     @property
     def title(self) -> str:
@@ -274,7 +296,7 @@ class Sweep:
     def _stopped(self) -> str:
         count = sum(point.stopped for point in self.points)
         values = "1 value" if count == 1 else f"{count:,} values"
-        return f"Undecidable only because evaluating them would take too long: {values}." if count else ""
+        return f"Not known only because evaluating them would take too long: {values}." if count else ""
 
     @property
     def _known_so_far(self) -> str:
@@ -282,10 +304,10 @@ class Sweep:
             if not self.left_out and self.least.value == self.points[0].value:
                 return "The range begins there."
             said = f"{'Every' if self.sure else 'Not every'} smaller value in the range was tried"
-            undecidable = "1 is" if self.unknown == 1 else f"{self.unknown:,} are"
-            return f"{said}; {undecidable} undecidable and may complete too." if self.unknown else f"{said}."
+            more = f"; at {self.unknown:,} of them it is not known how the turn ends" if self.unknown else ""
+            return f"{said}{more}."
         unknown = next((point for point in self.points if point.undecidable), None)
         if unknown is None:
             return "Every value shown was tried."
         said = self.in_vain or RE_RUN
-        return f"From {amount(self.name, unknown.value)} on, some values are undecidable. {said}"
+        return f"From {amount(self.name, unknown.value)} on, it is not known how the turn ends at some values. {said}"

@@ -57,11 +57,18 @@ class TooMuchWork(Exception):
 
 
 def turn_sweep(
-    *, turn: Turn, name: str, values: range, overrides: Mapping[str, Any], suggested: tuple[SuggestedValue, ...] = ()
+    *,
+    turn: Turn,
+    name: str,
+    values: range,
+    overrides: Mapping[str, Any],
+    suggested: tuple[SuggestedValue, ...] = (),
+    also: Iterable[int] = (),
 ) -> Sweep:
     """The turn at each of `values` of one limit, under what else is overridden. Raises `ValidationError` in words.
 
-    `suggested`: values of the limit that something else than the recording tells of; they are tried as well.
+    `suggested`: values of the limit that something else than the recording tells of; they are tried as well, and so
+    are those of `also`.
     """
     _swept(name, values)
     run = run_of(turn=turn, name=name, overrides=overrides)
@@ -69,7 +76,7 @@ def turn_sweep(
     overrides_clean(_at(name, values[0]), connection)
     overrides_clean(_at(name, values[-1]), connection)
     known = [each.value for each in suggested if each.known]
-    found = run.sweep(values, recorded_value(turn, run.recording.policy, name), also=known)
+    found = run.sweep(values, recorded_value(turn, run.recording.policy, name), also=[*known, *also])
     return replace(found, suggested=suggested)
 
 
@@ -235,11 +242,12 @@ class SweepRun:
             value,
             "undecidable" if imagined.undecidable else ended,
             not imagined.undecidable and status is TurnStatus.COMPLETED,
-            final.own.output_tokens,
+            imagined.spent.output_tokens,
             answered_calls(final) if imagined.undecidable else final.own.attempts,
-            totals_price(final.own, self.recording.base_snapshot.own, self.rate),
+            totals_price(imagined.spent, self.recording.base_snapshot.own, self.rate),
             imagined.certainty,
-            round(final.at - imagined.held, 3),
+            round(imagined.seconds, 3),
             bool(imagined.stopped),
             imagined.why,
+            imagined.output_tokens_range,
         )

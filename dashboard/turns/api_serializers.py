@@ -173,6 +173,7 @@ def what_if_json(turn: Turn, columns: Mapping[str, Any], imagined: WhatIf) -> Sh
     return {
         **recorded_json(turn),
         **anew,
+        "output_tokens_range": imagined.output_tokens_range,
         "steps": [step_json(record, started_at=turn.started_at) for record in imagined.records],
         "undecidable": imagined.undecidable,
         "why": imagined.why.value if imagined.why else None,

@@ -16,9 +16,13 @@ MEANINGS: Mapping[Certainty, str] = {
 }
 
 
+NOT_KNOWN = "not known"  #: what pages say of the value of a limit whose what-if is undecidable
+_OF_A_LIMIT: Mapping[str, str] = {Certainty.ESTIMATED: "likely", Certainty.UNDECIDABLE: NOT_KNOWN}
+
+
 def limit_word(certainty: str) -> str:
-    """How certain a value of a limit is, in the word of pages: likely, where its what-if is estimated."""
-    return "likely" if certainty == Certainty.ESTIMATED else reason_label(certainty)
+    """How certain a value of a limit is, in the word of pages: that of its what-if, but for two."""
+    return _OF_A_LIMIT.get(certainty) or reason_label(certainty)
 
 
 #: Why one is undecidable, each as a part of a sentence.

@@ -20,7 +20,7 @@ BEYOND = {"finish_reasons": "final stop reasons", "criteria": "criteria of its o
 def debugger_of(draft: DraftPolicy, turns: Collection[UUID]) -> dict[UUID, str]:
     """By turn, as its replay's form reads it; of one whose words are not here any more nothing is asked."""
     rows = Turn.objects.filter(id__in=turns)
-    asked = batches(rows, sources=draft.stands is not None)
+    asked = batches(rows, sources=draft.asks_sources)
     return {told.id: _query(told, draft) for batch in asked for told in batch}
 
 
@@ -41,14 +41,23 @@ def _query(told: TurnRow, draft: DraftPolicy) -> str:
     return "" if own is None or tried is None else urlencode(changes(tried, own))
 
 
-def overrides_of(draft: DraftPolicy, turns: Collection[UUID]) -> dict[UUID, dict[str, Any]]:
-    """By turn, what the draft says otherwise than the words it ran under, as overrides of a re-run. A turn whose words
-    are not here any more is left out."""
+def overrides_of(draft: DraftPolicy, turns: Collection[UUID]) -> dict[UUID, dict[str, Any] | None]:
+    """By turn, what the draft says otherwise than the words it ran under, as overrides of a re-run; None where these
+    cannot say all of it. A turn whose words are not here any more is left out."""
     rows = Turn.objects.filter(id__in=turns)
-    asked = batches(rows, sources=draft.stands is not None)
+    asked = batches(rows, sources=draft.asks_sources)
     said = ((told.id, own_policy(told), told) for batch in asked for told in batch)
     found = ((turn_id, own, draft.for_turn(told, own)) for turn_id, own, told in said if own is not None)
-    return {turn_id: _overrides(tried, own) for turn_id, own, tried in found if tried is not None}
+    return {
+        turn_id: _overrides(tried, own) if _can_be_said(tried, own) else None
+        for turn_id, own, tried in found
+        if tried is not None
+    }
+
+
+def _can_be_said(tried: Policy, own: Policy) -> bool:
+    """Whether overrides of a re-run can say all that is tried."""
+    return all(getattr(tried, name) == getattr(own, name) for name in ("finish_reasons", "criterion_specs", "envelope"))
 
 
 def _overrides(tried: Policy, own: Policy) -> dict[str, Any]:

@@ -168,6 +168,7 @@ class BacktestView:
     groups: tuple[GroupView, ...]
     flips: tuple[FlipView, ...]
     reasons: tuple[ReasonView, ...]  #: why turns are undecidable
+    overridden: tuple[Turn, ...]  #: the first turns whose own overrides decide
     chips: tuple[Chip, ...]
     address: str  #: of its turns in the timeline
 
@@ -220,9 +221,15 @@ def backtest_view(backtest: Backtest, *, flips: bool = True) -> BacktestView:
         tuple(map(group_view, groups)),
         tuple(_flips(backtest)) if flips else (),
         reasons_of(backtest) if flips else (),
+        _overridden(groups) if flips else (),
         chips_of(filters),
         address_of(query_of(filters)),
     )
+
+
+def _overridden(groups: Sequence[Group]) -> tuple[Turn, ...]:
+    named = sorted(turn for group in groups for turn in group.overridden_turns)[:LISTED]
+    return tuple(Turn.objects.filter(id__in=named).only("id", "input_text").order_by("id"))
 
 
 def _whole(backtest: Backtest, groups: list[Group]) -> Group:
@@ -230,7 +237,7 @@ def _whole(backtest: Backtest, groups: list[Group]) -> Group:
     whole.tokens, whole.calls, whole.seconds = backtest.tokens_delta, backtest.calls_delta, backtest.seconds_delta
     whole.dollars, whole.unpriced = backtest.dollars_delta, backtest.unpriced
     whole.recorded, whole.certain, whole.estimated = backtest.recorded, backtest.certain, backtest.estimated
-    for name in ("gone_on", "sooner", "unended", "watched", "proven"):
+    for name in ("gone_on", "sooner", "unended", "watched", "proven", "overridden"):
         setattr(whole, name, sum(getattr(group, name) for group in groups))
     whole.about = None if any(group.about is None for group in groups) else sum(group.about or 0 for group in groups)
     return whole

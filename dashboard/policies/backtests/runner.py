@@ -113,7 +113,7 @@ def _judged(backtest: Backtest, part: Part, draft: DraftPolicy, stopped: Callabl
     """What the turns of a part come to; None where judging was stopped, or the backtest is over."""
     tally = Tally()
     turns = turns_of(backtest).filter(id__gte=part.low, id__lte=part.high)
-    for batch in batches(turns, sources=draft.stands is not None):
+    for batch in batches(turns, sources=draft.asks_sources):
         again = run_again([told.id for told in batch])
         for told, recording in recordings(batch):
             known = experience_of(project=backtest.project, provider=told.provider, model=told.model)

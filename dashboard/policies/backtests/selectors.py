@@ -39,6 +39,7 @@ KEYS = (
     "flips",
     "groups",
     "max_tokens",
+    "keeps_overrides",
 )
 
 

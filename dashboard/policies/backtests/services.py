@@ -23,12 +23,14 @@ def backtest_create(
     filter: Mapping[str, Any],
     max_tokens: int | None = None,
     stands_for: Policy | None = None,
+    keeps_overrides: bool = False,
     created_by: User | None = None,
     queued: bool = True,
 ) -> Backtest:
     """A draft policy to be tried over stored turns; `max_tokens`: of their first call, in place of their own.
 
-    `stands_for`: the policy whose place it takes among the words of each turn; without one it stands for all of them.
+    `stands_for`: the policy whose place it takes among the words of each turn; without one it stands for all of them,
+    also for a turn's own overrides unless it `keeps_overrides`.
     `queued`: workers are told at once; else whoever makes it works on it, and they take it up when they look for those
     that nobody was told of.
     """
@@ -44,6 +46,7 @@ def backtest_create(
             filter=dict(filter),
             max_tokens=max_tokens,
             stands_for=stands_for,
+            keeps_overrides=keeps_overrides or stands_for is not None,
             created_by=created_by,
         )
         if queued:

@@ -270,7 +270,7 @@ def _ended(
     if found is None or found.undecidable or found.final is None or found.final.end is None:
         return CellOutcome(told, "undecidable", None, work=1 if found is None else found.work)
     rate = rate_of(provider=told.provider, model=told.model, address=told.address or "", at=told.started_at)
-    price = totals_price(found.final.own, recording.base_snapshot.own, rate)
+    price = totals_price(found.spent, recording.base_snapshot.own, rate)
     status = found.final.end.status
     word = "complete" if status is TurnStatus.COMPLETED else "partial"
     return CellOutcome(

@@ -31,6 +31,7 @@ class TurnVerdict:
     why: str = ""  #: an undecidable one's reason (`certainty_text.UNDECIDED`)
     rerun: str = ""  #: the live re-run that decides it, by id; empty: the recording does
     uncounted: bool = False  #: tokens, and so the price, of what was recorded are our estimate
+    overridden: bool = False  #: without the turn's own overrides, which it keeps, it would have ended otherwise
 
     @property
     def about(self) -> bool:
@@ -62,6 +63,8 @@ class Group:
     certain: int | None = 0
     estimated: int | None = 0
     about: int | None = 0  #: decided turns whose differences in tokens and price are estimates
+    overridden: int = 0  #: of all, those in which the turn's own overrides decide
+    overridden_turns: list[str] = field(default_factory=list)  #: the first of these, by id
     #: the undecidable by reason; None where some were judged before reasons were counted
     whys: dict[str, int] | None = field(default_factory=dict)
 
@@ -95,6 +98,7 @@ class Group:
         self.unpriced += judged.dollars is None
         self.watched += judged.watched
         self.proven += bool(judged.rerun) and judged.certainty == "certain"
+        self.overridden += judged.overridden
         self.about = (self.about or 0) + judged.about
         if judged.certainty in SURE:
             setattr(self, judged.certainty, (getattr(self, judged.certainty) or 0) + 1)
@@ -107,6 +111,7 @@ class Group:
         for name in (*SURE, "about"):
             counts = (getattr(self, name), getattr(other, name))
             setattr(self, name, None if None in counts else sum(counts))
+        self.overridden_turns = sorted({*self.overridden_turns, *other.overridden_turns})[:OVERRIDDEN]
         self.whys = _summed(self.whys, other.whys)
 
 
@@ -135,7 +140,9 @@ SUMMED = (
     "unpriced",
     "watched",
     "proven",
+    "overridden",
 )
+OVERRIDDEN = 5  #: turns of a group that are named
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,7 +187,10 @@ class Tally:
 
     def count(self, turn: Any, judged: TurnVerdict) -> None:
         """`turn`: with `id`, `provider` and `model`."""
-        self._group(turn.provider, turn.model).count(judged)
+        group = self._group(turn.provider, turn.model)
+        group.count(judged)
+        if judged.overridden and len(group.overridden_turns) < OVERRIDDEN:
+            group.overridden_turns.append(str(turn.id))
         if judged.word == "flipped" and len(self.flips) < LISTED:
             ends = (judged.ended, judged.ends, judged.how, judged.tokens, judged.calls, judged.certainty, judged.about)
             self.flips.append(Flip(str(turn.id), *ends, judged.rerun))

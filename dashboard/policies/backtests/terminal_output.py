@@ -8,6 +8,7 @@ from dashboard.agents.samples import provider_shown
 from dashboard.policies.backtests.models import Backtest
 from dashboard.policies.backtests.presenters import BacktestView, backtest_view
 from dashboard.policies.backtests.result_text import counts_in_words, difference_in_words, in_words
+from dashboard.turns.prices.templatetags.prices import no_price
 
 LISTED = 20  #: flipped turns that are named
 
@@ -40,5 +41,5 @@ def _cost(shown: BacktestView) -> Iterator[str]:
         difference_in_words(calls=whole.group.calls, tokens=whole.group.tokens, about=whole.group.is_about)
         or "as many attempts and tokens"
     )
-    price = whole.dollars if whole.priced else "price not known"
+    price = whole.dollars if whole.priced else no_price(simulated=shown.simulated)
     yield f"Of the {whole.decided:,} decided: {difference}; {price}"

@@ -1,5 +1,6 @@
 """One stored turn under a draft policy: same, flipped or undecidable, and how certain that is."""
 
+import dataclasses
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 
@@ -16,8 +17,8 @@ from agentcore.states import CALLS
 from dashboard.agents.criteria import criteria_faults
 from dashboard.agents.models import PolicyVersion
 from dashboard.agents.observe_policy import by_itself, was_watched
-from dashboard.agents.policies import draft_policy
-from dashboard.agents.policy_layers import layer_of, tried, versions_named
+from dashboard.agents.policies import draft_policy, overridden
+from dashboard.agents.policy_layers import layer_of, said_of, tried, versions_named
 from dashboard.agents.policy_resolution import Layer, Level
 from dashboard.platform.fields import exact_json
 from dashboard.policies.backtests.models import Backtest
@@ -42,37 +43,62 @@ WORDS_LOST = (LookupError, TypeError, ValueError, AttributeError, ValidationErro
 @dataclass(frozen=True, slots=True)
 class DraftPolicy:
     """What is tried. `sound`: every criterion of it can be asked; `stands`: it stands for a policy, among the words
-    each turn ran under, and is not all of them.
+    each turn ran under, and is not all of them. `kept`: a turn's own overrides come before it, as in a turn that runs
+    under it.
     """
 
     policy: Policy
     max_tokens: int | None
     sound: bool
     stands: "DraftResolver | None" = None
+    kept: bool = False
+
+    @property
+    def asks_sources(self) -> bool:
+        """Whether it has to be known whose words a turn ran under."""
+        return self.kept or self.stands is not None
 
     @classmethod
     def of(cls, backtest: Backtest) -> "DraftPolicy":
         policy = draft_policy(backtest.policy)
         name = backtest.stands_for.name if backtest.stands_for else None
         stands = DraftResolver(Layer(Level.AGENT, backtest.policy, policy=name)) if name else None
-        return cls(policy, backtest.max_tokens, not criteria_faults(policy), stands)
+        kept = backtest.keeps_overrides or stands is not None
+        return cls(policy, backtest.max_tokens, not criteria_faults(policy), stands, kept)
 
     @classmethod
     def in_place(cls, version: PolicyVersion) -> "DraftPolicy":
         """A version in place of its policy, as a shadow tries it."""
         layer = layer_of(version, Level.AGENT, "")
         policy = draft_policy(layer.said)
-        return cls(policy, None, not criteria_faults(policy), DraftResolver(layer))
+        return cls(policy, None, not criteria_faults(policy), DraftResolver(layer), kept=True)
 
     def for_turn(self, told: TurnRow, own: Policy) -> Policy | None:
         """What a turn would have run under; None where words that it ran under are not here. Its model, prompt and
         tokens are its own, and how lost words were merged; of its other overrides it keeps those that stand before a
         policy."""
-        whole = self.policy if self.stands is None else self.stands.within(told)
+        whole = self._alone(told) if self.stands is None else self.stands.within(told)
         if whole is None:
             return None
         kept = {name: getattr(own, name) for name in KEPT}
         return replace(whole, **kept, max_tokens=own.max_tokens if self.max_tokens is None else self.max_tokens)
+
+    def _alone(self, told: TurnRow) -> Policy | None:
+        if not (self.kept and has_overrides(told)):
+            return self.policy
+        try:
+            return overridden(self.policy, exact_json(told.overrides or "{}"))
+        except WORDS_LOST as error:
+            log.info("words_lost", overrides=told.overrides, error=f"{type(error).__name__}: {error}")
+            return None
+
+
+def has_overrides(told: TurnRow) -> bool:
+    """Whether the turn was given anything that comes before a policy."""
+    try:
+        return said_of(exact_json(told.overrides or "{}"))
+    except (ValueError, AttributeError):
+        return False
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,6 +130,18 @@ def judge(
 ) -> TurnVerdict:
     """Try the draft on one turn. A history that this core cannot read or judge decides nothing. `experience`: what the
     stored calls of the turn's model bear out."""
+    found = _judged(told, recording, draft, experience)
+    if not (draft.kept and has_overrides(told)):
+        return found
+    without = _judged(dataclasses.replace(told, overrides=None), recording, draft, experience)
+    return dataclasses.replace(found, overridden=_ending_of(found) != _ending_of(without))
+
+
+def _ending_of(judged: TurnVerdict) -> tuple[str, str, str]:
+    return judged.word, judged.how, judged.ends
+
+
+def _judged(told: TurnRow, recording: Recording | None, draft: DraftPolicy, experience: Experience) -> TurnVerdict:
     if recording is None or not recording.records:
         return UNDECIDABLE
     watched = was_watched(recording.policy)
@@ -215,7 +253,8 @@ def _several(recording: Recording) -> bool:
 
 def _decided(told: TurnRow, recording: Recording, found: WhatIf, final: Snapshot, watched: bool) -> TurnVerdict:
     took = recording.records[-1].event.at - Past.of(recording).held
-    tokens, calls = final.own.output_tokens - told.output_tokens, final.own.attempts - told.attempts
+    spent = found.spent
+    tokens, calls = spent.output_tokens - told.output_tokens, spent.attempts - told.attempts
     ends = ("running", "") if final.end is None else (final.end.status.value, final.end.terminal_reason)
     same = ends[0] == told.status and (_as_heard(recording, final) if watched else ends[1] == told.terminal_reason)
     return TurnVerdict(
@@ -225,10 +264,10 @@ def _decided(told: TurnRow, recording: Recording, found: WhatIf, final: Snapshot
         ends[1] or ends[0],
         tokens,
         calls,
-        final.at - found.held - took,
-        _dollars(told, final.own, recording.base_snapshot.own),
+        found.seconds - took,
+        _dollars(told, spent, recording.base_snapshot.own),
         watched,
-        uncounted=told.tokens_estimated or final.own.estimated,
+        uncounted=told.tokens_estimated or spent.estimated,
     )
 
 

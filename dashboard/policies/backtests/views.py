@@ -47,6 +47,7 @@ def start(request: HttpRequest) -> HttpResponse:
                 filter=filters.as_dict(),
                 max_tokens=form.cleaned_data["max_tokens"],
                 stands_for=form.stands_for,
+                keeps_overrides=True,
                 created_by=cast("User", request.user),
             )
         except ValidationError as error:

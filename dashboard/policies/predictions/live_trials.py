@@ -37,6 +37,7 @@ TOKENS = 50_000  #: the budget of a click unless another is asked for
 MOST_TOKENS = 10_000_000
 QUEUE = "turns"  #: of all workers
 SAME = "for which the draft changes nothing that a re-run can set"
+BEYOND = "for which the draft sets final stop reasons, criteria or local recovery, which a re-run cannot set"
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,11 +139,12 @@ def _trials(asked: TrialSource, tried: set[UUID], left_out: Counter[str]) -> lis
     for turn in (turns[turn_id] for turn_id in ids if turn_id in turns):
         if len(found) == ONCE:
             break
-        why = left_out_for(turn) or ("" if overrides.get(turn.id) else SAME)
-        if why:
+        wanted = overrides.get(turn.id, {})
+        why = left_out_for(turn) or (BEYOND if wanted is None else "" if wanted else SAME)
+        if why or not wanted:
             left_out[why] += 1
         else:
-            found.append(_trial(turn, overrides[turn.id]))
+            found.append(_trial(turn, wanted))
     return found
 
 

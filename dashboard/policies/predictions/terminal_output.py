@@ -3,8 +3,10 @@
 from collections.abc import Container, Iterable, Sequence
 from decimal import Decimal
 from typing import Any, TextIO
+from uuid import UUID
 
 from agentcore.replay import Certainty
+from dashboard.agents.samples import is_simulated
 from dashboard.policies.predictions import record_text
 from dashboard.policies.predictions.calibration_state import Budget, Used, trials_of
 from dashboard.policies.predictions.models import Calibration, Prediction
@@ -12,9 +14,10 @@ from dashboard.policies.predictions.selectors import Tally, tallies_of
 from dashboard.policies.predictions.suggested_record import SuggestedTally, suggested_of_calibration, tally_told
 from dashboard.policies.predictions.trials import Trial
 from dashboard.policies.suggestions.suggestion import Goal
-from dashboard.turns.prices.templatetags.prices import dollars_in_words
+from dashboard.replay.usage_bounds import UsageBound
+from dashboard.turns.models import Turn
+from dashboard.turns.prices.templatetags.prices import dollars_in_words, no_price
 
-UNPRICED = "price not known"
 AGAIN = "To continue, run the command again with the same options"
 OVER = {
     "budget": f"Stopped: the next re-run could exceed the budget. {AGAIN} and a larger budget.",
@@ -41,10 +44,20 @@ def plan_lines(calibration: Calibration, *, resumed: bool, used: Used, budget: B
 
 
 def _most(trials: Sequence[Trial], begun: Container[int | None]) -> str:
-    bounds = [trial.bound for place, trial in enumerate(trials) if place not in begun]
-    known = [bound.dollars for bound in bounds if bound.dollars is not None]
-    priced = dollars_in_words(sum(known, Decimal(0))) + " at list prices" if len(known) == len(bounds) else UNPRICED
-    return f"{sum(bound.tokens for bound in bounds):,} tokens ({priced})"
+    rest = [trial for place, trial in enumerate(trials) if place not in begun]
+    paid = _paid_for(rest)
+    known = [bound.dollars for bound in paid if bound.dollars is not None]
+    if paid and len(known) == len(paid):
+        priced = dollars_in_words(sum(known, Decimal(0))) + " at list prices"
+    else:
+        priced = no_price(simulated=not paid)
+    return f"{sum(trial.bound.tokens for trial in rest):,} tokens ({priced})"
+
+
+def _paid_for(trials: Sequence[Trial]) -> list[UsageBound]:
+    """The bounds of those that are not of the simulator, which is free."""
+    models = dict(Turn.objects.filter(id__in=[trial.turn for trial in trials]).values_list("id", "model"))
+    return [trial.bound for trial in trials if not is_simulated(models.get(UUID(trial.turn), ""))]
 
 
 def budget_words(budget: Budget) -> str:

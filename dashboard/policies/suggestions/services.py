@@ -79,7 +79,7 @@ def _backtest_of(turn: Turn, suggestion: Suggestion, value: Number) -> dict[str,
     said = policy_said(**_words(agent.policy)) if of_calls else _changed(agent.policy, suggestion, value)
     stands_for = agent.policy if agent.policy is not None and agent.policy.versions.exists() else None
     cap = int(value) if of_calls else None
-    return {"policy": said, "filter": filters, "max_tokens": cap, "stands_for": stands_for}
+    return {"policy": said, "filter": filters, "max_tokens": cap, "stands_for": stands_for, "keeps_overrides": True}
 
 
 def standing_value(agent: Agent, suggestion: Suggestion) -> Number | None:

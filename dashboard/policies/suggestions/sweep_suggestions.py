@@ -8,6 +8,7 @@ from agentcore.reasons import TurnStatus
 from agentcore.replay import Certainty
 from agentcore.values import replace
 from agentcore.verdict import verdict_of
+from dashboard.policies.suggestions.measured_values import measured_values
 from dashboard.policies.suggestions.panel import last_of
 from dashboard.policies.suggestions.selectors import suggestions_for
 from dashboard.policies.suggestions.suggestion import Basis, Goal, Suggestion
@@ -45,8 +46,17 @@ def suggested_sweep(
     if not _others(overrides, name):
         tell(turn, *(each for each in said if each.limit == name))
     suggested = () if _others(overrides, name) else tuple(_value(turn, each) for each in _beyond(said, name))
-    found = turn_sweep(turn=turn, name=name, values=values, overrides=overrides, suggested=suggested)
+    measured = tuple(
+        each
+        for each in measured_values(turn=turn, name=name, overrides=overrides)
+        if values and values[0] <= each.value <= values[-1]
+    )
+    also = [each.value for each in measured]
+    found = turn_sweep(turn=turn, name=name, values=values, overrides=overrides, suggested=suggested, also=also)
     elsewhere = bool(said) and all(each.limit != name for each in said)
+    in_vain = {each.value for each in measured if not each.completed}
+    advised = tuple(point for point in found.recommended if point.value not in in_vain)
+    found = replace(found, measured=measured, recommended=advised)
     return replace(found, elsewhere=elsewhere, in_vain="" if said else _in_vain(turn))
 
 

@@ -8,8 +8,9 @@ from agentcore import Certainty, Experience, TokenUsage, what_if
 from agentcore.events import Event
 from agentcore.messages import ChatResponse
 from agentcore.reasons import NormalizedStopReason
-from agentcore.replay import Assumed, Observed, WhatIf
+from agentcore.replay import Assumed, Observed, Pace, WhatIf
 from agentcore.replay.assumptions import SHARE
+from agentcore.replay.pending_call import seconds_at
 from agentcore.replay.recorded_run import Past
 from agentcore.values import replace
 from agentcore.verdict import verdict
@@ -397,3 +398,36 @@ def test_steps_after_an_answer_under_another_cap_are_estimated_and_the_answer_it
     assert asked(book >> started() >> one >> other, max_tokens=900).certainty is Certainty.ESTIMATED
     alone = Playbook(max_tokens=600) >> started() >> thought("The answer is 42.", 45, 40)
     assert asked(alone, TOLD_ALL, max_tokens=900).certainty is Certainty.CERTAIN
+
+
+def test_an_estimate_is_midway_between_what_its_two_ends_use():
+    """Said in one call of 300 tokens: at 250 a second call is made, and what it repeats is not known."""
+    story = Playbook(max_tokens=400) >> started() >> ended(worded("a", 300), tokens=300)
+    imagined = asked(story, max_tokens=250)
+    assert imagined.certainty is Certainty.ESTIMATED
+    least, most = imagined.output_tokens_range
+    assert least < most
+    assert (imagined.final.own.output_tokens, imagined.spent.output_tokens) == (least, round((least + most) / 2))
+    assert imagined.spent.attempts == imagined.final.own.attempts
+
+
+def test_what_follows_from_the_recording_has_no_range():
+    story = Playbook(max_tokens=40) >> started() >> ended(worded("a", 20), tokens=20)
+    imagined = asked(story, max_continuations=1)
+    assert imagined.output_tokens_range == (20, 20)
+    assert imagined.spent == imagined.final.own
+    assert imagined.seconds == imagined.final.at
+
+
+def test_fewer_and_longer_calls_save_the_time_that_every_call_takes():
+    calls = [(50.0, 1.5), (50.0, 1.5)]  # a second until the first token, and 10 ms for each
+    assert seconds_at(calls, 100.0, Pace(1.0, 0.01)) == pytest.approx(2.0)
+    slower = [(50.0, 3.0), (50.0, 3.0)]
+    assert seconds_at(slower, 100.0, Pace(1.0, 0.01)) == pytest.approx(4.0)
+
+
+def test_without_stored_calls_the_recorded_ones_tell_what_a_token_takes_where_they_differ_in_length():
+    assert seconds_at([(50.0, 1.5), (100.0, 2.0)], 200.0, None) == pytest.approx(3.0)
+    assert seconds_at([(50.0, 1.5), (50.0, 1.5)], 100.0, None) == pytest.approx(3.0)
+    assert seconds_at([(50.0, 2.0), (100.0, 1.0)], 75.0, None) == pytest.approx(1.5)
+    assert seconds_at([(0.0, 2.0)], 75.0, None) == 0.0

@@ -64,7 +64,7 @@ def test_the_smallest_value_that_completes_is_found_between_the_drawn_values(who
     told = "Every smaller value in the range was tried; "
     unknown = sum(turn_what_if(turn=whole, overrides={"max_tokens": value}).undecidable for value in range(20, least))
     assert unknown
-    assert f"{told}{unknown} are undecidable and may complete too." in found.words
+    assert f"{told}at {unknown} of them it is not known how the turn ends." in found.words
 
 
 def test_from_is_used_only_where_every_larger_tried_value_also_completes(whole: Turn):
@@ -126,7 +126,7 @@ def test_an_ending_missing_from_the_recording_is_not_called_complete(cut: Turn):
     found = turn_sweep(turn=cut, name="max_tokens", values=range(20, 420, 20), overrides={})
     assert found.least is None
     assert "No value of max_tokens from 20 to 400 is known to complete" in found.words
-    assert "tokens on, some values are undecidable. Re-run live to find out." in found.words
+    assert "tokens on, it is not known how the turn ends at some values. Re-run live to find out." in found.words
 
 
 def test_the_text_says_so_where_not_every_smaller_value_was_tried(whole: Turn, monkeypatch: pytest.MonkeyPatch):

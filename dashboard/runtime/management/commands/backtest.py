@@ -50,6 +50,11 @@ class Command(ProjectCommand):
             parser.add_argument(f"--{name.replace('_', '-')}", type=kind, help=field.meaning.replace("%", "%%"))
         parser.add_argument("--error-policy", choices=tuple(PRESETS), help="how errors are handled")
         parser.add_argument("--stands-for", metavar="NAME", help="the policy that the draft replaces in each turn")
+        parser.add_argument(
+            "--keeps-overrides",
+            action="store_true",
+            help="each turn's own overrides take precedence over the draft, as they always do with --stands-for",
+        )
         add_filter(parser)
         parser.add_argument("--json", action="store_true", help="print one JSON object, as in the API, with its id")
 
@@ -78,6 +83,7 @@ def _made(options: dict[str, Any]) -> Backtest:
             filter=filter_of(options["filter"]),
             max_tokens=options["max_tokens"],
             stands_for=_policy(project, options["stands_for"]),
+            keeps_overrides=options["keeps_overrides"],
             queued=False,
         )
     except ValidationError as error:

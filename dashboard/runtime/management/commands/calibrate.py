@@ -17,6 +17,7 @@ from django.core.management.base import CommandError
 from dashboard.accounts.audit.services import command_record
 from dashboard.agents.models import Project
 from dashboard.agents.project_command import ProjectCommand
+from dashboard.agents.samples import is_simulated
 from dashboard.agents.selectors import project_current
 from dashboard.policies.predictions import calibration_state, terminal_output
 from dashboard.policies.predictions.calibration_state import Budget
@@ -195,7 +196,8 @@ def _priced(calibration: Calibration, budget: Budget) -> None:
     unknown = {UUID(trial.turn) for trial in trials if trial.bound.dollars is None}
     if budget.dollars is not None and unknown:
         models = sorted(set(Turn.objects.filter(id__in=unknown).values_list("model", flat=True)))
-        raise CommandError(f"--money needs a price for every model, and there is none for {', '.join(models)}. Use "
+        free = "the simulator is free" if all(map(is_simulated, models)) else "there is none"
+        raise CommandError(f"--money needs a price for every model, and {free} for {', '.join(models)}. Use "
                            "--tokens alone, or leave these turns out by --filter.")  # fmt: skip
 
 

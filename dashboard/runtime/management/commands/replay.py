@@ -25,7 +25,7 @@ from dashboard.replay.services import WhatIf, turn_verify, turn_what_if
 from dashboard.replay.sweep_result import Point, Sweep
 from dashboard.runtime.database_setup import prepare
 from dashboard.turns import api_serializers, selectors
-from dashboard.turns.certainty_text import MEANINGS, assumption_and_share
+from dashboard.turns.certainty_text import MEANINGS, assumption_and_share, limit_word
 from dashboard.turns.models import Turn
 from dashboard.turns.origins import vouched_of
 from dashboard.turns.prices.templatetags.prices import money
@@ -107,15 +107,16 @@ class Command(BaseCommand):
         self.stdout.write(f"{name:>20}  {'ends':<20} {'certainty':<11} {'attempts':>8} {'output tokens':>13}  price")
         for point in found.points:
             tokens = f"{point.tokens:,}{'+' if point.undecidable else ''}"
-            ends = f"{point.value:>20,}  {'' if point.undecidable else point.word:<20} {point.certainty.value:<11}"
-            row = f"{ends} {point.calls:>8} {tokens:>13}  {money(point.price)}"
+            word, sure = "" if point.undecidable else point.word, limit_word(point.certainty)
+            ends = f"{point.value:>20,}  {word:<20} {sure:<11}"
+            row = f"{ends} {point.calls:>8} {tokens:>13}  {money(point.price, turn.model)}"
             self.stdout.write(f"{row}{_mark(found, point)}")
         self.stdout.write(found.words)
         if found.lead is not None:
             self.stdout.write(f"Recommended: {name} {found.lead.value:,} ({found.lead.word})")
         for point in found.recommended:
             calls = f"{point.calls} call{'' if point.calls == 1 else 's'}"
-            self.stdout.write(f"Recommended: {name} {point.value:,} ({calls}, {point.certainty.value})")
+            self.stdout.write(f"Recommended: {name} {point.value:,} ({calls}, {limit_word(point.certainty)})")
 
     def _what_if(self, turn: Turn, overrides: dict[str, Any], *, as_json: bool) -> None:
         try:

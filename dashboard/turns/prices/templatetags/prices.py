@@ -23,11 +23,16 @@ def dollars_in_words(dollars: Decimal) -> str:
     return f"${round(dollars, places):f}"
 
 
+def no_price(*, simulated: bool) -> str:
+    """What stands in place of a price that is not there."""
+    return FREE if simulated else "price not known"
+
+
 @register.filter
 def money(price: Price | None, model: str = "") -> str:
     """`$0.0035`, `≈ $0.0035` where tokens are estimated, `price not known`; for a simulated model `simulator, free`."""
     if price is None:
-        return FREE if is_simulated(model) else "price not known"
+        return no_price(simulated=is_simulated(model))
     return f"{'≈ ' if price.estimated else ''}{dollars_in_words(price.dollars)}"
 
 

@@ -154,3 +154,42 @@ def test_a_shadow_lists_such_turns_and_tries_them(play: Play, browser: Client):
     assert "1</b>\u00a0turn would have continued" in page(browser, f"/policies/{draft.policy_id}")
     browser.post(f"/policies/shadows/{shadow.pk}/live", {"tokens": f"{ENOUGH}"})
     assert drive(Turn.objects.get(parent=turn)).continuations == 1
+
+
+def test_the_overrides_of_a_turn_decide_in_backtest_and_what_if_alike(cut: Turn, browser: Client):
+    backtest = tried_under({"limits": {"max_continuations": 9}}, keeps_overrides=True)
+    assert (backtest.same, backtest.unended_turns) == (1, [])
+    assert backtest.groups[0]["overridden"] == 1
+    assert backtest.groups[0]["overridden_turns"] == [str(cut.id)]
+    shown = page(browser, f"/backtests/{backtest.pk}")
+    assert "the turn’s own overrides decide" in shown
+    assert f'href="/turns/{cut.id}"' in shown
+    assert "each turn keeps its own overrides" in shown
+    assert tried_so_far(asked_of_backtest(backtest)).next == ()
+
+
+def test_a_draft_alone_replaces_the_overrides_unless_they_are_kept(play: Play):
+    turn = play("sim-essay", overrides={"max_tokens": 60, "limits": {"max_total_completion_tokens": 100}})
+    draft = {"limits": {"max_continuations": 9, "max_total_completion_tokens": 5_000}}
+    backtest = tried_under(draft, keeps_overrides=True)
+    found = [group["overridden"] for group in backtest.groups]
+    assert found == [1]
+    assert backtest.same == 1
+    replaced = tried_under(draft)
+    assert replaced.unended_turns == [str(turn.id)]
+    assert [group["overridden"] for group in replaced.groups] == [0]
+
+
+def test_a_turn_whose_overrides_change_nothing_is_not_counted_as_decided_by_them(play: Play):
+    play("sim-essay", overrides={"max_tokens": 900, "limits": {"max_steps": 7}})
+    backtest = tried_under({"limits": {"max_continuations": 9}}, keeps_overrides=True)
+    assert (backtest.same, [group["overridden"] for group in backtest.groups]) == (1, [0])
+
+
+def test_a_draft_that_a_re_run_cannot_be_given_whole_is_not_tried(cut: Turn, browser: Client):
+    draft = {"limits": {"max_continuations": 9}, "finish_reasons": ["max_tokens"]}
+    backtest = tried_under(draft)
+    backtest.unended_turns = [str(cut.id)]
+    found = tried_so_far(asked_of_backtest(backtest))
+    assert found.next == ()
+    assert [why for why in found.left_out if "final stop reasons" in why]

@@ -1,0 +1,58 @@
+"""What live re-runs of a turn took, by the value of the swept limit that they were given."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from agentcore import serial
+from agentcore.reasons import TurnStatus
+from dashboard.agents.policies import stored_policy
+from dashboard.policies.suggestions.relatives import flat, relatives_of, settings_changed
+from dashboard.replay.endings import was_changed
+from dashboard.replay.suggested_value import MeasuredValue
+from dashboard.turns.models import Turn
+from dashboard.turns.prices.selectors import price_of
+from dashboard.turns.record_reader import acts_of
+from dashboard.turns.time_breakdown import held_ms_of
+
+TELLS = (TurnStatus.COMPLETED, TurnStatus.PARTIAL, TurnStatus.ABORTED, TurnStatus.FAILED)  #: others were stopped
+
+
+def measured_values(*, turn: Turn, name: str, overrides: Mapping[str, Any]) -> tuple[MeasuredValue, ...]:
+    """One for each value, of the newest re-run that ended by itself, the smallest value first. A re-run that was given
+    anything else than this limit and `overrides`, also by an operator while it ran, measures something else."""
+    own = {**flat(serial.to_json(stored_policy(turn.policy))), "max_tokens": turn.max_tokens}
+    asked = {key: value for key, value in flat(overrides).items() if value is not None and key != name}
+    beside = {key: value for key, value in asked.items() if own.get(key) != value}
+    found: dict[int, Turn] = {}
+    for again in relatives_of(turn):  # the oldest first
+        value = _value(settings_changed(turn, again), name, beside)
+        if value is not None and again.parent_id is not None and again.status in TELLS:
+            found[value] = again
+    acts = acts_of([again.id for again in found.values()]) if found else ()
+    changed = {record.turn_id for record in acts if was_changed([serial.event_from_json(record.event)])}
+    kept = {value: again for value, again in found.items() if again.id not in changed}
+    held = held_ms_of(kept.values()) if kept else {}
+    return tuple(_measured(turn, value, kept[value], held.get(kept[value].id, 0)) for value in sorted(kept))
+
+
+def _value(given: dict[str, Any], name: str, beside: Mapping[str, Any]) -> int | None:
+    """The value of the limit among the settings that a re-run was given; None where it measures something else."""
+    value = given.pop(name, None)
+    return value if isinstance(value, int) and given == beside else None
+
+
+def _measured(turn: Turn, value: int, again: Turn, held_ms: int) -> MeasuredValue:
+    whole = Turn.objects.select_related("agent__connection").get(pk=again.pk)
+    completed = again.status == TurnStatus.COMPLETED
+    late = again.resource == "max_seconds"
+    return MeasuredValue(
+        value,
+        again.id,
+        "time_limit" if late else again.terminal_reason or again.status,
+        completed,
+        completed and bool(turn.output_text) and whole.output_text.startswith(turn.output_text),
+        again.attempts,
+        again.output_tokens,
+        price_of(whole),
+        None if again.duration_ms is None else max(0, again.duration_ms - held_ms) / 1000,
+    )
