@@ -1,4 +1,4 @@
-"""Users and roles in the admin; a role is a group of Django's. Tokens are made and revoked on the account page of the one they belong to.
+"""Users and roles in the admin; roles are Django's groups. Tokens are made and revoked on their owners' account pages.
 
 Nobody gives rights that they do not have, or opens an account that has them: who could set its password could sign in
 as its user.

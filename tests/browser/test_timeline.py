@@ -316,8 +316,8 @@ def test_selected_columns_are_remembered(page: Page, yesterday: None):
     expect(page.locator("#rows .c-took").first).to_be_hidden()
 
 
-#: Of each head and each cell of the list that is shown: what runs out of it, and where it is covered.
-CROWDED = """() => [...document.querySelectorAll('table.turns :is(th, #rows td):not(.c-pick, .c-open)')].flatMap(cell => {
+#: Of each head and each cell of the list that is shown: what runs out of it.
+CROWDED = """() => [...document.querySelectorAll('table.turns :is(th, #rows td):not(.c-pick)')].flatMap(cell => {
   const words = document.createRange(), box = cell.getBoundingClientRect();
   words.selectNodeContents(cell);
   const {right, width} = words.getBoundingClientRect();
