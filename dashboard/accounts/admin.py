@@ -1,4 +1,4 @@
-"""Users and groups in the admin. Tokens are made and revoked on the account page of the one they belong to.
+"""Users and roles in the admin; roles are Django's groups. Tokens are made and revoked on their owners' account pages.
 
 Nobody gives rights that they do not have, or opens an account that has them: who could set its password could sign in
 as its user.
@@ -57,20 +57,28 @@ class Users(UserAdmin):  # type: ignore[type-arg]
         return readonly if _is_superuser(request) else [*readonly, "is_superuser"]
 
     def formfield_for_manytomany(self, db_field: Any, request: HttpRequest, **kwargs: Any) -> Any:
-        """Only groups and permissions that give no more than one has."""
+        """Only roles and permissions that give no more than one has."""
         field = super().formfield_for_manytomany(db_field, request, **kwargs)
+        if field is not None and db_field.name == "groups":
+            field.help_text = (
+                "The user has all permissions of these roles. Hold down “Control”, or “Command” on a Mac, to select "
+                "more than one."
+            )
         if field is not None and field.queryset is not None and not _is_superuser(request):
             field.queryset = _within(db_field, request.user, field.queryset)
-        return field
+        return _named(field)
 
 
 class Groups(GroupAdmin):
-    """Django's, for superusers: what a group may, all its users may."""
+    """Django's, for superusers: what a role may, all its users may."""
 
     def get_readonly_fields(self, request: HttpRequest, obj: Group | None = None) -> list[str]:
         """Roles are looked up by the names of their groups."""
         readonly = [*super().get_readonly_fields(request, obj)]
         return [*readonly, "name"] if obj is not None and obj.name in list(Role) else readonly
+
+    def formfield_for_manytomany(self, db_field: Any, request: HttpRequest, **kwargs: Any) -> Any:
+        return _named(super().formfield_for_manytomany(db_field, request, **kwargs))
 
     def has_add_permission(self, request: HttpRequest) -> bool:
         return _is_superuser(request) and token_by(request) is None
@@ -80,6 +88,13 @@ class Groups(GroupAdmin):
 
     def has_delete_permission(self, request: HttpRequest, obj: Group | None = None) -> bool:  # noqa: ARG002
         return _is_superuser(request) and token_by(request) is None
+
+
+def _named(field: Any) -> Any:
+    """A field of permissions names those on roles as pages do: their stored names have Django's word."""
+    if field is not None and field.queryset.model is Permission:
+        field.label_from_instance = lambda permission: str(permission).replace(" group", " role")
+    return field
 
 
 def _is_superuser(request: HttpRequest) -> bool:

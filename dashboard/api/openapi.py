@@ -50,6 +50,7 @@ MEANINGS: Mapping[str, str] = {
     "since": "Created at this time or later.",
     "until": "Created before this time.",
     **{asked: f"As `{name}`, but excludes turns with any of these values." for name, asked in NOT.items()},
+    "requested_again": "`truncated`: turns with a truncated tool call or envelope that was requested again.",
     "run": "Turns of this run: the `run_id` of a turn.",
     "sort": "Default: newest first. `-age`: oldest first. Others: the order of the newest 2,000 matching turns; for "
     "`limit`, of the newest 100. `-`: largest first.",

@@ -18,9 +18,9 @@ from dashboard.timeline.chart import GAP, HEIGHT, PATTERNS, TICKS, WIDTH
 from dashboard.turns.reason_looks import reason_label
 
 LEFT_CUT = "model_stop_reason=max_tokens&not_has=continuation"
-#: Of answers that were requested again; no filter tells truncated ones from malformed ones.
-CALLS_AGAIN = "has=repair&not_has=continuation&not_model_stop_reason=max_tokens"
-ENVELOPES_AGAIN = "has=envelope_retry&not_has=continuation&not_has=repair&not_model_stop_reason=max_tokens"
+#: Of truncated answers that were requested again.
+AGAIN = "requested_again=truncated&not_has=continuation&not_model_stop_reason=max_tokens"
+CALLS_AGAIN, ENVELOPES_AGAIN = f"{AGAIN}&has=repair", f"{AGAIN}&has=envelope_retry&not_has=repair"
 FAILED = "/backtests/track-record"
 STACKS: Mapping[str, str] = {"model_stop_reason": "model", "stop_reason": "agent"}
 
@@ -110,7 +110,7 @@ def _plans(total: Sums, stack: str) -> tuple[Plan, ...]:
         Plan(
             METRICS["truncation_rate"],
             _truncation(),
-            "Share of ended turns. Bars of repeated requests lead to malformed answers, too.",
+            "Share of ended turns.",
         ),
         _single("continuations_per_turn", "cut"),
         Plan(

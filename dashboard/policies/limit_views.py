@@ -47,7 +47,9 @@ def limits(request: HttpRequest) -> HttpResponse:
 
 @require_safe
 def sweep_map(request: HttpRequest) -> HttpResponse:
-    """The map, alone where htmx asks for it; with `?continuations=&max_tokens=` the turns of that cell.
+    """A page that asks for the map, as evaluating it takes seconds; with `?evaluate=part` the map alone, and with
+    `?evaluate=page` the page with the map, for readers without scripts. With `?continuations=&max_tokens=` the turns
+    of that cell.
 
     A cell's address names the newest and the oldest turn that the map was made of, so that it tells of the same turns
     when more have come, and where a single cell would have had time for more.
@@ -59,7 +61,9 @@ def sweep_map(request: HttpRequest) -> HttpResponse:
     if faults:
         return render(request, "backtests/map.html", context, status=400)
     if cell is None:
-        part = bool(request.headers.get("HX-Request"))
+        if "evaluate" not in request.GET:
+            return render(request, "backtests/map.html", context)
+        part = request.GET["evaluate"] == "part"
         project = project_current()
         found = map_of(sample_of(project=project, filters=filters), experience_with(project))
         return render(request, "backtests/_map.html" if part else "backtests/map.html", {**context, "map": found})

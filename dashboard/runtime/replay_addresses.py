@@ -3,6 +3,7 @@
 import re
 from collections.abc import MutableMapping
 from typing import Any
+from urllib.parse import parse_qs
 
 from dashboard.api.middleware import API
 
@@ -11,13 +12,19 @@ MAP = "/backtests/limits/map"
 _REPLAY = re.compile(
     rf"/turns/[^/]+/(?:replay(?:/[a-z-]+)?|limit(?:/find)?)/?|{MAP}/?|/compare/?|/api/v1/turns/[^/]+/replay"
 )
+EVALUATED = frozenset({"evaluate", "continuations", "max_tokens"})  #: in the address of a map or of one cell
 _VERIFY = re.compile(r"/replay/verify/?$")
 _RERUN = re.compile(rb"rerun|\\")  #: in a body of the API; an escape may stand for any letter
 
 
-def is_replay(path: str) -> bool:
-    """Whether requests of this address follow a whole history step by step, or many times over."""
-    return _REPLAY.fullmatch(path) is not None
+def is_replay(path: str, query: bytes = b"") -> bool:
+    """Whether requests of this address follow a whole history step by step, or many times over.
+
+    The page of the map does not: it asks for its map by a request of its own, which names what is to be evaluated.
+    """
+    if _REPLAY.fullmatch(path) is None:
+        return False
+    return not path.startswith(MAP) or not EVALUATED.isdisjoint(parse_qs(query.decode("latin-1"), True))
 
 
 def only_reads(scope: MutableMapping[str, Any], body: bytes) -> bool:

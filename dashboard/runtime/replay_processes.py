@@ -143,7 +143,7 @@ def apart(application: Application) -> Application:
     """The application, but for replays once they are answered in processes of their own."""
 
     async def app(scope: Scope, receive: Receive, send: Send) -> None:
-        if processes.serving and scope["type"] == "http" and is_replay(scope["path"]):
+        if processes.serving and scope["type"] == "http" and is_replay(scope["path"], scope["query_string"]):
             await _Replay(application, scope, receive, send).run()
         else:
             await application(scope, receive, send)

@@ -1,17 +1,14 @@
 """What a timeline asks for, piece by piece: each can be taken away."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
-from agentcore.policy import LIMIT_NAMES
 from dashboard.agents.models import Project
-from dashboard.timeline.facets import LABELS
+from dashboard.timeline.facets import LABELS, value_words
 from dashboard.turns.filters import NOT, WORDS, TimelineFilters
 from dashboard.turns.id_range import id_range_of
-from dashboard.turns.provider_words import name_of
-from dashboard.turns.reason_looks import reason_label
 from dashboard.turns.timeline_page import query_of
 from dashboard.turns.turn_query import find
 
@@ -43,17 +40,16 @@ class Drop:
     more: bool
 
 
-#: How the values of a facet are called that are not shown as they are stored.
-_NAMED: Mapping[str, Callable[[str], str]] = {
-    **dict.fromkeys(("lint", "stop_reason", "model_stop_reason", "terminal_reason", "status"), reason_label),
-    "resource": lambda key: LIMIT_NAMES.get(key, key),
-    "provider": name_of,
-}
-
-
 def chips_of(filters: TimelineFilters) -> tuple[Chip, ...]:
     """In the order in which the page has the filters: words, time, values, ranges."""
-    return (*_words(filters), *_run(filters), *_time(filters), *_values(filters), *_ranges(filters))
+    return (
+        *_words(filters),
+        *_run(filters),
+        *_requested_again(filters),
+        *_time(filters),
+        *_values(filters),
+        *_ranges(filters),
+    )
 
 
 def drops(*, project: Project, filters: TimelineFilters) -> tuple[Drop, ...]:
@@ -77,6 +73,11 @@ def _run(filters: TimelineFilters) -> Iterator[Chip]:
         yield Chip("Run", f"{str(filters.run)[:13]}…", replace(filters, run=None))
 
 
+def _requested_again(filters: TimelineFilters) -> Iterator[Chip]:
+    if filters.requested_again:
+        yield Chip("Requested again", filters.requested_again, replace(filters, requested_again=""))
+
+
 def _time(filters: TimelineFilters) -> Iterator[Chip]:
     if filters.since or filters.until:
         yield Chip("When", span_words(filters.since, filters.until), replace(filters, since=None, until=None))
@@ -93,8 +94,7 @@ def _each_of(filters: TimelineFilters, name: str, asked: str, before: str) -> It
     chosen: tuple[str, ...] = getattr(filters, asked)
     for value in chosen:
         left: dict[str, Any] = {asked: tuple(other for other in chosen if other != value)}
-        words = _NAMED[name](value) if name in _NAMED else value
-        yield Chip(LABELS[name], f"{before}{words}", replace(filters, **left))
+        yield Chip(LABELS[name], f"{before}{value_words(name, value)}", replace(filters, **left))
 
 
 def _ranges(filters: TimelineFilters) -> Iterator[Chip]:

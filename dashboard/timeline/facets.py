@@ -1,11 +1,12 @@
 """How many turns there are of each value of each filter, under all other filters."""
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 from uuid import UUID
 
+from agentcore.policy import LIMIT_NAMES
 from dashboard.agents.models import Project
 from dashboard.platform.replica import read_connection
 from dashboard.timeline.turn_counts import Counts, TurnCounts, held_by_rollups
@@ -14,7 +15,8 @@ from dashboard.turns.cohorts import COLUMNS, HAS_COLUMNS
 from dashboard.turns.filters import NOT, TimelineFilters
 from dashboard.turns.id_range import id_range_of
 from dashboard.turns.models import Cohort
-from dashboard.turns.provider_words import STORED, words_of
+from dashboard.turns.provider_words import STORED, name_of, words_of
+from dashboard.turns.reason_looks import reason_label
 from dashboard.turns.turn_query import find
 
 LABELS: Mapping[str, str] = {
@@ -32,6 +34,13 @@ LABELS: Mapping[str, str] = {
     "tag": "Tag",
 }
 NAMES = (*COLUMNS, "has")
+#: How values are called that are not shown as they are stored.
+NAMED: Mapping[str, Callable[[str], str]] = {
+    **dict.fromkeys(("lint", "stop_reason", "model_stop_reason", "terminal_reason", "status"), reason_label),
+    **dict.fromkeys(("has", "error_type"), lambda word: word.replace("_", " ")),
+    "resource": lambda key: LIMIT_NAMES.get(key, key),
+    "provider": name_of,
+}
 #: Filters of what few turns have, and the column with the list of it.
 RARE: Mapping[str, str] = {"lint": "lint", "tag": "tags"}
 
@@ -48,6 +57,11 @@ VALUES: Mapping[str, str] = {
 
 #: By cohort: its values of each of NAMES; what is not known is none.
 Cohorts = dict[int, Sequence[tuple[str, ...]]]
+
+
+def value_words(name: str, value: str) -> str:
+    """How pages call a value of the facet `name`."""
+    return NAMED[name](value) if name in NAMED else value
 
 
 def facets(*, project: Project, filters: TimelineFilters) -> tuple[Facet, ...]:
@@ -140,5 +154,8 @@ def _facet(name: str, filters: TimelineFilters, counts: Counter[str], capped: bo
     # A program's word for what is stored is listed where an address has it, not beside what pages call the same turns.
     listed = {value for value in counts if name != "provider" or not value.startswith(STORED)}
     found = sorted({*listed, *chosen, *refused}, key=lambda value: (-counts[value], value))
-    values = (FacetValue(value, counts[value], value in chosen, capped, value in refused) for value in found)
+    values = (
+        FacetValue(value, value_words(name, value), counts[value], value in chosen, capped, value in refused)
+        for value in found
+    )
     return Facet(name, LABELS[name], tuple(values))

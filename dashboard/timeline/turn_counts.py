@@ -30,7 +30,7 @@ def held_by_rollups(filters: TimelineFilters) -> bool:
     """Whether cohorts and times are all the filters ask for; words, tags and the like are counted turn by turn."""
     ranged = any(filters.range_of(column) != (None, None) for column in RANGES)
     rare = filters.tag or filters.not_tag or filters.lint or filters.not_lint
-    return not (filters.q or rare or filters.run or ranged)
+    return not (filters.q or rare or filters.run or filters.requested_again or ranged)
 
 
 def newest(*, project: Project, filters: TimelineFilters) -> tuple[list[Found], bool]:

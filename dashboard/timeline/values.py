@@ -12,9 +12,10 @@ MOST_COHORTS = 10_000
 
 @dataclass(frozen=True, slots=True)
 class FacetValue:
-    """A value of a facet. `capped`: there are at least `count` such turns, and counting stopped."""
+    """A value of a facet. `words`: how pages call it; `capped`: there are at least `count` such turns."""
 
     value: str
+    words: str
     count: int
     chosen: bool
     capped: bool

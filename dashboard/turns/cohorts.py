@@ -49,6 +49,8 @@ def none_of(name: str, words: Sequence[str]) -> Q:
 
 def _asked(filters: TimelineFilters) -> Q:
     asked = Q(**{HAS_COLUMNS[name]: True for name in filters.has})
+    if filters.requested_again:
+        asked &= Q(repair=True) | Q(envelope_retry=True)
     for name in COLUMNS:
         asked &= any_of(name, getattr(filters, name))
     return asked

@@ -49,13 +49,15 @@ RANGES: Mapping[str, tuple[str, str]] = {
 }
 NUMBERS = frozenset(name for pair in RANGES.values() for name in pair)
 FOLDS = ("runs",)
+#: Of answers that were requested again: a truncated one, or a tool call that was. Others were malformed.
+REQUESTED_AGAIN = ("truncated",)
 #: What lists may be sorted by, beside their age.
 SORTED_BY = ("prompt", "ended", "limit", "cost", "raw", "failed", "model", "cap", "tokens", "tries", "more", "took")
 #: The order of all lists where no other is chosen, and the same backwards. Neither is limited to the newest turns.
 NEWEST_FIRST, OLDEST_FIRST = "age", "-age"
 #: The orders of a list; with `-`, the largest first.
 SORTS = tuple(f"{sign}{name}" for name in (*SORTED_BY, NEWEST_FIRST) for sign in ("", "-"))
-CHOICES: Mapping[str, tuple[str, ...]] = {"fold": FOLDS, "sort": SORTS}
+CHOICES: Mapping[str, tuple[str, ...]] = {"requested_again": REQUESTED_AGAIN, "fold": FOLDS, "sort": SORTS}
 MOST = 2**63 - 1  #: Postgres' largest bigint
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -97,6 +99,8 @@ class TimelineFilters:
     since: datetime | None = None
     until: datetime | None = None
     run: UUID | None = None  #: turns of this run alone
+    #: one of REQUESTED_AGAIN: turns with a tool call or an envelope that was requested again for this reason
+    requested_again: str = ""
     fold: str = ""  #: `runs`: of each run, lists have its newest turn alone
     sort: str = ""  #: one of SORTS (`sort_order`); empty: newest first
 
@@ -245,6 +249,7 @@ READERS: Mapping[str, Callable[[str, tuple[str, ...]], Any]] = {
     "since": _moment,
     "until": _moment,
     "run": _run,
+    "requested_again": _choice,
     "fold": _choice,
     "sort": _order,
 }

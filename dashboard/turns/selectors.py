@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Self
 from uuid import UUID
 
-from django.db.models import Q, QuerySet
+from django.db.models import Exists, OuterRef, Q, QuerySet
 
 from agentcore.states import State
 from dashboard.agents.models import Project
@@ -198,6 +198,10 @@ def _matching(filters: TimelineFilters) -> Q:
         matching &= Q(id__lt=first_id_at(filters.until))
     if filters.run is not None:
         matching &= Q(id=filters.run) | Q(run_id=filters.run)
+    if filters.requested_again:
+        truncated = Q(stop_reason="max_tokens") | Q(tool_calls__contains=[{"issue": "truncated"}])
+        matching &= Exists(Attempt.objects.filter(truncated, turn_id=OuterRef("id")))
+        matching &= Q(tool_repairs__gt=0) | Q(envelope_retries__gt=0)
     if filters.q:
         matching &= found_by(filters.q)
     return matching

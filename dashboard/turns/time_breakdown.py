@@ -1,4 +1,4 @@
-"""Where the time of a turn went: queueing, first token, streaming, tools, being held.
+"""Where the time of a turn went: queueing, first token, streaming, other calls, tools, being held.
 
 Also holds how long turns were held by or for an operator: part of their duration, counted by no limit.
 """
@@ -9,17 +9,22 @@ from itertools import pairwise, zip_longest
 from uuid import UUID
 
 from agentcore.events import ModelFailed
+from agentcore.number_format import duration, milliseconds
 from agentcore.replay import Record, Span
 from dashboard.turns.models import Turn
 from dashboard.turns.record_reader import holds_of, records_of
 
 TINTS = 4
 TOP, HEIGHT = 2, 14  #: of the bars
-#: What is waited for after each command; a call has three parts.
 HELD = "held"
+#: Calls without a known first token, which are not divided: one whose answer came in one piece, or is still awaited;
+#: and one that failed.
+CALL, FAILED_CALL = "call", "failed call"
+#: What is waited for after each command; a call with a first token has three parts.
 KINDS: Mapping[str, str] = {"run_tools": "tools", "wait": "waiting", "hold": HELD}
 #: In the order of the legend.
-ORDER = ("in line", "first token", "stream", "waiting", "tools", HELD)
+ORDER = ("in line", "first token", "stream", CALL, FAILED_CALL, "waiting", "tools", HELD)
+SHORTEST = 0.01  #: seconds; what is shorter is written in milliseconds
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +59,7 @@ class TimeLayer:
 
 @dataclass(frozen=True, slots=True)
 class TimeTotal:
-    """What one kind took in all, for the legend."""
+    """What one kind took in all, for the legend; 0 where it has only begun."""
 
     kind: str
     seconds: float
@@ -62,6 +67,13 @@ class TimeTotal:
     @property
     def pattern(self) -> str:
         return self.kind.replace(" ", "-")
+
+    @property
+    def length(self) -> str:
+        """`0.42 s`, `3 min 20 s`; `0.42 ms` of what would be written as 0.00 s; empty where nothing has passed yet."""
+        if self.seconds < SHORTEST:
+            return milliseconds(1000 * self.seconds) if self.seconds else ""
+        return duration(self.seconds)
 
 
 def time_spans_of(spans: tuple[Span, ...], waits: Mapping[int, float]) -> tuple[TimeSpan, ...]:
@@ -83,19 +95,20 @@ def _between(span: Span, following: Span | None, waits: Mapping[int, float]) -> 
 def _call(
     attempt: int, since: int, until: int, passed: float, following: Span | None, waits: Mapping[int, float]
 ) -> Iterator[TimeSpan]:
-    """In line for a slot, until the first token, and the stream."""
+    """In line for a slot; then until the first token and the stream, or the call as a whole where none is known."""
     event = following.record.event if following else None
     in_line = min(getattr(event, "waited", None) or 0.0, passed)
-    silent = isinstance(event, ModelFailed) and attempt not in waits
-    waited = passed - in_line if silent else min(waits.get(attempt, 0.0), passed - in_line)
-    begun, first = ((in_line + part) / passed if passed else 0.0 for part in (0.0, waited))
+    begun, tint = (in_line / passed if passed else 0.0), (attempt - 1) % TINTS + 1
     if in_line:
         yield TimeSpan("in line", 0, since, until, in_line, 0.0, begun)
-    if waited:
-        yield TimeSpan("first token", 0, since, until, waited, begun, first)
-    if not silent:
-        tint = (attempt - 1) % TINTS + 1
-        yield TimeSpan("stream", tint, since, until, passed - in_line - waited, first, 1.0)
+    if attempt not in waits:
+        failed = isinstance(event, ModelFailed)
+        yield TimeSpan(FAILED_CALL if failed else CALL, 0 if failed else tint, since, until, passed - in_line, begun)
+        return
+    waited = min(waits[attempt], passed - in_line)
+    first = (in_line + waited) / passed if passed else 0.0
+    yield TimeSpan("first token", 0, since, until, waited, begun, first)
+    yield TimeSpan("stream", tint, since, until, passed - in_line - waited, first, 1.0)
 
 
 def time_layers_of(stretches: Iterable[TimeSpan], places: tuple[float, ...], length: float) -> tuple[TimeLayer, ...]:
@@ -114,10 +127,11 @@ def time_layers_of(stretches: Iterable[TimeSpan], places: tuple[float, ...], len
 
 
 def time_totals_of(stretches: Iterable[TimeSpan]) -> tuple[TimeTotal, ...]:
-    """Each kind that occurs, with its seconds."""
+    """Each kind that took time or still lasts, with its seconds."""
     sums: dict[str, float] = {}
     for stretch in stretches:
-        sums[stretch.kind] = sums.get(stretch.kind, 0.0) + stretch.seconds
+        if stretch.seconds or not stretch.until:
+            sums[stretch.kind] = sums.get(stretch.kind, 0.0) + stretch.seconds
     return tuple(TimeTotal(kind, sums[kind]) for kind in ORDER if kind in sums)
 
 

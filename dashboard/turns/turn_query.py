@@ -43,7 +43,7 @@ SELECT id, cohort FROM (
 COHORTS = """
 SELECT found.id, found.cohort FROM unnest(%(cohorts)s::bigint[]) wanted (cohort) CROSS JOIN LATERAL (
     SELECT id, cohort FROM turns_turn
-     WHERE cohort = wanted.cohort AND id >= %(low)s AND id < %(high)s AND {ranged} ORDER BY id {order} LIMIT %(limit)s
+     WHERE cohort = wanted.cohort AND id >= %(low)s AND id < %(high)s AND {each} ORDER BY id {order} LIMIT %(limit)s
 ) found ORDER BY id {order} LIMIT %(limit)s
 """
 #: Materialized, so that the order does not tempt the planner to walk: the walk has been tried.
@@ -116,6 +116,7 @@ def find(*, project: Project, filters: TimelineFilters, reach: IdRange, limit: i
         rare |= {"run": filters.run} if filters.run else {}
         rare |= {"not_tags": list(filters.not_tag)} if filters.not_tag else {}
         rare |= {"not_codes": list(filters.not_lint)} if filters.not_lint else {}
+        rare |= {"requested_again": filters.requested_again} if filters.requested_again else {}
         values = {"project": project.pk, "cohorts": wanted, **_bounds(filters), **rare}
         finding = _Finding(_implied(filters, wanted) if searched else filters, reach, limit, values)
         return finding.by_search() if searched else finding.by_index()
@@ -183,7 +184,8 @@ class _Finding:
 
     def _run(self, sql: str, reach: IdRange, **values: Any) -> list[Any]:
         narrow, ranged = self._conditions(*CONDITIONS), self._conditions(*BOUNDS)
-        places = {"order": reach.order, "reverse": reach.reverse, "narrow": narrow, "ranged": ranged}
+        each = self._conditions(*BOUNDS, "requested_again")
+        places = {"order": reach.order, "reverse": reach.reverse, "narrow": narrow, "ranged": ranged, "each": each}
         texts, patterns = self._search.texts_sql()
         statement = sql.format(**places, search=WORDS_SQL, query="%(terms)s::tsquery", texts=texts)
         with read_connection().cursor() as cursor:
@@ -205,12 +207,19 @@ class _Finding:
         return {"terms": " & ".join(part for part in parts if part)}
 
 
+#: Whether the model truncated any answer of a turn. The inner select leaves `id` to the turn; the offset keeps the
+#: planner from reading all attempts at once: only turns that all other conditions let through are looked at.
+TRUNCATED = """EXISTS (
+    SELECT FROM (SELECT turn_id, stop_reason, tool_calls FROM turns_attempt) said
+     WHERE said.turn_id = id AND (said.stop_reason = 'max_tokens' OR said.tool_calls @> '[{"issue": "truncated"}]')
+    OFFSET 0)"""
 #: By the value they need; a value that is None makes no condition.
 CONDITIONS = {
     "cohorts": "cohort = ANY(%(cohorts)s)",
     "tagged": "NOT (tags = '{}')",
     "linted": "NOT (lint = '[]')",
     "run": "id = ANY(ARRAY(SELECT id FROM turns_turn WHERE run_id = %(run)s) || %(run)s::uuid)",
+    "requested_again": TRUNCATED,
     "codes": "lint ?| %(codes)s::text[]",
     "not_tags": "NOT (tags && %(not_tags)s::text[])",
     "not_codes": "NOT (lint ?| %(not_codes)s::text[])",

@@ -43,7 +43,7 @@ PICTURES: Mapping[str, str] = {
     "sweep": "{exact}/replay/sweep",
     "compare": "/compare?left={cut_id}&right={whole_id}",
     "limits": "/backtests/limits?agent=support-writer",
-    "map": "/backtests/limits/map?agent=support-writer",
+    "map": "/backtests/limits/map?evaluate=page&agent=support-writer",
     "backtest": "{backtest}",
     "unended": "{unended}",
     "raw": "{cut}/attempts/1/raw",

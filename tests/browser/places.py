@@ -36,7 +36,7 @@ PAGES: Mapping[str, str] = {
     "a new backtest": "/backtests/new",
     "limits": "/backtests/limits",
     "the track record": "/backtests/track-record",
-    "the map of limits": "/backtests/limits/map",
+    "the map of limits": "/backtests/limits/map?evaluate=page",
     "import": "/import",
     "the first steps": "/tour",
     "the inbox": "/inbox",

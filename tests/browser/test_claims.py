@@ -61,7 +61,7 @@ def test_pages_with_certainties_do_not_scroll_sideways(new_page: NewPage, contin
         "endings": f"{continued}/replay?max_tokens=100",
         "estimated": f"{continued}/replay?max_tokens=400",
         "sweep": f"{continued}/replay/sweep",
-        "map": "/backtests/limits/map",
+        "map": "/backtests/limits/map?evaluate=page",
         "limits": "/backtests/limits",
         "cell": "/backtests/limits/map?continuations=3&max_tokens=100",
         "backtests": "/backtests/",

@@ -79,7 +79,7 @@ def test_nothing_moves_with_reduced_motion_and_every_tab_stop_is_visible(
 
 #: What is focused, the key pressed there, and the dialog that opens.
 DIALOGS = [
-    ("the timeline", "#rows a[href='{turn}']", "?", "Keys"),
+    ("the timeline", "#rows .c-prompt a[href='{turn}']", "?", "Keys"),
     ("a turn", "[data-go=back]", "?", "Keys"),
     ("a turn", "[data-go=back]", "b", "Breakpoint"),
 ]

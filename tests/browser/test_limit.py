@@ -2,12 +2,13 @@
 
 import re
 
+import pytest
 from playwright.sync_api import Page, Route, expect
 
 from dashboard.runtime.replay_processes import TOO_MANY_TURNS
 from dashboard.runtime.request_guard.refusals import refusal
 from tests.browser.conftest import PHONE, NewPage
-from tests.browser.journeys import LONG, Clicks, played, scrolls_sideways
+from tests.browser.journeys import LONG, Clicks, played, scrolls_sideways, until
 
 
 def test_a_limit_is_proven_and_changed_within_three_clicks_from_the_timeline(page: Page):
@@ -137,16 +138,29 @@ def test_a_request_and_response_that_failed_to_load_are_reported_in_their_place(
     expect(page.locator("#raw-1").get_by_role("link", name="Request and response")).to_be_visible()
 
 
-def test_a_map_that_took_too_long_says_what_to_do(new_page: NewPage, cut_turn: str):
+@pytest.mark.parametrize("address", ["/backtests/limits", "/backtests/limits/map"])
+def test_a_map_that_took_too_long_says_what_to_do(new_page: NewPage, cut_turn: str, address: str):
     page, asked = new_page(missing=True), "**/backtests/limits/map?*"
     stopped = refusal("/backtests/limits/map", 503, TOO_MANY_TURNS).body
     page.route(asked, lambda route: route.fulfill(status=503, content_type="text/html; charset=utf-8", body=stopped))
-    page.goto("/backtests/limits")
+    page.goto(address)
     expect(page.locator("#map")).to_have_text(TOO_MANY_TURNS)
     page.unroute(asked)
     page.route(asked, lambda route: route.abort())
     page.reload()
     expect(page.locator("#map")).to_have_text("The server did not answer, so this is not shown. Reload the page.")
+
+
+def test_the_page_of_the_map_is_there_while_the_map_is_evaluated(page: Page, cut_turn: str):
+    waiting: list[Route] = []
+    page.route("**/backtests/limits/map?*", waiting.append)
+    page.goto("/backtests/limits/map")
+    expect(page.get_by_role("heading", name="Two limits at once")).to_be_visible()
+    expect(page.locator("#map[aria-busy=true]").get_by_role("status")).to_contain_text("Evaluating the newest turns")
+    until(page, lambda: waiting, "the map is never asked for")
+    waiting[0].continue_()
+    expect(page.locator("#map table.map")).to_be_visible()
+    expect(page.locator("#map[aria-busy]")).to_have_count(0)
 
 
 def test_the_play_button_says_pause_while_playing(page: Page, cut_turn: str):

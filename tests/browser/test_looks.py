@@ -256,7 +256,7 @@ REACH = """() => {
     [
         "/agents/+new",
         "/audit/",
-        "/backtests/limits/map",
+        "/backtests/limits/map?evaluate=page",
         "/connections/+new",
         "/glossary",
         "/import",

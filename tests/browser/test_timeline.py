@@ -10,6 +10,7 @@ from playwright.sync_api import Browser, Locator, Page, expect
 from tests import forked_start
 from tests.browser.conftest import DESK, PHONE, NewPage
 from tests.browser.journeys import LONG, ask, ended, resting, scrolls_sideways, until
+from tests.nightly import nightly
 
 #: Turns of two models in yesterday's hours, every third one cut off; and one of another agent for a test to erase, for
 #: tests are taken in any order where several workers run them.
@@ -315,16 +316,42 @@ def test_selected_columns_are_remembered(page: Page, yesterday: None):
     expect(page.locator("#rows .c-took").first).to_be_hidden()
 
 
-@pytest.mark.nightly
-def test_the_prompt_is_readable_with_any_number_of_columns(page: Page, yesterday: None):
+#: Of each head and each cell of the list that is shown: what runs out of it.
+CROWDED = """() => [...document.querySelectorAll('table.turns :is(th, #rows td):not(.c-pick)')].flatMap(cell => {
+  const words = document.createRange(), box = cell.getBoundingClientRect();
+  words.selectNodeContents(cell);
+  const {right, width} = words.getBoundingClientRect();
+  const clipped = cell.matches('th, .num') && right > box.right + 0.5;
+  return width && clipped ? [`${cell.className}: ${cell.textContent.trim()}`] : [];
+})"""
+
+
+@pytest.mark.parametrize("width", [1280, 1366, nightly(1440), nightly(1920)])
+def test_with_all_columns_each_is_readable_and_the_prompt_stays_in_sight(
+    new_page: NewPage, yesterday: None, width: int
+):
+    page = new_page(viewport={"width": width, "height": 900})
     page.goto("/?agent=made")
     page.get_by_text("Columns", exact=True).click()
     for box in page.locator("fieldset[data-columns] input").all():
         box.check()
-    box = page.locator("#rows .c-prompt a").first.bounding_box()
-    assert box
-    assert box["width"] > 200
+    page.keyboard.press("Escape")
+    assert page.evaluate(CROWDED) == []
     assert not scrolls_sideways(page)
+    prompt = page.locator("#rows .c-prompt").first
+    head = page.locator("table.turns th.c-prompt")
+    before = prompt.bounding_box()
+    assert before
+    assert before["width"] > 16 * 9, "16 letters"
+    page.locator(".list").evaluate("list => { list.scrollLeft = list.scrollWidth; }")
+    assert prompt.bounding_box() == before
+    assert head.bounding_box()["x"] == before["x"]  # type: ignore[index]
+    age = page.locator("#rows .c-age").first.bounding_box()
+    assert age
+    assert before["x"] + before["width"] <= age["x"] < age["x"] + age["width"] <= width
+    covering = "([x, y]) => document.elementFromPoint(x, y).closest('td').className"
+    middle = [before["x"] + before["width"] - 8, before["y"] + before["height"] / 2]
+    assert page.evaluate(covering, middle) == "c-prompt", "columns pass below the prompt"
 
 
 def test_on_a_phone_further_columns_are_lines_with_their_names(new_page: NewPage, yesterday: None):

@@ -20,12 +20,12 @@ pytestmark = pytest.mark.django_db(transaction=True)
 #: Names of fields and parameters, of any page: each is given at all of them.
 NAMES = """
     _popup _to_field action add after agent alt b breakpoint breakpoints budget call_id code confirmed connection
-    content conversation cursor days description draft duration_from error_type every expected_seq format from
-    from_record function_call has kind kwargs left limit lint message messages model model_stop_reason name newest
-    next number opens otherwise page parameters password path policy preset prompt provider q query remove
-    resource result rerun right role run_to seconds seq shared since span stack start starts_at status step
-    stop_reason system_prompt tag tags terminal_reason text to token tokens_from tokens_to tool tool_call_id tools
-    transition turn unverified until username version view why
+    content conversation cursor days description draft duration_from error_type evaluate every expected_seq format
+    from from_record function_call has kind kwargs left limit lint message messages model model_stop_reason name
+    newest next number opens otherwise page parameters password path policy preset prompt provider q query remove
+    requested_again resource result rerun right role run_to seconds seq shared since span stack start starts_at
+    status step stop_reason system_prompt tag tags terminal_reason text to token tokens_from tokens_to tool
+    tool_call_id tools transition turn unverified until username version view why
 """
 ODD = ["foo", "a\x00b\ud800"]
 BODIES = [b"\xff\xfe", b'{"name": "\\u0000\\ud800"}', b"[" * 5_000]

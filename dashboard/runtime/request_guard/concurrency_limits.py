@@ -130,7 +130,7 @@ class ConcurrencyLimits:
 
     def _line_of(self, scope: Scope) -> FairQueue:
         path = scope["path"]
-        if is_replay(path):
+        if is_replay(path, scope.get("query_string", b"")):
             return self._replays
         if is_import(scope.get("method", ""), path):
             return self._imports

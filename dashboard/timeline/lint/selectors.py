@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 from typing import Any
+from urllib.parse import urlencode
 
 import structlog
 from django.db import connection
@@ -15,6 +16,7 @@ from agentcore.replay import fold
 from dashboard.agents.models import Project
 from dashboard.platform.ids import first_id_at
 from dashboard.timeline import rollups
+from dashboard.turns.filters import MAX_VALUES
 from dashboard.turns.history import recording_of
 from dashboard.turns.lint_view import SignView, signs_of
 from dashboard.turns.models import Cohort, Turn
@@ -27,8 +29,10 @@ EXAMPLES = 3  #: of each code
 LONGEST = 200  #: records of a turn that is read again for its evidence
 
 COUNTED = """
-SELECT code, linted.provider, linted.model, coalesce(connection.name, ''), linted.day, count(*)
-  FROM (SELECT id, lint, provider, model, agent_id, (created_at AT TIME ZONE 'UTC')::date AS day FROM turns_turn
+SELECT code, linted.provider, linted.model, coalesce(connection.name, ''), linted.day, count(*),
+       array_agg(DISTINCT linted.agent_name)
+  FROM (SELECT id, lint, provider, model, agent_id, agent_name, (created_at AT TIME ZONE 'UTC')::date AS day
+          FROM turns_turn
          WHERE project_id = %(project)s AND NOT (lint = '[]') AND id >= %(since)s
          ORDER BY id DESC LIMIT %(most)s) linted
  CROSS JOIN LATERAL jsonb_array_elements_text
@@ -72,6 +76,7 @@ class SignCount:
     connection: str
     day: date
     count: int
+    agents: list[str]  #: whose turns these are
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,6 +114,8 @@ class Source:
     model: str
     counts: Mapping[str, int]
     turns: int
+    agents: tuple[str, ...]
+    since: datetime
 
     @property
     def total(self) -> int:
@@ -117,6 +124,18 @@ class Source:
     @property
     def by_code(self) -> tuple[tuple[str, int], ...]:
         return tuple((code, self.counts[code]) for code in CODES if self.counts.get(code))
+
+    @property
+    def listed(self) -> tuple[tuple[str, int, str], ...]:
+        """As `by_code`, and where the turns of each are listed. The address is empty where too many agents would have
+        to be named: the timeline knows no connections."""
+        return tuple((code, count, self._address(code)) for code, count in self.by_code)
+
+    def _address(self, code: str) -> str:
+        if len(self.agents) > MAX_VALUES:
+            return ""
+        asked = {"lint": code, "model": self.model, "agent": self.agents, "since": f"{self.since:%Y-%m-%d}"}
+        return f"/?{urlencode(asked, doseq=True)}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,10 +207,16 @@ def _shown(turn: Turn, code: str) -> SignView | None:
 
 def _sources(project: Project, rows: list[SignCount], since: datetime) -> tuple[Source, ...]:
     counts: dict[tuple[str, str, str], Counter[str]] = defaultdict(Counter)
+    agents: dict[tuple[str, str, str], set[str]] = defaultdict(set)
     for row in rows:
-        counts[row.connection, row.provider, row.model][row.code] += row.count
+        names = row.connection, row.provider, row.model
+        counts[names][row.code] += row.count
+        agents[names].update(row.agents)
     turns = _turns(project, since)
-    sources = (Source(*names, by_code, turns[names[1:]]) for names, by_code in counts.items())
+    sources = (
+        Source(*names, by_code, turns[names[1:]], tuple(sorted(agents[names])), since)
+        for names, by_code in counts.items()
+    )
     return tuple(sorted(sources, key=lambda source: (-source.total, source.connection, source.model)))
 
 

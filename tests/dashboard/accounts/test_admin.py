@@ -1,5 +1,6 @@
 """In the admin nobody gives a right that they do not have, or opens an account that has one."""
 
+import re
 from collections.abc import Callable
 
 import pytest
@@ -184,3 +185,15 @@ def test_the_first_admin_page_states_its_purpose_and_names_no_library(made: Made
     assert "<h1>Administration</h1>" in page
     assert "All stored settings in one place." in page
     assert "rocrastinate" not in page
+
+
+def test_the_admin_has_one_word_for_roles(made: Made):
+    root = made("root", Role.ADMIN, is_superuser=True)
+    watcher = Group.objects.get(name="watcher")
+    client = browser_of(root)
+    for address in ("/admin/", USERS, f"{USERS}{root.pk}/change/", "/admin/auth/group/", "/admin/auth/group/add/"):
+        page = client.get(address).content.decode()
+        said = re.sub(r"<(script|style).*?</\1>|<[^>]+>", " ", page, flags=re.DOTALL)
+        assert "ole" in said
+        assert not re.search(r"\bgroups?\b", said, re.IGNORECASE), address
+    assert "Change role" in client.get(f"/admin/auth/group/{watcher.pk}/change/").content.decode()

@@ -270,7 +270,12 @@ def test_only_read_only_requests_are_stopped(path: str, method: str, body: bytes
         ("/turns/x/limit/", True),
         ("/turns/x/limit/find", True),
         ("/compare/", True),
-        ("/backtests/limits/map", True),
+        ("/backtests/limits/map?evaluate=part", True),
+        ("/backtests/limits/map/?status=partial&%65valuate=", True),
+        ("/backtests/limits/map?continuations=3&max_tokens=60", True),
+        ("/backtests/limits/map?max_tokens=60", True),
+        ("/backtests/limits/map", False),
+        ("/backtests/limits/map?model=evaluate", False),
         ("/backtests/limits/", False),
         ("/api/v1/turns/x/replay", True),
         ("/turns/x/", False),
@@ -291,7 +296,8 @@ def test_only_read_only_requests_are_stopped(path: str, method: str, body: bytes
     ],
 )
 def test_only_replay_computations_use_a_process(path: str, forks: bool):
-    assert is_replay(path) is forks
+    address, _, query = path.partition("?")
+    assert is_replay(address, query.encode()) is forks
 
 
 @pytest.mark.parametrize(

@@ -11,6 +11,7 @@ from tests.dashboard.driving import Play
 ALL = (
     "q=why&since=2026-11-20T14:00&until=2026-11-20T15:30&status=partial&status=failed&model=m&tag=odd&has=repair"
     "&not_status=completed&not_lint=unclosed_json&tokens_from=10&tokens_to=20&duration_from=500"
+    "&requested_again=truncated"
 )
 
 
@@ -25,6 +26,7 @@ def test_every_active_filter_can_be_removed():
     chips = chips_of(asked)
     assert [(chip.label, chip.words) for chip in chips] == [
         ("Words", "“why”"),
+        ("Requested again", "truncated"),
         ("When", "20 Nov 2026, 14:00 – 15:30 UTC"),
         ("Status", "partial"),
         ("Status", "failed"),

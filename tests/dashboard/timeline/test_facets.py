@@ -1,9 +1,11 @@
 """A facet's counts say what choosing each of its values would find."""
 
+import re
 from dataclasses import replace
 from typing import Any
 
 import pytest
+from django.test import Client
 from hypothesis import HealthCheck, given, settings
 
 from dashboard.agents import selectors as agents
@@ -13,7 +15,8 @@ from dashboard.timeline.facets import LABELS, facets
 from dashboard.timeline.values import Facet, FacetValue
 from dashboard.turns.filters import NOT, TimelineFilters
 from dashboard.turns.selectors import turns_matching
-from tests.dashboard.timeline.populations import FILTERS, POPULATIONS, make_turn, make_turns, undone
+from tests.dashboard.pages import text_of
+from tests.dashboard.timeline.populations import FILTERS, NOW, POPULATIONS, make_turn, make_turns, undone
 from tests.examples import examples
 
 pytestmark = pytest.mark.django_db
@@ -49,9 +52,9 @@ def test_the_most_frequent_value_comes_first_and_a_selected_one_is_listed_even_w
         make_turn(agent_name=agent)
     values = facet("agent", agent=("gone",)).values
     assert values == (
-        FacetValue("b", 2, chosen=False, capped=False),
-        FacetValue("a", 1, chosen=False, capped=False),
-        FacetValue("gone", 0, chosen=True, capped=False),
+        FacetValue("b", "b", 2, chosen=False, capped=False),
+        FacetValue("a", "a", 1, chosen=False, capped=False),
+        FacetValue("gone", "gone", 0, chosen=True, capped=False),
     )
 
 
@@ -79,11 +82,11 @@ def test_with_a_text_search_counting_stops_and_says_so(monkeypatch: pytest.Monke
     monkeypatch.setattr(module, "MOST_COUNTED", 2)
     for status in ("failed", "completed", "completed"):
         make_turn(output_text="rivers", status=status, tags=["x"])
-    assert facet("status", q="rivers").values == (FacetValue("completed", 2, chosen=False, capped=True),)
+    assert facet("status", q="rivers").values == (FacetValue("completed", "completed", 2, chosen=False, capped=True),)
     assert facet("status", q="rivers", status=("failed",)).values[0].capped
-    assert facet("tag", q="rivers").values == (FacetValue("x", 2, chosen=False, capped=True),)
+    assert facet("tag", q="rivers").values == (FacetValue("x", "x", 2, chosen=False, capped=True),)
     assert not facet("model", q="rivers", status=("failed",)).values[0].capped
-    assert facet("status").values[0] == FacetValue("completed", 2, chosen=False, capped=False)
+    assert facet("status").values[0] == FacetValue("completed", "completed", 2, chosen=False, capped=False)
 
 
 def test_the_turns_of_another_project_are_not_counted():
@@ -100,3 +103,15 @@ def test_individually_found_turns_are_found_once_for_all_facets(monkeypatch: pyt
     assert len(looked) == 1
     facets(project=agents.project_default(), filters=TimelineFilters(q="word", status=("completed",)))
     assert len(looked) == len(set(looked)) + 1 == 3, "once more without the status, for that facet"
+
+
+def test_each_button_that_excludes_says_what_it_leaves_out_and_how_many(browser: Client):
+    make_turn(NOW, model_stop_reason="max_tokens", resource="max_steps", error_type="server_error", continuations=1)
+    html = browser.get("/timeline/facets").content.decode()
+    names = {text_of(label) for label in re.findall(r'<label class="not".*?</label>', html, re.DOTALL)}
+    assert {
+        "not cut off, leaves out 1 turn",
+        "not Max steps, leaves out 1 turn",
+        "not server error, leaves out 1 turn",
+        "not continuation, leaves out 1 turn",
+    } <= {name.replace("\u00a0", " ") for name in names}

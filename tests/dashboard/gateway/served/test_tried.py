@@ -125,7 +125,7 @@ def test_the_map_has_columns_for_usage_of_turns_without_a_cap(gate, upstream, wa
     assert (both.columns, both.unset) == ((50, 100, 200, 400, 800, 1_600), 1), "the newest turn's cap beside them"
     browser = Client()
     browser.force_login(User.objects.get(username=OPERATOR))
-    html = browser.get("/backtests/limits/map").content.decode()
+    html = browser.get("/backtests/limits/map?evaluate=page").content.decode()
     assert "For 1 turn, no max_tokens was sent." in " ".join(text_of(html).split())
 
 
@@ -229,7 +229,7 @@ def test_the_pages_show_how_many_turns_were_only_observed(gate, upstream, watche
     turns, *parts = [int(cell) for cell in re.findall(r'<td class="num"[^>]*>(\d+)', row)[:7]]
     assert (turns, parts) == (1, [0, 0, 0, 0, 1, 0]), "every turn is in one of the columns"
     made = tried(ours, ONE_MORE, stands=True)
-    for page in (f"/backtests/{made.pk}", "/backtests/limits/map"):
+    for page in (f"/backtests/{made.pk}", "/backtests/limits/map?evaluate=page"):
         html = unescape(client.get(page).content.decode())
         assert "<b>1</b>\u00a0turn of these was only observed by the gateway" in html
     assert Turn.objects.count() == 1

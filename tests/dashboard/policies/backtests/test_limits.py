@@ -13,6 +13,7 @@ from dashboard.accounts.models import User
 from dashboard.agents.models import PolicyVersion
 from dashboard.agents.selectors import policy_version_active, project_default
 from dashboard.bench.recorded_turns import copy_turns
+from dashboard.policies import limit_views
 from dashboard.policies.backtests import sweep_map
 from dashboard.policies.backtests.answer_lengths import estimate_of
 from dashboard.policies.backtests.recording_loader import policy_of
@@ -128,7 +129,10 @@ def test_complete_handed_out_calls_end_an_answer_and_blocked_ones_do_not():
 
 def test_without_turns_the_page_says_so(browser: Client):
     assert "None of these turns shows the length of an answer" in page(browser, "/backtests/limits?model=none")
-    assert "None of these turns has a recording" in browser.get("/backtests/limits/map?model=none").content.decode()
+    assert (
+        "None of these turns has a recording"
+        in browser.get("/backtests/limits/map?evaluate=page&model=none").content.decode()
+    )
 
 
 def test_a_sufficient_value_becomes_a_version_that_keeps_the_rest(browser: Client):
@@ -188,9 +192,9 @@ def test_the_map_counts_every_turn_in_every_cell_and_links_to_them(browser: Clie
     fewest, most = found.rows[0][1][0], found.rows[-1][1][-1]
     assert fewest.counts["complete"] <= as_recorded.counts["complete"]
     assert completed <= most.counts["complete"] + most.counts["undecidable"], "in one go it may be longer than by hints"
-    html = page(browser, "/backtests/limits/map", **HTMX)
+    html = page(browser, "/backtests/limits/map?evaluate=part")
     assert "<html" not in html
-    assert html.strip() in page(browser, "/backtests/limits/map")
+    assert html.strip() in page(browser, "/backtests/limits/map?evaluate=page")
     cell = re.search(r'href="(/backtests/limits/map\?[^"]*continuations=3[^"]*max_tokens=60)"', html)
     turns = page(browser, cell[1].replace("&amp;", "&"))
     assert turns.count("/replay?max_continuations=3&amp;max_tokens=60") == 20
@@ -198,14 +202,14 @@ def test_the_map_counts_every_turn_in_every_cell_and_links_to_them(browser: Clie
 
 def test_the_url_of_a_cell_lists_the_same_turns_after_others_arrive(browser: Client):
     list(copy_turns(project=project_default(), turns=5))
-    html = page(browser, "/backtests/limits/map")
+    html = page(browser, "/backtests/limits/map?evaluate=page")
     address = re.search(r'href="(/backtests/limits/map[?][^"]*continuations=3[^"]*)"', html)[1].replace("&amp;", "&")
     before = page(browser, address)
     newest = Turn.objects.latest("id")
     make_turn(agent_name="later", max_tokens=7_000, last_seq=1, status="completed")
     assert Turn.objects.latest("id") != newest
     assert page(browser, address).split("<main")[1] == before.split("<main")[1]
-    assert "6 turns" in bare(page(browser, "/backtests/limits/map"))
+    assert "6 turns" in bare(page(browser, "/backtests/limits/map?evaluate=page"))
 
 
 def bare(html: str) -> str:
@@ -251,7 +255,7 @@ def test_a_cell_says_how_many_turns_its_price_covers(browser: Client):
     cells = [cell for _, row in map_of(sample).rows for cell in row]
     assert all(cell.priced <= 6 - max(2, cell.counts["undecidable"]) for cell in cells)
     assert max(cell.priced for cell in cells) == 4
-    html = page(browser, "/backtests/limits/map")
+    html = page(browser, "/backtests/limits/map?evaluate=page")
     assert bare(html).count("for 4 turns") >= sum(cell.priced == 4 for cell in cells)
     assert 'for 4 turns"' in html
 
@@ -265,7 +269,9 @@ def test_a_map_that_needs_too_much_work_omits_older_turns_and_counts_them(
     assert (found.turns, found.left_out) == (1, 5)
     assert all(len(cell.ended) == 1 for _, cells in found.rows for cell in cells)
     assert found.rows[-1][1][-1].ended[0].word == "undecidable", "not evaluated, so nothing is claimed"
-    assert "<b>5</b>\u00a0older turns of the sample were not evaluated" in page(browser, "/backtests/limits/map")
+    assert "<b>5</b>\u00a0older turns of the sample were not evaluated" in page(
+        browser, "/backtests/limits/map?evaluate=page"
+    )
     monkeypatch.setattr(sweep_map, "MOST_WORK", 2)
     cell = page(browser, "/backtests/limits/map?continuations=3&max_tokens=60")
     assert "of the sample were not evaluated" in cell
@@ -286,7 +292,7 @@ def test_a_cell_has_the_same_turns_as_its_map_even_where_it_was_limited(
     for cell in (cell for _, row in found.rows for cell in row):
         alone = cell_of(sample, cell.continuations, cell.max_tokens)
         assert (alone.counts, alone.certainties, alone.left_out) == (cell.counts, cell.certainties, 0)
-    html = page(browser, "/backtests/limits/map")
+    html = page(browser, "/backtests/limits/map?evaluate=page")
     leads = re.search(r'href="(/backtests/limits/map[?][^"]*continuations=8[^"]*)" aria-label="([^"]+) complete', html)
     shown = page(browser, leads[1].replace("&amp;", "&"))
     assert f">{leads[2]} complete with max_continuations 8 and " in shown
@@ -299,16 +305,30 @@ def test_the_map_has_a_column_for_the_limits_of_the_newest_turn_and_marks_their_
     play("sim-essay", name="limited", max_tokens=60, policy=own)
     found = map_of(sample_of(project=project_default(), filters=TimelineFilters()))
     assert found.used == (5, 60)
-    html = page(browser, "/backtests/limits/map")
+    html = page(browser, "/backtests/limits/map?evaluate=page")
     assert html.count("Limits of the newest turn:") == 1
     assert re.search(r'continuations=5&amp;max_tokens=60" aria-label="Limits of the newest turn: ', html)
     assert "The outlined cell has the limits of the newest turn." in bare(html)
 
 
-def test_the_map_is_a_separate_page_and_a_fragment_of_the_limits_page(browser: Client):
-    assert "<h1" in page(browser, "/backtests/limits/map")
-    part = browser.get("/backtests/limits/map", headers={"HX-Request": "true"}).content.decode()
-    assert part.lstrip().startswith('<div id="map"')
+def test_the_page_of_the_map_answers_before_anything_is_evaluated(browser: Client, monkeypatch):
+    list(copy_turns(project=project_default(), turns=3))
+
+    def evaluated(*_args, **_kwargs):
+        raise AssertionError("The map was evaluated.")
+
+    monkeypatch.setattr(limit_views, "map_of", evaluated)
+    html = page(browser, "/backtests/limits/map?model=sim-essay")
+    assert "Evaluating the newest turns under each pair of limits…" in html
+    assert 'hx-get="/backtests/limits/map?evaluate=part&amp;model=sim-essay"' in html
+    assert 'href="/backtests/limits/map?evaluate=page&amp;model=sim-essay"' in html
+    assert "None of these turns" not in html
+    assert "Evaluating the newest turns" in page(browser, "/backtests/limits")
+
+
+def test_the_map_is_a_separate_page_and_a_fragment_of_it(browser: Client):
+    assert "<h1" in page(browser, "/backtests/limits/map?evaluate=page")
+    assert page(browser, "/backtests/limits/map?evaluate=part").lstrip().startswith('<div id="map"')
 
 
 @pytest.mark.parametrize("damage", [event_unknown, policy_unknown, base_unknown])
@@ -318,7 +338,7 @@ def test_an_unreadable_turn_is_undecided_in_every_cell(browser: Client, damage):
         damage(turn)
     sample = sample_of(project=project_default(), filters=TimelineFilters())
     assert all(cell.counts["undecidable"] >= 2 for _, cells in map_of(sample).rows for cell in cells)
-    html = page(browser, "/backtests/limits/map")
+    html = page(browser, "/backtests/limits/map?evaluate=page")
     cell = re.search(r'href="(/backtests/limits/map[?][^"]*continuations=8[^"]*)"', html)
     assert "Undecidable" in page(browser, cell[1].replace("&amp;", "&"))
 
