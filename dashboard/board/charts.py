@@ -110,7 +110,7 @@ def _plans(total: Sums, stack: str) -> tuple[Plan, ...]:
         Plan(
             METRICS["truncation_rate"],
             _truncation(),
-            "Share of ended turns. Bars of repeated requests lead to malformed answers, too.",
+            "Share of ended turns. The links of requested-again bars include malformed answers.",
         ),
         _single("continuations_per_turn", "cut"),
         Plan(
