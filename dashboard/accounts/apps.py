@@ -15,4 +15,4 @@ class AccountsConfig(AppConfig):
         from dashboard.platform.number_bounds import name_bounds
 
         name_bounds()
-        apps.get_app_config("auth").verbose_name = "Roles and groups"
+        apps.get_app_config("auth").verbose_name = "Roles"
