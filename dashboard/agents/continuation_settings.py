@@ -99,7 +99,7 @@ class Continuing(models.Model):
         probe = self.found
         if probe is None or self.probed_at is None:
             stale = "Not tested since its address or provider changed." if self.probe else "Not tested yet."
-            return f"{stale} To find out, save and test the connection."
+            return f"{stale} Save and test the connection to find out whether it continues exactly."
         seen = f" {probe.why}" if probe.why else ""
         told = f"{FOUND[probe.finding]}{seen} Tested with {probe.model} at {self.probed_at:%Y-%m-%d %H:%M} UTC."
         used = self.prefill == (probe.finding in CAN)

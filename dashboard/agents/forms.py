@@ -36,7 +36,7 @@ MAX_TOLD_CHARS = 200  #: of a tool's description
 #: The settings of a connection and of an agent as pages arrange them, by heading.
 CONNECTION_SECTIONS = {
     "Server": ("name", "provider", "base_url", "api_key_env"),
-    "Ceilings": ("max_output_tokens", "context_window", "max_concurrent_calls", "requests_per_minute"),
+    "Server limits": ("max_output_tokens", "context_window", "max_concurrent_calls", "requests_per_minute"),
     "Requests": ("max_tokens_field", "hint_role"),
     "Continuation": ("prefill", "prefill_way", "prefill_echo"),
 }
@@ -144,7 +144,7 @@ class AgentForm(StaleForm):
         label="Tools that need approval",
         required=False,
         widget=forms.CheckboxSelectMultiple,
-        help_text="These tools run only after a person approves the call on the turn's page.",
+        help_text="These tools run only after a person approves the call, in the inbox or on the turn's page.",
     )
     approve_seconds = forms.FloatField(
         label="Time to approve, in seconds",

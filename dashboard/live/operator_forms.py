@@ -19,6 +19,7 @@ from dashboard.live.operator_changes import ANSWERING, cap_stays, max_tokens_cle
 from dashboard.live.turn_overrides import model_clean
 from dashboard.platform.strict_json import read_strictly
 from dashboard.turns.models import Turn
+from dashboard.turns.reason_looks import reason_label
 from dashboard.turns.sent_caps import NO_CAP_SET, sent_cap
 from dashboard.turns.templatetags.formatting import breaking
 
@@ -68,7 +69,7 @@ class OperateForm(forms.Form):
     answer_reason = forms.ChoiceField(
         label="Stop reason",
         required=False,
-        choices=[("", "from the response"), *((word, word.replace("_", " ")) for word in ANSWERING)],
+        choices=[("", "from the response"), *((word, reason_label(word)) for word in ANSWERING)],
     )
 
     def __init__(self, turn: Turn, snapshot: Snapshot, data: Mapping[str, Any] | None = None) -> None:

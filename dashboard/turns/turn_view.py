@@ -110,7 +110,7 @@ class RecordingView:
     def tinted(self) -> tuple[tuple[int, str], ...]:
         """The attempts that said something, for the legend: tint and words."""
         pieces = [piece for passage in self.transcript.passages for piece in passage.pieces]
-        return tuple((piece.tint, f"{piece.attempt} {piece.kind.replace('_', ' ')}") for piece in pieces[:TINTS])
+        return tuple((piece.tint, f"{piece.attempt}: {piece.kind.replace('_', ' ')}") for piece in pieces[:TINTS])
 
     @property
     def more_tinted(self) -> int:

@@ -5,8 +5,9 @@ from typing import Any
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.browser.conftest import NewPage
+from tests.browser.conftest import PHONE, NewPage
 from tests.browser.journeys import played
+from tests.browser.places import addressed
 
 
 def box(page: Page, selector: str) -> dict[str, Any]:
@@ -70,3 +71,89 @@ def test_a_folded_card_is_as_high_above_its_name_as_below(page: Page):
     above = name["y"] - card["y"]
     below = card["y"] + card["height"] - name["y"] - name["height"]
     assert abs(above - below) <= 2
+
+
+def test_a_button_beside_fields_is_as_high_as_they_are_and_stands_level_with_them(page: Page, cut_turn: str):
+    for address, row in (("/metrics-board", ".board-choices .inline"), (f"{cut_turn}/replay/sweep", ".range")):
+        page.goto(address)
+        field, button = box(page, f"{row} select"), box(page, f"{row} .btn.primary")
+        assert abs(field["y"] - button["y"]) < 1, address
+        assert abs(field["height"] - button["height"]) < 1, address
+
+
+@pytest.mark.parametrize("address", ["/metrics-board", "/webhooks/"])
+def test_a_heading_of_a_card_stands_in_the_middle_of_the_choices_beside_it(page: Page, cut_turn: str, address: str):
+    page.goto(address)
+    if address == "/webhooks/":
+        if not page.locator("main .outgoing a").count():
+            page.locator("[name=name]").fill("on-call")
+            page.locator("[name=url]").fill("http://127.0.0.1:9/hook")
+            page.locator("[name=events]").first.check()
+            page.get_by_role("button", name="Create webhook").click()
+            page.goto(address)
+        page.locator("main .outgoing a").first.click()
+    heading = page.locator(".card > h2:has(.btn)").first
+    assert (
+        heading.evaluate(
+            """heading => {
+          const words = document.createRange(), choice = heading.querySelector(".btn").getBoundingClientRect();
+          words.selectNode(heading.firstChild);
+          const box = words.getBoundingClientRect();
+          return Math.abs(box.top + box.bottom - choice.top - choice.bottom) / 2;
+        }"""
+        )
+        < 1.5
+    )
+
+
+def test_cards_beside_each_other_on_the_page_of_the_gateway_end_at_one_height(page: Page):
+    page.goto("/gateway/")
+    ends = page.locator(".overview > *").evaluate_all("cards => cards.map(card => card.getBoundingClientRect().bottom)")
+    assert len(ends) == 2
+    assert abs(ends[0] - ends[1]) < 1
+
+
+def test_snippets_beside_each_other_begin_and_end_at_one_height(new_page: NewPage):
+    page = new_page(viewport={"width": 1280, "height": 900})
+    page.goto("/tour")
+    boxes = page.locator(".ways .snippet").evaluate_all(
+        "all => all.map(one => one.getBoundingClientRect()).map(box => [Math.round(box.top), Math.round(box.bottom)])"
+    )
+    assert len(boxes) == 3
+    assert len({tuple(each) for each in boxes}) == 1
+
+
+#: The lines of stacked rows: of each row with several values in a line, how far their texts stand apart vertically.
+UNEVEN = """() => [...document.querySelectorAll(".stacks tbody tr")].flatMap((row) => {
+  const lines = new Map();
+  for (const value of row.querySelectorAll("td[data-label]")) {
+    const words = document.createRange();
+    words.selectNodeContents(value);
+    const top = Math.round(value.getBoundingClientRect().top / 12), bottom = words.getBoundingClientRect().bottom;
+    lines.set(top, [...(lines.get(top) ?? []), bottom]);
+  }
+  return [...lines.values()].map((bottoms) => Math.max(...bottoms) - Math.min(...bottoms)).filter((apart) => apart > 3);
+})"""
+
+
+@pytest.mark.parametrize("address", ["/agents", "/lint"])
+def test_values_in_one_line_of_a_stacked_row_stand_level(new_page: NewPage, cut_turn: str, address: str):
+    page = new_page(viewport=PHONE)
+    page.goto(address)
+    assert page.evaluate(UNEVEN) == []
+
+
+def test_on_a_phone_no_line_above_a_heading_ends_with_a_separator(new_page: NewPage, cut_turn: str, other_turn: str):
+    page = new_page(viewport=PHONE)
+    for address in (cut_turn, addressed("two turns compared", cut_turn, other_turn)):
+        page.goto(address)
+        about = page.locator(".crumb-about").first
+        assert about.evaluate("one => getComputedStyle(one, '::before').content") == "none"
+        assert about.evaluate("one => getComputedStyle(one).display") == "block"
+
+
+def test_of_the_buttons_of_a_recommended_value_the_main_one_stands_first(page: Page, cut_turn: str):
+    page.goto(f"{cut_turn}/replay/sweep")
+    page.locator(".advice .acts").first.wait_for()
+    orders = page.locator(".advice .acts:has(form)").evaluate_all("all => all.map(one => one.children[0].tagName)")
+    assert set(orders) <= {"FORM"}

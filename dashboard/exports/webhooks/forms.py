@@ -22,8 +22,8 @@ class WebhookForm(forms.ModelForm):  # type: ignore[type-arg]
 
     events = _choices("Events", list(EVENTS.items()), required=True)
     statuses = _choices("Status", [(word, word) for word in ENDED])
-    stop_reasons = _choices("Why the agent stopped", [(one.value, one.value) for one in StopReason])
-    model_stop_reasons = _choices("Why the model stopped", [(one.value, one.value) for one in NormalizedStopReason])
+    stop_reasons = _choices("Agent stop reason", [(one.value, one.value) for one in StopReason])
+    model_stop_reasons = _choices("Model stop reason", [(one.value, one.value) for one in NormalizedStopReason])
 
     class Meta:
         model = Webhook

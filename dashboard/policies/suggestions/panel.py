@@ -200,7 +200,8 @@ class Panel:
 
     @property
     def backtest_words(self) -> str:
-        return in_words(self.backtest, begun="") if self.backtest else ""
+        """What the backtest found, or how far it is, behind the word *Backtest*."""
+        return in_words(self.backtest, begun="").removeprefix("a backtest ") if self.backtest else ""
 
 
 def last_of(turn: Turn) -> Snapshot | None:

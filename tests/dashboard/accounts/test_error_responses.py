@@ -81,4 +81,4 @@ def test_a_refusal_says_whom_to_ask_and_links_to_the_timeline(browser: Client, o
     answer = browser.get("/audit/")
     html = answer.content.decode()
     assert answer.status_code == 403
-    assert 'href="/">Open the timeline</a>' in html
+    assert '<a class="btn primary" href="/">Open the timeline</a>' in html
