@@ -36,9 +36,6 @@ APT = "run `apt-get install chromium redis-server nginx-light openssl` to have t
 CHROMIUM = ("chromium-headless-shell", "chromium", "chromium-browser")
 _CLUSTER = Path(tempfile.gettempdir()) / f"whystop-tests-{os.getuid()}"
 _NAME = "test_whystop_{pid}"
-# What a test database is made of can be made again: nothing waits for the disk. Nor does a plan of a query depend on
-# when somebody happened to count the rows.
-_FAST = {"fsync": "off", "synchronous_commit": "off", "full_page_writes": "off", "autovacuum": "off"}
 _MANY = {"max_connections": "300"}  # for two hundred turns on four processes, and whatever other workers do beside it
 #: New objects before the youngest are searched for garbage, and how often before the older ones are: by default, 700
 #: and 10, that takes a twentieth of the processor time of tests.
@@ -122,7 +119,7 @@ def pytest_configure(config: pytest.Config) -> None:
     """Before anything connects. Settings are loaded by now, so the address is put into them."""
     if os.environ.get("DATABASE_URL") or _only_hands_out(config):
         return
-    share = start(_CLUSTER, on_message=print, settings={**_FAST, **_MANY})
+    share = start(_CLUSTER, on_message=print, settings={**template_database.UNSAFE, **_MANY})
     _share.append(share)
     _drop_what_killed_sessions_left(share.url)
     os.environ["DATABASE_URL"] = share.url
@@ -198,7 +195,8 @@ def _no_skip(report):
 def started_once(request: pytest.FixtureRequest) -> Callable[[Path], None]:
     """Makes a data folder what it is after a first start."""
     run = os.getppid() if hasattr(request.config, "workerinput") else os.getpid()
-    return functools.partial(first_start.copied_to, run=run)
+    tables = functools.partial(template_database.stored_in, url=_share[0].url) if _share else None
+    return functools.partial(first_start.copied_to, run=run, with_tables=tables)
 
 
 @pytest.fixture(scope="session")

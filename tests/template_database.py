@@ -1,6 +1,7 @@
 """All tables, made once a day for each state of the migrations: every session's own database is a copy.
 
-To make them from the migrations takes ten seconds of a processor, a copy a fifth of one.
+To make them from the migrations takes ten seconds of a processor, a copy a fifth of one. A server of another program
+gets them as a dump.
 """
 
 import fcntl
@@ -18,11 +19,17 @@ from urllib.parse import urlsplit, urlunsplit
 
 import psycopg
 
+from dashboard.platform.postgres import start
+from dashboard.platform.postgres.binaries import MAJOR_VERSION
+from dashboard.runtime.operations.programs import program
 from tests.first_start import CHECKOUT, environment
 
 #: `made`: of which day, for some pieces of tables are made for the months to come; and from what.
 NAME = "test_whystop_template_{made}"
 IMPORTED = re.compile(r"^(?:from|import) (dashboard[.\w]*)(?: import (\w+))?", re.MULTILINE)
+#: Of a server whose databases can be made again: nothing waits for the disk. Nor does a plan of a query depend on when
+#: somebody happened to count the rows.
+UNSAFE = {"fsync": "off", "synchronous_commit": "off", "full_page_writes": "off", "autovacuum": "off"}
 LIBRARIES = ("django", "django-pghistory", "procrastinate")  #: that bring tables or write migrations of their own
 
 
@@ -40,6 +47,32 @@ def made(url: str) -> str:
                 _migrate(urlunsplit(urlsplit(url)._replace(path=f"/{unfinished}")))
                 connection.execute(f'ALTER DATABASE "{unfinished}" RENAME TO "{name}"')
     return name
+
+
+def stored_in(store: Path, *, url: str) -> None:
+    """Makes the embedded database of a data folder that is not there yet, with all tables. `url`: of the server that
+    has the template.
+
+    What is dumped is a copy: no further one can be made of a database that somebody is connected to.
+    """
+    copy = f"test_whystop_{os.getpid()}_dumped"  # dropped by the next session where this process was killed
+    with psycopg.connect(url, autocommit=True) as connection:
+        connection.execute(f'CREATE DATABASE "{copy}" TEMPLATE "{made(url)}"')
+        share = start(store, on_message=print, settings=UNSAFE)
+        try:
+            _load(urlunsplit(urlsplit(url)._replace(path=f"/{copy}")), share.url)
+        finally:
+            share.leave()
+            connection.execute(f'DROP DATABASE "{copy}"')
+
+
+def _load(source: str, target: str) -> None:
+    dumping = [program("pg_dump", server=MAJOR_VERSION), f"--dbname={source}"]
+    loading = [program("psql", server=MAJOR_VERSION), f"--dbname={target}", "--no-psqlrc", "--quiet"]
+    loading += ["--single-transaction", "--set=ON_ERROR_STOP=1", "--output=/dev/null"]
+    with subprocess.Popen(dumping, stdout=subprocess.PIPE) as dump:
+        subprocess.run(loading, stdin=dump.stdout, check=True)
+    assert dump.returncode == 0
 
 
 def _migrations() -> str:

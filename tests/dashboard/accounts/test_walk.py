@@ -62,8 +62,8 @@ READERS_OF_THE_HEAVY = {"watcher", "superuser"}  #: who may the least, and who m
 #: Of members, who asks for what nobody is served: a view that took such a method would take it from these. To the
 #: others it is refused before any view, as what is served is.
 ASKING_UNSERVED = {"superuser", "superuser's token"}
-#: Each of these roles is asked by its other way in before each change.
-AT_NIGHT = {"superuser", "nothing", "operator's token", "admin's token", "watcher's token"}
+#: Each role that may be refused something is asked by its other way in before each change.
+AT_NIGHT = {"superuser", "superuser's token", "nothing", "operator's token", "admin's token", "watcher's token"}
 #: Read in another thread, which sees no row of this test's.
 STREAMS = {"api/v1/turns/<turn_id>/events", "api/v1/turns/export"}
 

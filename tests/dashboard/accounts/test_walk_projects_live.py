@@ -27,6 +27,7 @@ from tests.dashboard.accounts.test_walk_projects import CALLED, SECRET, Two, giv
 from tests.dashboard.accounts.test_walk_sockets import dial
 from tests.dashboard.accounts.walking import NAME, Caller, made_world, member, program_of
 from tests.dashboard.live_sockets import PATIENCE
+from tests.nightly import nightly
 
 pytestmark = pytest.mark.django_db(transaction=True)
 SOCKETS = [str(pattern.pattern) for pattern in websocket_urlpatterns]
@@ -35,7 +36,7 @@ SILENCE = 0.7  #: seconds after which all sockets have said what they had to say
 MARKS = (SECRET, f"m-{CALLED}")
 
 
-@pytest.fixture(params=["from default", "into default"])
+@pytest.fixture(params=[nightly("from default"), "into default"])  # by day `test_walk_projects` looks from either
 def two(request: pytest.FixtureRequest, empty_queue: None) -> Two:
     default, beside = project_default(), Project.objects.create(name="beside")
     first, second = (default, beside) if request.param == "from default" else (beside, default)

@@ -295,6 +295,7 @@ def patient() -> Iterator[str]:
         yield at
 
 
+@pytest.mark.nightly  # by day the reader above blocks nobody; how much memory many take seldom changes
 def test_slow_readers_share_the_buffered_events_of_a_turn(patient: str, ended: Turn):
     """8 streams of a record with 6 MB, and 8 that come back before it: one copy for all, and 350 KB for each."""
     long = {"at": 1, "type": "long", "text": "x" * 6_000_000}

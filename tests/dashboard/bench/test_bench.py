@@ -60,6 +60,7 @@ def _takes_two_ends(recording: Recording, policy: Policy) -> bool:
     return False
 
 
+@pytest.mark.nightly  # a benchmark of developers, as those below
 @pytest.mark.django_db(transaction=True)
 def test_generated_turns_are_found_counted_and_some_verify(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(bulk_load, "HISTORY_EVERY", 100)

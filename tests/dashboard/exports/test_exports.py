@@ -38,7 +38,6 @@ from tests.dashboard.api.test_timeline import make_turns
 from tests.dashboard.driving import AgentOf, Play, drive
 from tests.dashboard.test_damaged_turns import damaged
 from tests.dashboard.website import TOKEN, until, website
-from tests.nightly import nightly
 
 pytestmark = pytest.mark.django_db(transaction=True)
 NAMES = [column.name for column in TURN]
@@ -133,7 +132,8 @@ def test_a_file_has_every_turn_once_across_pages_and_row_groups(monkeypatch: pyt
     assert pq.ParquetFile(io.BytesIO(content)).num_row_groups == 3
 
 
-@pytest.mark.parametrize("named", [nightly("jsonl"), "parquet"])
+@pytest.mark.nightly  # by day the test below measures it with large answers, and the one above reads many pages
+@pytest.mark.parametrize("named", ["jsonl", "parquet"])
 def test_memory_does_not_grow_with_the_file(named: str, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(writing, "GROUP_CHARACTERS", 500_000)
 

@@ -169,6 +169,7 @@ def held(found: Counter[tuple[str, bool | None]]) -> None:
     assert sum(found[certainty, True] for certainty in SURE) >= found.total() // 20, "there is something to examine"
 
 
+@pytest.mark.nightly  # by day `agentcore/replay/test_examination.py` examines what-ifs of the same kinds
 def test_what_ifs_of_turns_in_four_dialects_come_true(examine):
     found = Counter[tuple[str, bool | None]]()
     for dialect in OFTEN:

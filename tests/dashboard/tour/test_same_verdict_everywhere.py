@@ -6,6 +6,7 @@ import json
 import re
 from io import StringIO
 
+import pytest
 from django.core.management import call_command
 from django.test import Client
 
@@ -28,6 +29,7 @@ def contains_verdict(verdict: str, page: str) -> bool:
     return any(verdict[:50] in told or verdict.startswith(told.strip()) for told in sentences_on(page))
 
 
+@pytest.mark.nightly  # by day `policies/suggestions/test_surfaces_agree.py` compares the surfaces
 def test_each_lesson_is_described_the_same_way_everywhere(project: Project, browser: Client):
     services.tour_load(project=project)
     turns = list(turns_of_tour(project).values())

@@ -361,6 +361,7 @@ def test_work_of_a_millisecond_does_not_use_up_the_budget():
             violations(NOT_CHEAP, number)
 
 
+@pytest.mark.nightly  # waits for seven seconds of judging; by day `platform/test_fair_queue.py` tests whose turn it is
 @pytest.mark.usefixtures("uncounted")
 def test_one_user_leaves_slots_for_others(monkeypatch: pytest.MonkeyPatch):
     """Six schemas of one user take the slow judge six seconds of processor time; another user's waits for those that

@@ -69,6 +69,7 @@ def test_a_failed_check_is_an_error_of_the_command(monkeypatch: pytest.MonkeyPat
     assert out.getvalue().endswith("1 faults: nothing was spread.\n")
 
 
+@pytest.mark.nightly  # three databases; by day the whole run above passes all checks, and fails by one
 def test_each_check_names_what_fails(made: Cluster, projects: list[Project]):
     first, second = projects
     with psycopg.connect(**made.parameters, autocommit=True) as source:
@@ -101,6 +102,7 @@ def test_each_check_names_what_fails(made: Cluster, projects: list[Project]):
     assert any("turns_checkpoint" in words for words in query_faults(made, second))
 
 
+@pytest.mark.nightly  # by day the whole run above moves a project and compares its rows
 def test_rows_of_one_schema_are_numbered_like_citus_and_move_completely_or_not_at_all(
     made: Cluster, projects: list[Project], monkeypatch: pytest.MonkeyPatch
 ):

@@ -5,9 +5,12 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Iterator, Sequence
+from concurrent.futures.process import BrokenProcessPool
 from importlib import import_module
 from io import StringIO
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
 from django.core.management import CommandError, call_command
@@ -200,6 +203,24 @@ def test_ctrl_c_ends_an_import_of_one_process_with_the_same_message(
     assert ended_by.value.returncode == 130
 
 
+def test_only_the_file_at_which_a_lone_process_ends_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With several processes it is not known which of their files ended one."""
+    paths, sizes = [Path(name) for name in ("first", "deadly", "last")], list[int]()
+
+    def by_pool(left: Sequence[Path], _asked: object, _address: str, size: int) -> Iterator[tuple[Path, str]]:
+        sizes.append(size)
+        for path in left:
+            if path.name == "deadly":
+                raise BrokenProcessPool
+            yield path, f"{path} imported"
+
+    monkeypatch.setattr(file_pool, "_by_pool", by_pool)
+    told = file_pool.imported(paths, Mock(), address="", size=2, lost=lambda path: f"{path} lost")
+    assert [*told] == ["first imported", "deadly lost", "last imported"]
+    assert sizes == [2, 1, 1]
+
+
+@pytest.mark.nightly  # by day the one above; here the system kills a process of an import by several
 def test_a_file_that_crashes_its_process_is_named_and_the_others_are_imported(tmp_path: Path) -> None:
     pairs(tmp_path / "first.jsonl", 150)
     for number in range(4):

@@ -144,6 +144,7 @@ def judged_alone(turn: Turn, policy: Policy) -> str:
     return judge(told, recording, draft).word
 
 
+@pytest.mark.nightly  # by day `test_process_pool.py` and `runtime/test_backtests.py` have processes at work
 def test_separate_processes_give_the_same_result_and_report_their_memory(turns: list[Turn]):
     backtest = made()
     runner.plan(backtest.id)

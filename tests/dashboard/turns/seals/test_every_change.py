@@ -196,6 +196,7 @@ def test_swapped_values_of_two_rows_are_named(pair: list[turns.Turn]):
     assert {f"{column}: NULL" for column in unnoticed} <= FREE_WAYS.keys()
 
 
+@pytest.mark.nightly  # by day `test_seal_check.py` removes a record and a chain, and inserts a turn
 def test_a_removed_or_added_row_is_named(pair: list[turns.Turn]):
     unnoticed = []
     for table in evidence_tables():
