@@ -7,6 +7,7 @@ from typing import Any
 
 from django.conf import settings
 from django.db import InterfaceError, OperationalError, ProgrammingError, connection
+from django.db.migrations import Migration
 from django.db.migrations.executor import MigrationExecutor
 
 from agentcore.number_format import duration, seconds
@@ -107,7 +108,7 @@ def _extensions() -> Iterator[Finding]:
 def migrations() -> Iterator[Finding]:
     """Whether the tables are those of this version."""
     executor = MigrationExecutor(connection)
-    plan = executor.migration_plan(executor.loader.graph.leaf_nodes())
+    plan = _plan(executor)
     planned = {(migration.app_label, migration.name) for migration, _ in plan}
     known, applied = set(executor.loader.disk_migrations), executor.loader.applied_migrations
     ours = {app for app, _ in known}
@@ -124,6 +125,15 @@ def migrations() -> Iterator[Finding]:
         yield Finding("migrations", State.WARNING, f"{len(plan)} to apply, from {plan[0][0]} on", fix)
     else:
         yield Finding("migrations", State.OK, f"All {len(applied)} are applied")
+
+
+def pending_migrations() -> bool:
+    """Whether there are migrations of this version that have not been applied."""
+    return bool(_plan(MigrationExecutor(connection)))
+
+
+def _plan(executor: MigrationExecutor) -> list[tuple[Migration, bool]]:
+    return list(executor.migration_plan(executor.loader.graph.leaf_nodes()))
 
 
 def clock() -> Iterator[Finding]:
