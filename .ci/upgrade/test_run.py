@@ -55,6 +55,18 @@ def _upgraded(data: Path, kill_after: float) -> tuple[int, str]:
     return done.returncode, done.stdout
 
 
+def test_a_process_is_waited_for_by_its_processor_time_not_by_the_clock():
+    """One that sleeps uses none, so it is waited for until it ends; one that computes is not."""
+    with subprocess.Popen(["sleep", "1"]) as sleeping:
+        RUN.wait_for_end(sleeping.pid, 0.5)
+        assert sleeping.poll() == 0
+    with subprocess.Popen([sys.executable, "-c", "while True: pass"]) as computing:
+        RUN.wait_for_end(computing.pid, 0.2)
+        assert computing.poll() is None
+        assert RUN.processor_seconds(computing.pid) >= 0.2
+        computing.kill()
+
+
 @pytest.mark.parametrize(
     ("told", "code", "objection"),
     [
@@ -81,7 +93,7 @@ def test_an_output_of_verify_is_accepted_only_if_every_named_turn_is_explained(
 
 
 def test_an_installation_of_the_first_release_is_upgraded_and_its_turns_verify(data: Path):
-    code, told = _upgraded(data, kill_after=4)
+    code, told = _upgraded(data, kill_after=3)
     assert code == 0, told
     assert f"before: {TURNS} turns" in told
     assert "migration, killed, exit code -9" in told
@@ -89,7 +101,7 @@ def test_an_installation_of_the_first_release_is_upgraded_and_its_turns_verify(d
     # There is nothing left to migrate, so nothing is killed.
     code, told = _upgraded(data, kill_after=120)
     assert code == 1
-    assert "Nothing was tested: the migration ended within 120.0 s, with exit code 0." in told
+    assert "Nothing was tested: the migration took 120.0 s of processor or less; its exit code is 0." in told
 
 
 def test_filling_ends_and_names_the_turns_that_nobody_drives(folder: Path, first: Path):

@@ -79,26 +79,34 @@ def _openai_error(status: int, detail: str) -> dict[str, str | None]:
 
 
 AWAY = "The database is not available: it cannot be reached, or all its connections are in use. Try again in a moment."
+FULL = "The disk of the database is full, so nothing can be stored. No recorded turn is lost. Free some space there."
 FAILED = "An internal error occurred. The server log has the details."
 STRANGE = "This server does not serve the name in the Host header. Add the name to WHYSTOP_ALLOWED_HOSTS."
 UNREAD = "This request cannot be read. The server log has the reason."
+DISK_FULL = "53100"  #: the SQLSTATE
 RETRY_SECONDS = 1
 
 
 def server_failed(request: HttpRequest) -> HttpResponse:
     """503 while the database cannot be asked, else 500. Pages are made without a user, whom only the database knows."""
     error = sys.exc_info()[1]
-    away, slow = isinstance(error, OperationalError | InterfaceError), was_too_slow(error)
-    status = 503 if away else 500
+    away = isinstance(error, OperationalError | InterfaceError)
+    status, why = (503, reason_unavailable(error)) if away else (500, FAILED)
     if is_machine(request.path_info):
-        response = machine_error(request, status, TOO_SLOW if slow else AWAY if away else FAILED)
+        response = machine_error(request, status, why)
     else:
-        response = HttpResponse(
-            render_to_string(f"{status}.html", {"too_slow": TOO_SLOW if slow else ""}), status=status
-        )
+        told = {"too_slow": why if why == TOO_SLOW else "", "full": why if why == FULL else ""}
+        response = HttpResponse(render_to_string(f"{status}.html", told), status=status)
     if away:
         response["Retry-After"] = str(RETRY_SECONDS)
     return response
+
+
+def reason_unavailable(error: BaseException | None) -> str:
+    """Why the database did not do what it was asked, in words for whoever asked."""
+    if was_too_slow(error):
+        return TOO_SLOW
+    return FULL if getattr(getattr(error, "__cause__", None), "sqlstate", None) == DISK_FULL else AWAY
 
 
 def request_refused(request: HttpRequest, exception: Exception) -> HttpResponse:

@@ -22,12 +22,11 @@ from ninja import NinjaAPI
 from ninja.errors import HttpError
 from ninja.errors import ValidationError as ShapeError
 
-from dashboard.accounts.error_responses import AWAY, RETRY_SECONDS
+from dashboard.accounts.error_responses import RETRY_SECONDS, reason_unavailable
 from dashboard.api.body_parser import TOO_LARGE
 from dashboard.ingest.turn_files.import_queue import ImportBusyError
 from dashboard.live.services import TurnConflict
 from dashboard.live.stream_limits import TooManyStreamsError
-from dashboard.platform.statement_timeout import TOO_SLOW, was_too_slow
 from dashboard.turns.damaged_pages import damage_words
 from dashboard.turns.selectors import BadCursorError
 
@@ -181,7 +180,7 @@ def of_cursor(_: HttpRequest, error: BadCursorError) -> HttpResponse:
 
 
 def of_no_database(_: HttpRequest, error: Exception) -> HttpResponse:
-    response = problem(503, TOO_SLOW if was_too_slow(error) else AWAY)
+    response = problem(503, reason_unavailable(error))
     response["Retry-After"] = str(RETRY_SECONDS)
     return response
 

@@ -6,10 +6,12 @@ them. Which values of labels there are is settled for all of them together.
 import fcntl
 import json
 import os
+from collections.abc import Iterator
 from pathlib import Path
 
-from prometheus_client import CollectorRegistry, values
+from prometheus_client import CollectorRegistry, Metric, values
 from prometheus_client.multiprocess import MultiProcessCollector
+from prometheus_client.registry import Collector
 
 from dashboard.platform.process_identity import PLACE
 
@@ -27,6 +29,24 @@ def collected(folder: Path) -> CollectorRegistry:
     registry = CollectorRegistry()
     MultiProcessCollector(registry, path=str(folder))  # type: ignore[no-untyped-call] # the library's own
     return registry
+
+
+class _WithSamples(Collector):
+    """The metrics of a registry that have counted something."""
+
+    def __init__(self, registry: CollectorRegistry) -> None:
+        self._registry = registry
+
+    def collect(self) -> Iterator[Metric]:
+        return (metric for metric in self._registry.collect() if metric.samples)
+
+
+def sampled(registry: CollectorRegistry) -> CollectorRegistry:
+    """What one process has counted, without the metrics that only other processes count in: as `collected` has it,
+    whose files have no metric without a sample."""
+    found = CollectorRegistry()
+    found.register(_WithSamples(registry))
+    return found
 
 
 def agreed(folder: Path, name: str, value: tuple[str, ...], *, most: int, known: set[tuple[str, ...]]) -> bool:

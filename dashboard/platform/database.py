@@ -138,6 +138,7 @@ class ServerAwayError(StartError):
 
 # Before there is a connection the server's words are all there is; a server in another language gets the last line.
 _WORDS: tuple[tuple[str, type[StartError], str], ...] = (
+    ("No space left on device", ServerAwayError, "has no room left on its disk: free some space there"),
     (
         "password authentication failed",
         StartError,

@@ -18,6 +18,12 @@ from dashboard.platform.postgres.postmaster import find_postmaster
 DATABASE = "database"
 COMMANDS = ("import_process", "simulator", "worker", "web", "up")  #: what a command line is called after
 ROWS = "SELECT sum(n_live_tup), sum(n_live_tup) FILTER (WHERE relname = 'turns_turn') FROM pg_stat_user_tables"
+#: Turns that have not ended, and jobs that no worker has finished.
+BACKLOG = (
+    "SELECT (SELECT count(*) FROM turns_turn WHERE status IN ('queued', 'running', 'held'))"
+    " + (SELECT count(*) FROM procrastinate_jobs WHERE status IN ('todo', 'doing')"
+    " AND coalesce(scheduled_at, now()) <= now())"
+)
 CONNECTIONS = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()"
 
 
@@ -32,6 +38,8 @@ class Sample:
     connections: int
     rows: int
     turns: int
+    threads: int = 0  #: of the server's processes
+    backlog: int = 0  #: work that was accepted and is not done yet
 
 
 class Sampler:
@@ -66,9 +74,10 @@ def sample(installation: Installation, connection: "psycopg.Connection[tuple[int
     server = list(installation.processes())
     rows = connection.execute(ROWS).fetchone() or (0, 0)
     connections = connection.execute(CONNECTIONS).fetchone() or (0,)
+    backlog = connection.execute(BACKLOG).fetchone() or (0,)
     return Sample(
         time.monotonic(), _memory(server, installation), sum(map(_files, server)), connections[0],
-        int(rows[0] or 0), int(rows[1] or 0),
+        int(rows[0] or 0), int(rows[1] or 0), sum(map(_threads, server)), backlog[0],
     )  # fmt: skip
 
 
@@ -97,6 +106,12 @@ def _bytes(pid: int, name: str) -> int:
     """A line of the kernel's summary of a process's pages."""
     lines = (line.split() for line in _read(pid, "smaps_rollup").splitlines())
     return next((int(line[1]) * 1024 for line in lines if line[0] == f"{name}:"), 0)
+
+
+def _threads(pid: int) -> int:
+    with contextlib.suppress(OSError):
+        return sum(1 for _ in Path(f"/proc/{pid}/task").iterdir())
+    return 0
 
 
 def _files(pid: int) -> int:

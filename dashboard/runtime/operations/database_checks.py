@@ -1,12 +1,14 @@
 """Checks of the database, its tables, its clock, and the queue in it."""
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+import psycopg
 from django.conf import settings
-from django.db import InterfaceError, OperationalError, ProgrammingError, connection
+from django.db import DatabaseError, InterfaceError, OperationalError, ProgrammingError, connection, transaction
+from django.db.migrations import Migration
 from django.db.migrations.executor import MigrationExecutor
 
 from agentcore.number_format import duration, seconds
@@ -23,6 +25,15 @@ _CLOCK_WARNING, _CLOCK_ERROR = 2.0, 30.0  #: seconds
 _ALIVE = timedelta(seconds=15)  #: since the last heartbeat of a worker
 _WAITS_LONG = timedelta(minutes=2)
 _SEAL_LATE = timedelta(days=2)
+WRITTEN = (
+    "CREATE TEMPORARY TABLE whystop_doctor ON COMMIT DROP AS SELECT repeat('x', 7000) FROM generate_series(1, 200)"
+)
+#: By SQLSTATE: why nothing can be stored, and what to do.
+_NOT_WRITABLE: Mapping[str, str] = {
+    "53100": "Free some space on the disk of the database.",
+    "25006": "Name a database in DATABASE_URL that can be written to; a replica belongs in WHYSTOP_REPLICA_URL.",
+    "42501": "GRANT TEMPORARY ON DATABASE … to the user of DATABASE_URL, so that this can be checked.",
+}
 _NAMED = 20  #: keys, so that the line can be read
 
 
@@ -47,6 +58,7 @@ def database() -> Iterator[Finding]:
     fix = "Raise max_connections, or run fewer processes."
     yield graded("connections", f"{used} of {most} in use", (full, State.WARNING, fix))
     yield from _rights()
+    yield _writes()
     yield from _extensions()
 
 
@@ -99,6 +111,22 @@ def _rights() -> Iterator[Finding]:
         yield Finding("rights", State.OK, f"The user {user} may create tables and views")
 
 
+def _writes() -> Finding:
+    """A table that nobody else sees is filled and dropped: a database without room on its disk still answers queries,
+    and so does one that is read-only."""
+    try:
+        with transaction.atomic(), connection.cursor() as cursor:
+            cursor.execute("SET LOCAL temp_buffers = 100")  # 8 kB pages: the rest of the table goes to the disk
+            cursor.execute(WRITTEN)
+            transaction.set_rollback(True)
+    except (DatabaseError, psycopg.Error) as error:
+        state = getattr(error.__cause__, "sqlstate", None)
+        if state not in _NOT_WRITABLE:
+            raise
+        return Finding("writes", State.ERROR, str(error).partition("\n")[0], _NOT_WRITABLE[state])
+    return Finding("writes", State.OK, "Rows can be stored")
+
+
 def _extensions() -> Iterator[Finding]:
     (names,) = _row("SELECT string_agg(extname, ', ' ORDER BY extname) FROM pg_extension")
     yield Finding("extensions", State.OK, f"Installed: {names or 'none'}; Whystop needs none")
@@ -107,7 +135,7 @@ def _extensions() -> Iterator[Finding]:
 def migrations() -> Iterator[Finding]:
     """Whether the tables are those of this version."""
     executor = MigrationExecutor(connection)
-    plan = executor.migration_plan(executor.loader.graph.leaf_nodes())
+    plan = _plan(executor)
     planned = {(migration.app_label, migration.name) for migration, _ in plan}
     known, applied = set(executor.loader.disk_migrations), executor.loader.applied_migrations
     ours = {app for app, _ in known}
@@ -124,6 +152,15 @@ def migrations() -> Iterator[Finding]:
         yield Finding("migrations", State.WARNING, f"{len(plan)} to apply, from {plan[0][0]} on", fix)
     else:
         yield Finding("migrations", State.OK, f"All {len(applied)} are applied")
+
+
+def pending_migrations() -> bool:
+    """Whether there are migrations of this version that have not been applied."""
+    return bool(_plan(MigrationExecutor(connection)))
+
+
+def _plan(executor: MigrationExecutor) -> list[tuple[Migration, bool]]:
+    return list(executor.migration_plan(executor.loader.graph.leaf_nodes()))
 
 
 def clock() -> Iterator[Finding]:

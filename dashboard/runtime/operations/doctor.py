@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from django.conf import settings
-from django.db import Error, InterfaceError, OperationalError, ProgrammingError
+from django.db import Error, InterfaceError, OperationalError, ProgrammingError, connection
 
-from dashboard.platform.database import reason_away
+from dashboard.platform.database import address_of, reason_away
 from dashboard.platform.postgres import PostgresError
 
 
@@ -45,7 +45,7 @@ def examine(checks: tuple[Check, ...], *, of_database: frozenset[Check] = frozen
             yield from check()
         except (OperationalError, InterfaceError) as error:
             away = getattr(error.__cause__, "sqlstate", None) is None
-            reason = reason_away(settings.ENVIRONMENT.database_url) if away else None
+            reason = _reason_away() if away else None
             said = str(reason or error).strip().partition("\n")[0]
             yield Finding(name, State.ERROR, f"Not checked: {said}", "Check the database first.")
         except ProgrammingError as error:
@@ -56,6 +56,13 @@ def examine(checks: tuple[Check, ...], *, of_database: frozenset[Check] = frozen
             yield Finding(name, State.ERROR, f"Not checked: {said}", "Check the database first.")
         except Exception as error:
             yield Finding(name, State.ERROR, f"Not checked: {type(error).__name__}: {error}", "Report this as a fault.")
+
+
+def _reason_away() -> str | None:
+    """Why no connection is made, in words. The pool does not say it; the server does."""
+    url = settings.ENVIRONMENT.database_url
+    reason = reason_away(url or address_of(connection.get_connection_params()))
+    return str(reason) if url or reason is None else str(reason).replace("The server of DATABASE_URL", "The database")
 
 
 def _fix_of(error: ProgrammingError) -> str:

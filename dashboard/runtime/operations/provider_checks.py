@@ -1,6 +1,7 @@
 """Checks of each connection and of each MCP server at an address: key, egress, and whether somebody answers there.
 
-Nothing is asked of a provider: a TCP connection is opened and closed, so a check costs nothing and sends no key.
+Nothing is asked of a provider: a TCP connection is opened and closed, so a check costs nothing and sends no key. What
+it made of the last call is read from the history.
 """
 
 import asyncio
@@ -12,6 +13,7 @@ from urllib.parse import urlsplit
 from dashboard.agents.models import Connection
 from dashboard.platform.egress import address_check, keys, proxies
 from dashboard.runtime.operations.doctor import Finding, State
+from dashboard.runtime.operations.last_calls import FailedCall, failed_last_calls
 from dashboard.tools.models import McpServer
 
 _PATIENCE = 3.0  #: seconds for one address
@@ -25,11 +27,16 @@ class Place:
     name: str
     url: str
     key: str
+    failed: FailedCall | None = None  #: its last call, where that failed
 
 
 def providers() -> Iterator[Finding]:
     """One line for each place that calls go to."""
-    places = [Place(f"connection {one.name}", one.base_url, one.api_key_env) for one in Connection.objects.all()]
+    failed = failed_last_calls()
+    places = [
+        Place(f"connection {one.name}", one.base_url, one.api_key_env, failed.get(one.pk))
+        for one in Connection.objects.all()
+    ]
     servers = McpServer.objects.filter(transport="http")
     places += [Place(f"MCP server {one.name}", one.url, one.key_env) for one in servers]
     yield from asyncio.run(_examined(places))
@@ -55,7 +62,11 @@ async def _finding(place: Place) -> Finding:
     if refused:
         fix = "Allow it in WHYSTOP_EGRESS, or correct the address (docs/explanation/security.md)."
         return Finding(place.name, State.ERROR, f"{host}:{port} may not be called: {refused}", fix)
-    return Finding(place.name, State.OK, f"{host}:{port} answers, {key}")
+    words = f"{host}:{port} answers, {key}"
+    if failed := place.failed:
+        fix = failed.fix.format(key=(place.key and f"the key in {place.key}") or "the connection: it names no key")
+        return Finding(place.name, failed.state, f"{words}; {failed.words}", fix)
+    return Finding(place.name, State.OK, words)
 
 
 def _host_and_port(url: str) -> tuple[str, int]:

@@ -2,11 +2,15 @@
 
 import pytest
 from django.conf import settings
-from django.test import Client
+from django.db import OperationalError
+from django.test import Client, RequestFactory
+from psycopg import errors
 
+from dashboard.accounts.error_responses import server_failed
 from dashboard.accounts.models import User
 from dashboard.agents.models import Connection
 from dashboard.api.body_parser import MAX_BODY
+from dashboard.api.problems import of_no_database
 from tests.dashboard.driving import AgentOf
 from tests.dashboard.pages import HTMX, read
 
@@ -81,4 +85,25 @@ def test_a_refusal_says_whom_to_ask_and_links_to_the_timeline(browser: Client, o
     answer = browser.get("/audit/")
     html = answer.content.decode()
     assert answer.status_code == 403
-    assert '<a class="btn primary" href="/">Open the timeline</a>' in html
+    assert 'href="/">Open the timeline</a>' in html
+
+
+@pytest.mark.parametrize(
+    ("cause", "words"),
+    [
+        (errors.DiskFull("could not extend file"), "disk of the database is full"),
+        (errors.QueryCanceled("statement timeout"), "too long"),
+        (errors.OperationalError("refused"), "cannot be reached"),
+    ],
+)
+def test_an_error_of_the_database_is_a_503_that_says_what_is_wrong(cause: Exception, words: str):
+    error = OperationalError(str(cause))
+    error.__cause__ = cause
+    for path, kind in (("/api/v1/turns", "application/problem+json"), ("/", "text/html; charset=utf-8")):
+        try:
+            raise error
+        except OperationalError:
+            answer = server_failed(RequestFactory().get(path))
+        assert (answer.status_code, answer["Content-Type"], answer["Retry-After"]) == (503, kind, "1")
+        assert words in answer.content.decode()
+    assert words in of_no_database(RequestFactory().get("/api/v1/turns"), error).content.decode()

@@ -2,6 +2,7 @@
 
 import pytest
 from django.test import Client
+from prometheus_client.parser import text_string_to_metric_families
 from structlog.testing import capture_logs
 
 from dashboard.accounts.services import bootstrap_token_ensure
@@ -57,7 +58,18 @@ def test_the_metrics_are_served_to_permitted_users(client: Client):
     bootstrap_token_ensure(token=TOKEN)
     answer = client.get("/metrics", HTTP_AUTHORIZATION=f"Bearer {TOKEN}")
     assert answer.status_code == 200
-    assert b"# TYPE whystop_continuations_total counter" in answer.content
+    assert answer["Content-Type"].startswith("text/plain; version=")
+    assert [*text_string_to_metric_families(answer.content.decode())]
+
+
+def test_only_metrics_that_have_counted_something_are_served(client: Client):
+    """A web process counts no webhook; the worker that does has another `/metrics`."""
+    bootstrap_token_ensure(token=TOKEN)
+    counters.count_webhook_try("arrived")
+    text = client.get("/metrics", HTTP_AUTHORIZATION=f"Bearer {TOKEN}").content.decode()
+    families = {family.name: family.samples for family in text_string_to_metric_families(text)}
+    assert families["whystop_webhook_tries"]
+    assert [name for name, samples in families.items() if not samples] == []
 
 
 def test_the_start_of_a_long_unknown_reason_is_kept_and_logged():

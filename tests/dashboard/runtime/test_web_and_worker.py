@@ -1,5 +1,7 @@
 """`manage.py web` and `manage.py worker`: each a process of its own, over one database."""
 
+import socket
+import urllib.request
 from collections.abc import Callable
 from pathlib import Path
 
@@ -14,6 +16,11 @@ from .test_killed import ENDED, TOKEN, Api, wait_for
 Start = Callable[..., Up]
 
 
+def free_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as found:
+        return int(found.getsockname()[1])
+
+
 @pytest.mark.nightly
 def test_a_web_process_runs_no_turn_and_a_worker_runs_the_waiting_ones(
     up: Start, started_before: None, data_dir: Path, simulator_url: str
@@ -23,10 +30,13 @@ def test_a_web_process_runs_no_turn_and_a_worker_runs_the_waiting_ones(
     api("connections", {"name": "practice", "provider": "openai", "base_url": simulator_url})
     api("agents", {"name": "essay", "connection": "practice", "model": "sim-essay", "max_tokens": 400})
     turn = api("turns", {"agent": "essay", "input": "Who is there?"})["id"]
-    worker = up("worker", WHYSTOP_EGRESS="loopback")
+    port = free_port()
+    worker = up("worker", "--metrics-port", str(port), WHYSTOP_EGRESS="loopback")
     assert "runs turns" in worker.line()
     wait_for(lambda: api(f"turns/{turn}")["status"] in ENDED)
     assert api(f"turns/{turn}")["status"] == "completed"
+    with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics") as counted:
+        assert 'whystop_turns_ended_total{model="sim-essay"' in counted.read().decode()
     assert worker.stop() == (0, "", "")
     waiting = api("turns", {"agent": "essay", "input": "And now?"})["id"]
     assert api(f"turns/{waiting}")["status"] == "queued"

@@ -8,7 +8,14 @@ from typing import Any
 
 from django.core.management.base import BaseCommand
 
-from dashboard.runtime.operations import append_only_check, database_checks, key_checks, machine_checks, provider_checks
+from dashboard.runtime.operations import (
+    append_only_check,
+    database_checks,
+    key_checks,
+    machine_checks,
+    provider_checks,
+    sign_in_checks,
+)
 from dashboard.runtime.operations.doctor import Check, Finding, State, examine
 
 CHECKS: tuple[Check, ...] = (
@@ -24,6 +31,7 @@ CHECKS: tuple[Check, ...] = (
     machine_checks.secrets,
     key_checks.keys_of_the_data,
     database_checks.gateway_keys,
+    sign_in_checks.two_factor_authentication,
     database_checks.evidence,
     machine_checks.disk,
     machine_checks.backups,
@@ -38,6 +46,7 @@ OF_DATABASE: frozenset[Check] = frozenset(
         database_checks.clock,
         database_checks.queue,
         database_checks.gateway_keys,
+        sign_in_checks.two_factor_authentication,
         database_checks.evidence,
         provider_checks.providers,
     }

@@ -2,6 +2,7 @@
 
 import pytest
 from django.db import connection
+from django.db.migrations.recorder import MigrationRecorder
 
 from dashboard.runtime.operations.append_only_check import FUNCTIONS, TRIGGERS, text_digest, triggers
 from dashboard.runtime.operations.doctor import State
@@ -60,6 +61,23 @@ def test_settings_that_allow_changes_to_append_only_rows_are_named(done: str, na
     assert found.state is State.ERROR
     assert named in found.words
     assert "verify --all" in found.fix
+
+
+@pytest.mark.parametrize(
+    "done", ["DROP TABLE policies_shadow CASCADE", "DROP FUNCTION whystop_refuse_audit_change CASCADE"]
+)
+def test_triggers_that_migrations_have_yet_to_create_are_no_sign_of_a_change_outside_whystop(done: str):
+    MigrationRecorder(connection).record_unapplied("keeping", "0004_plain_words")
+    rows(done)
+    (found,) = triggers()
+    assert (found.state, "migrations" in found.fix, "outside" in found.fix) == (State.WARNING, True, False)
+
+
+def test_a_trigger_that_was_turned_off_is_an_error_before_migrations_too():
+    MigrationRecorder(connection).record_unapplied("keeping", "0004_plain_words")
+    rows("ALTER TABLE audit_entry DISABLE TRIGGER refuse_change")
+    (found,) = triggers()
+    assert (found.state, "audit_entry.refuse_change" in found.words) == (State.ERROR, True)
 
 
 def test_of_many_triggers_some_are_named():

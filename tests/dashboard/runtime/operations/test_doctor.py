@@ -2,7 +2,7 @@
 
 import json
 import socket
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from io import StringIO
@@ -210,6 +210,60 @@ def test_a_replica_that_does_not_answer_is_named_by_its_variable(monkeypatch: py
     told = found(database_checks.read_replica, "replica")
     assert (told.state, f"does not answer at 127.0.0.1:{closed_port}" in told.words) == (State.WARNING, True)
     assert "WHYSTOP_REPLICA_URL" in told.words
+
+
+@pytest.mark.parametrize(
+    ("url", "who"),
+    [("", "The database"), ("postgresql://whystop@db.example/whystop", "The server of DATABASE_URL")],
+)
+def test_a_database_that_lets_nobody_in_for_lack_of_disk_space_is_said_to_lack_it(
+    monkeypatch: pytest.MonkeyPatch, url: str, who: str
+):
+    def full(**_: object) -> None:
+        raise psycopg.OperationalError("FATAL:  could not write init file: No space left on device")
+
+    def asked() -> Iterator[Finding]:
+        raise OperationalError("couldn't get a connection after 10.00 sec") from psycopg.OperationalError("pool")
+        yield
+
+    monkeypatch.setattr(settings, "ENVIRONMENT", replace(settings.ENVIRONMENT, database_url=url))
+    monkeypatch.setattr("dashboard.platform.database.psycopg.connect", full)
+    (finding,) = examine((asked,))
+    assert finding.words == f"Not checked: {who} has no room left on its disk: free some space there."
+
+
+def test_a_database_that_stores_rows_is_ok():
+    assert found(database_checks.database, "writes").state is State.OK
+
+
+@pytest.mark.parametrize(
+    ("statement", "error", "fix"),
+    [
+        ("SELECT 1; SET TRANSACTION READ ONLY; CREATE TABLE of_this_test ()", None, "WHYSTOP_REPLICA_URL"),
+        (None, psycopg.errors.DiskFull("could not extend file"), "Free some space"),
+        (None, psycopg.errors.InsufficientPrivilege("permission denied"), "GRANT TEMPORARY"),
+    ],
+    ids=["read-only", "disk full", "no right to temporary tables"],
+)
+def test_a_database_that_answers_and_stores_nothing_is_an_error(
+    monkeypatch: pytest.MonkeyPatch, statement: str | None, error: psycopg.Error | None, fix: str
+):
+    if statement is not None:
+        monkeypatch.setattr(database_checks, "WRITTEN", statement)
+    else:
+        monkeypatch.setattr(database_checks, "WRITTEN", "SELECT 1")
+        monkeypatch.setattr(database_checks.transaction, "set_rollback", failing(error))
+    finding = found(database_checks.database, "writes")
+    assert (finding.state, fix in finding.fix) == (State.ERROR, True)
+
+
+def failing(error: psycopg.Error | None) -> Callable[[bool], None]:
+    """Raises it as Django does."""
+
+    def raise_it(_: bool) -> None:
+        raise OperationalError(str(error)) from error
+
+    return raise_it
 
 
 def test_a_failing_check_is_a_finding_and_does_not_stop_the_others():

@@ -14,6 +14,7 @@ from typing import Any
 
 import aiohttp
 import pytest
+from prometheus_client.parser import text_string_to_metric_families
 
 from tests.dashboard.runtime.conftest import PATIENCE, get
 from tests.dashboard.runtime.test_killed import wait_for
@@ -126,6 +127,16 @@ class Stream:
 def calls_counted(caller: Caller) -> float:
     text = caller.send("GET", "/metrics").read().decode()
     return sum(float(value) for value in re.findall(r"^whystop_gateway_calls_total\{.*\} (\S+)$", text, re.MULTILINE))
+
+
+def test_prometheus_can_read_the_metrics_of_either_process_and_none_is_empty(pair: Pair, key_of: KeyOf):
+    assert pair[0].call(key_of()["secret"])[0] == 200
+    for caller in pair:
+        answer = caller.send("GET", "/metrics")
+        assert answer.getheader("content-type", "").startswith("text/plain; version=")
+        families = {family.name: family.samples for family in text_string_to_metric_families(answer.read().decode())}
+        assert families["whystop_gateway_calls"]
+        assert all(families.values())
 
 
 @pytest.mark.nightly
