@@ -41,7 +41,7 @@ def test_the_limit_is_found_live_with_a_backtest_and_applied_to_the_agent(browse
     assert not Backtest.objects.exists(), "of the value to begin with nobody needs one"
     beside = find(browser, cut, "backtest")
     assert Backtest.objects.get().max_tokens == enough
-    assert f"with Max tokens per call {enough}" in beside
+    assert f"with max_tokens {enough}" in beside
     assert f"Try {less} live" in beside
     told = browser.post(f"/turns/{cut.id}/limit/use", {"value": enough}, follow=True).content.decode()
     assert f"max_tokens of sim-essay changed from 60 to {enough}." in told
