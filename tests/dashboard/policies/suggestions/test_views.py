@@ -82,7 +82,7 @@ def test_a_smaller_likely_value_is_proven_next(browser: Client, cut: Turn):
 
 def test_one_click_tries_the_larger_and_the_smaller_value_as_announced(browser: Client, cut: Turn):
     before = text_of(browser.get(f"/turns/{cut.id}/limit", headers=HTMX).content.decode())
-    (told,) = re.findall(r"Up to two live re-runs: with max_tokens ([\d,]+)\. If", before)
+    (told,) = re.findall(r"Up to two live re-runs: with Max tokens per call ([\d,]+)\. If", before)
     value = int(told.replace(",", ""))
     assert f"About {2 * value:,} output tokens, at most {2 * 5 * value:,}, simulator, free" in before
     begun = find(browser, cut)
