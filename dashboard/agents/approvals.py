@@ -6,6 +6,7 @@ from typing import Any
 from django.core.exceptions import ValidationError
 
 from agentcore.events import Otherwise
+from agentcore.number_format import as_set
 from dashboard.agents.policy_validation import listed
 
 KEYS = ("tools", "seconds", "otherwise")
@@ -43,7 +44,8 @@ def _seconds_fault(given: dict[str, Any]) -> str | None:
     number = seconds if isinstance(seconds, int | float) and not isinstance(seconds, bool) else None
     if seconds is None or (number is not None and 1 <= number <= LONGEST):
         return None
-    return f"The time to approve is 1 to {LONGEST:,} seconds, not {seconds!r}. Leave it out to wait without a limit."
+    typed = repr(seconds) if number is None or abs(number) > 1e15 else as_set(number)
+    return f"The time to approve is 1 to {LONGEST:,} seconds, not {typed}. Leave it out to wait without a limit."
 
 
 def _otherwise_fault(given: dict[str, Any]) -> str | None:

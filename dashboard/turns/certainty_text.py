@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from agentcore.number_format import count, number, percent
+from agentcore.policy import limit_in_words
 from agentcore.replay import Assumed, Assumption, Certainty, Why
 from dashboard.turns.reason_looks import reason_label
 
@@ -162,12 +163,12 @@ def _end(name: Assumed, value: float) -> str:
 
 
 def ending_in_words(columns: Mapping[str, Any], *, undecidable: bool) -> str:
-    """How a turn of these columns ended, briefly: `completed in 4 calls`, `stopped at max_continuations`."""
+    """How a turn of these columns ended, briefly: `completed in 4 calls`, `stopped at Max continuations`."""
     if undecidable:
         return "the recording ends before the turn does"
     calls = count(columns["attempts"], "call")
     if columns["status"] == "completed":
         return f"completed in {calls}"
     if columns["resource"]:
-        return f"stopped at {columns['resource']} after {calls}"
+        return f"stopped at {limit_in_words(columns['resource'])} after {calls}"
     return f"{reason_label(columns['terminal_reason'])} after {calls}"

@@ -5,6 +5,7 @@ from datetime import datetime
 from typing import Any
 
 from agentcore import VERSION
+from agentcore.error_text import notice_text
 from agentcore.lint import CODES
 from agentcore.reasons import StopReason, TurnStatus
 from agentcore.remedies import RE_RUN
@@ -32,7 +33,7 @@ def project(snapshot: Snapshot, *, seq: int, started_at: datetime | None, at: da
         "error_code": end.error_code if end else None,
         "error_message": storable_text(end.error_message) if end else "",
         "output_text": storable_text(end.output_text if end else snapshot.output_text),
-        "notice": storable_text(end.notice) if end else "",
+        "notice": storable_text(notice_text(snapshot)),
         "verdict": storable_text(verdict(snapshot)),
         "started_at": started_at,
         "finished_at": at if ended else None,

@@ -26,7 +26,7 @@ from dashboard.turns.templatetags.formatting import number, seconds, words
 KEPT = 4096  #: of what recurs from step to step, and from page to page
 #: How a road not taken stood: its condition held, and another was asked before it; it did not; nothing tells.
 STOOD: Mapping[bool | None, tuple[str, str]] = {
-    True: ("also true", "check"),
+    True: ("also met", "check"),
     False: ("not met", "ring"),
     None: ("unknown", "question"),
 }

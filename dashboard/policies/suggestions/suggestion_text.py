@@ -64,7 +64,7 @@ def beside(said: Suggestion) -> list[str]:
 
 
 def error_kind(key: str) -> str:
-    """`rate limit`, by the key of what an error policy does about such errors."""
+    """`rate limit`, by `on_rate_limit_error`."""
     return key.removeprefix("on_").removesuffix("_error").replace("_", " ")
 
 

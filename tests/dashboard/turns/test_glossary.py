@@ -69,7 +69,7 @@ def test_the_page_has_every_term_and_every_link_to_a_term_has_its_place(browser:
 
 
 def test_a_sentence_shows_the_keys_of_limits_as_code_and_is_text_otherwise():
-    shown = keys_in_code("<b> stopped at Max steps, below max_tokens_x and max_tokens.")
+    shown = keys_in_code("<b> stopped at max_steps, below max_tokens_x and max_tokens.")
     steps, tokens = '<code title="Max steps">max_steps</code>', '<code title="Max tokens per call">max_tokens</code>'
     assert shown == f"&lt;b&gt; stopped at {steps}, below max_tokens_x and {tokens}."
     retried = keys_in_code("With on_rate_limit_error retry")

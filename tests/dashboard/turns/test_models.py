@@ -162,7 +162,7 @@ def test_a_turn_outlives_its_agent_and_its_parent():
 
 
 EXACT = {"model_stop_reason": "end_turn", "setup": {"setup": {"extra": {"prefill": True}}}}
-ONE_CALL = "Completed after 2 continuations. With Max tokens per call ≥ 150, one call would have been enough."
+ONE_CALL = "Completed after 2 continuations. With max_tokens ≥ 150, one call would have been enough."
 
 
 @pytest.mark.parametrize(
@@ -174,8 +174,8 @@ ONE_CALL = "Completed after 2 continuations. With Max tokens per call ≥ 150, o
         ({**EXACT, "attempts": 4}, ONE_CALL, "Completed after 2 continuations."),
         (
             {},
-            "Completed after 1 continuation. One call would have needed Max tokens per call ≥"
-            " 9, above Max output tokens of the connection (5).",
+            "Completed after 1 continuation. One call would have needed max_tokens ≥ 9, above the connection's ceiling "
+            "of 5.",
             "Completed after 1 continuation.",
         ),
         ({}, "Completed in 1 call.", "Completed in 1 call."),

@@ -86,7 +86,7 @@ def test_the_page_never_shows_the_specifications_sentence_about_errors(agent_of:
     turn = drive(turn_start(agent=agent, input_text="Count."))
     assert "waiting for approval of calculator." in page(browser, f"/turns/{turn.id}")
     turn_control(turn=turn, by="ada", action="refuse")
-    assert "consecutive failures (max: 0)" in drive(turn).notice, "what is stored stays as it is"
+    assert "tool errors stop the turn" in drive(turn).notice, "the row has the words of the page"
     html = page(browser, f"/turns/{turn.id}")
     assert "consecutive failures (max" not in html
     assert "tool error, 1 failure; tool errors stop the turn (calculator: This call was not approved" in html

@@ -114,7 +114,7 @@ def test_the_timeline_is_shown_as_soon_as_its_rows_fill_the_window(
 
 @pytest.mark.parametrize("slash", ["", "/"])
 def test_a_turn_url_works_with_and_without_a_trailing_slash(browser: Client, cut: Turn, slash: str):
-    assert "by max_tokens 4 times, then stopped at Max continuations, 3 of 3" in re.sub(
+    assert "4 times by Max tokens per call, then stopped at Max continuations (3 of 3)" in re.sub(
         "<[^>]+>", "", page(browser, f"/turns/{cut.id}{slash}")
     )
 

@@ -49,11 +49,12 @@ class Command(ProjectCommand):
             kind = int if field.whole else float
             parser.add_argument(f"--{name.replace('_', '-')}", type=kind, help=field.meaning.replace("%", "%%"))
         parser.add_argument("--error-policy", choices=tuple(PRESETS), help="how errors are handled")
-        parser.add_argument("--stands-for", metavar="NAME", help="the policy that the draft replaces in each turn")
+        replaces = "the policy that the draft replaces in each turn; --stands-for is its former name"
+        parser.add_argument("--replaces", "--stands-for", dest="stands_for", metavar="NAME", help=replaces)
         parser.add_argument(
             "--keeps-overrides",
             action="store_true",
-            help="each turn's own overrides take precedence over the draft, as they always do with --stands-for",
+            help="each turn's own overrides take precedence over the draft, as they always do with --replaces",
         )
         add_filter(parser)
         parser.add_argument("--json", action="store_true", help="print one JSON object, as in the API, with its id")

@@ -92,7 +92,7 @@ def test_only_turns_found_by_the_filters_are_tried(play: Play):
 def test_it_starts_from_a_policy_with_the_given_numbers_replaced():
     limits = {"max_continuations": 1, "max_steps": 5}
     policy_create(project=project_default(), name="brief", limits=limits, tool_calls_on_truncation="repair")
-    words = ("--policy", "brief", "--max-steps", "9", "--error-policy", "retry_all", "--stands-for", "brief")
+    words = ("--policy", "brief", "--max-steps", "9", "--error-policy", "retry_all", "--replaces", "brief")
     told(*words, "--max-tokens", "70")
     made = Backtest.objects.get()
     assert made.policy["limits"] == {"max_continuations": 1, "max_steps": 9}

@@ -107,7 +107,7 @@ def test_each_surface_gives_the_same_answer_or_the_reason_for_a_difference(brows
     cell = words(browser.get(f"/turns/limits?turn={turn.id}", headers=HTMX).content.decode())
     sweep = words(page(browser, f"/turns/{turn.id}/replay/sweep"))
     if asked.word == "none":
-        (advice,) = re.findall(r"(?:Higher limits|A higher max_tokens) would not have helped\.", words(head))
+        (advice,) = re.findall(r"(?:Higher limits|A higher Max tokens per call) would not have helped\.", words(head))
         assert (said, cell) == (None, "–")
         assert advice in sweep, "the sweep does not send on whom the turn's page holds back"
         assert "Re-run live" not in sweep

@@ -41,7 +41,7 @@ def test_the_limit_is_found_live_with_a_backtest_and_applied_to_the_agent(browse
     assert not Backtest.objects.exists(), "of the value to begin with nobody needs one"
     beside = find(browser, cut, "backtest")
     assert Backtest.objects.get().max_tokens == enough
-    assert f"with Max tokens per call {enough}" in beside
+    assert f"with max_tokens {enough}" in beside
     assert f"Try {less} live" in beside
     told = browser.post(f"/turns/{cut.id}/limit/use", {"value": enough}, follow=True).content.decode()
     assert f"max_tokens of sim-essay changed from 60 to {enough}." in told
@@ -107,7 +107,7 @@ def test_a_smaller_value_is_offered_to_an_agent_that_uses_the_larger_proven_one(
 
 def test_one_click_tries_the_larger_and_the_smaller_value_as_announced(browser: Client, cut: Turn):
     before = text_of(browser.get(f"/turns/{cut.id}/limit", headers=HTMX).content.decode())
-    (told,) = re.findall(r"Up to two live re-runs: with max_tokens ([\d,]+)\. If", before)
+    (told,) = re.findall(r"Up to two live re-runs: with Max tokens per call ([\d,]+)\. If", before)
     value = int(told.replace(",", ""))
     assert f"About {2 * value:,} output tokens, at most {2 * 5 * value:,}, simulator, free" in before
     begun = find(browser, cut)
@@ -430,7 +430,7 @@ def test_an_unusable_value_is_reported_and_nothing_changes(browser: Client, cut:
     whole = play("sim-odd")
     for address, given, said in (
         (f"/turns/{cut.id}", {"value": "-1"}, "The value must be a whole number."),
-        (f"/turns/{cut.id}", {"value": "99999999999"}, "max_tokens must be"),
+        (f"/turns/{cut.id}", {"value": "99999999999"}, "it must be at most 10,000,000 tokens"),
         (f"/turns/{whole.id}", {"value": "9"}, "No limit would have let this turn finish"),
     ):
         assert said in text_of(browser.post(f"{address}/limit/use", given, follow=True).content.decode())
