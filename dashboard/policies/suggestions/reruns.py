@@ -22,7 +22,7 @@ from dashboard.turns.record_reader import acts_of
 
 #: Errors of an envelope that more of a limit did not help. Another failure is the provider's, and tells nothing.
 INVALID = frozenset({"envelope_invalid", "envelope_truncation_unrecoverable"})
-#: Limits of how much a turn may write: an answer that one of them ends was too long for each of them.
+#: Limits of how much a turn may write: an answer that one of them ends was too long for each of them, but for `APART`.
 OF_LENGTH = frozenset(
     {"max_tokens", "max_continuations", "max_total_completion_tokens", "max_total_output_chars", "max_total_tokens"}
 )
