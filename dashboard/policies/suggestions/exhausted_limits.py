@@ -108,7 +108,8 @@ class ExhaustedLimit:
         if self.limit == "max_retries":
             return max(RETRIES, self.used + 1, 2 * self.in_vain)
         stood = max(self.used, int(self.recorded or 0), self.in_vain)
-        wanted = stood + SOME if self.limit in COUNTED else LARGER * max(1, stood)
+        times = _share(self.limit, LARGER) if self._continues else LARGER
+        wanted = stood + SOME if self.limit in COUNTED else int(times * max(1, stood))
         return wanted if self.ceiling is None else min(wanted, self.ceiling)
 
     @property
@@ -133,15 +134,25 @@ class ExhaustedLimit:
     def _growing(self, name: str, value: Number) -> Number | None:
         """A value with room for what a turn is expected to use that is given so much of the limit; None: it has it."""
         stands, used = value_of(self.last, name), USED[name](self.last)
+        first = 1 if name == "max_continuations" else 0  # the first call of an answer is no continuation
         alone = name == "max_steps" and used == 1  # one step may be all that it takes
-        if stands is None or not used or alone or (name in CONTINUING[:2] and not self.last.spent.continuations):
+        if stands is None or not used + first or alone or (name in CONTINUING[:2] and not self._continues):
             return None
-        calls = max(1, self.last.own.attempts)
-        spent = max(USED[self.limit](self.last), 1 if self.limit != "max_seconds" else 0.1)
-        times = (calls + value - self.used) / calls if self.limit in COUNTED else value / spent
-        expected = math.ceil(used * _share(name, times))
-        most = int(LIMIT_FIELDS[name].maximum)
-        return min(SPARE * expected, most) if stands < expected else None
+        expected = math.ceil((used + first) * _share(name, self._times(value))) - first
+        return min(SPARE * expected, int(LIMIT_FIELDS[name].maximum)) if stands < expected else None
+
+    @property
+    def _continues(self) -> bool:
+        """Whether the answer was continued, or is to be."""
+        return self.last.spent.continuations > 0 or self.last.model_stop_reason == NormalizedStopReason.MAX_TOKENS
+
+    def _times(self, value: Number) -> float:
+        """How many times as many calls as were made are expected under a value of the limit."""
+        if self.limit in COUNTED:
+            calls = max(1, self.last.own.attempts)
+            return (calls + value - self.used) / calls
+        times = float(value / max(USED[self.limit](self.last), 0.1))
+        return math.sqrt(times) if self.limit == "max_total_tokens" else times
 
     def ended_by(self, limit: str, stood: Number) -> "ExhaustedLimit":
         """The same where a re-run was ended by another limit, of which it had so much: that is raised, too."""

@@ -22,12 +22,12 @@ from dashboard.turns.record_reader import acts_of
 
 #: Errors of an envelope that more of a limit did not help. Another failure is the provider's, and tells nothing.
 INVALID = frozenset({"envelope_invalid", "envelope_truncation_unrecoverable"})
-#: Limits of how much a turn may write: an answer that one of them ends was too long for each of them.
+#: Limits of how much a turn may write: an answer that one of them ends was too long for each of them, but for `APART`.
 OF_LENGTH = frozenset(
     {"max_tokens", "max_continuations", "max_total_completion_tokens", "max_total_output_chars", "max_total_tokens"}
 )
-#: Limits that end a turn however short its answer is.
-OF_COURSE = frozenset({"max_steps", "max_seconds"})
+#: Limits that say nothing of whether more of another one is enough: they end a turn of however few or many calls.
+APART = frozenset({"max_steps", "max_seconds", "max_total_output_chars"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +55,7 @@ class LimitTrial:
         invalid = self.turn.status == TurnStatus.FAILED and self.turn.error_code in INVALID
         late = self.limit == self.turn.resource == "max_seconds"
         bound = self.turn.resource
-        length = self.limit in OF_LENGTH and bound not in OF_COURSE
+        length = self.limit in OF_LENGTH and bound not in APART
         again = self.turn.status == TurnStatus.PARTIAL and (length or bound is None or bound == self.limit)
         return again or refused or invalid or late or self._took_more
 

@@ -13,12 +13,12 @@ from agentcore.snapshot import Snapshot
 from agentcore.sufficient_max_tokens import enough_for_one_call
 from agentcore.values import replace
 from dashboard.policies.backtests.survival import LEAST_ENDED
-from dashboard.policies.suggestions.exhausted_limits import ExhaustedLimit, used_of
+from dashboard.policies.suggestions.exhausted_limits import CONTINUING, USED, ExhaustedLimit, used_of, value_of
 from dashboard.policies.suggestions.limit_trials import TriedLimit, limit_trials
 from dashboard.policies.suggestions.limit_usage import UsageOf, usage_of
 from dashboard.policies.suggestions.repaired_calls import RepairedCalls
 from dashboard.policies.suggestions.reruns import LimitTrial, said_the_same
-from dashboard.policies.suggestions.suggestion import Basis, Costs, Goal, Suggestion
+from dashboard.policies.suggestions.suggestion import Basis, Costs, Goal, Number, Suggestion
 from dashboard.policies.suggestions.usual_limits import finished_sooner, unreported_by, usual_limit
 from dashboard.replay.sweep_result import surer
 from dashboard.replay.sweep_service import SWEPT, TooMuchWork, completes_within, run_of
@@ -99,7 +99,29 @@ def _beside(case: ExhaustedLimit, reruns: tuple[LimitTrial, ...], found: Suggest
         return case.beside(found.value, case.together)
     least = _least(case, reruns) if found.basis is Basis.RERUN else None
     limits = {name: value for name, value in (least.beside if least else {}).items() if name in LIMIT_NAMES}
-    return {**(case.together or {}), "limits": limits} if limits else case.together
+    if least is None or not limits:
+        return case.together
+    needed = _needed_beside(case, least, found.value, limits)
+    rest = {name: value for name, value in (case.together or {}).items() if name != "limits"}
+    return ({**rest, "limits": needed} if needed else rest) or None
+
+
+def _needed_beside(
+    case: ExhaustedLimit, trial: LimitTrial, value: Number, given: Mapping[str, Number | None]
+) -> Mapping[str, Number | None]:
+    """Of what a re-run was given beside the value, as much as it used and the turn did not have, where every call of it
+    would have been the same under that; else all."""
+    last, room = fold(recording_of(trial.turn))[-1].after, trial.turn.max_tokens or 0
+    used = {name: used_of(name, last) + (room if name in CONTINUING[1:] else 0) for name in given if name in USED}
+    stood = {name: value_of(case.last, name) or 0 for name in used}
+    enough = {name: max(amount, stood[name]) for name, amount in used.items()}
+    fewer = {name: amount for name, amount in enough.items() if given[name] is None or amount <= (given[name] or 0)}
+    with suppress(ValidationError, TooMuchWork):
+        point = run_of(turn=trial.turn, name=case.limit, overrides={"limits": fewer}).at(int(value))
+        if fewer and point.completed and point.certainty is Certainty.RECORDED:
+            least = {name: fewer.get(name, amount) for name, amount in given.items()}
+            return {name: amount for name, amount in least.items() if amount is None or amount > stood.get(name, 0)}
+    return given
 
 
 def _found(

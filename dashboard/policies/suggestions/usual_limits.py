@@ -10,15 +10,17 @@ from dashboard.policies.suggestions.exhausted_limits import USED, ExhaustedLimit
 from dashboard.policies.suggestions.limit_usage import SCALE, UsageOf, alike
 from dashboard.policies.suggestions.suggestion import Basis, Number, Suggestion
 from dashboard.replay.services import turn_experience
+from dashboard.turns.time_breakdown import held_ms_of
 
 
 def usual_limit(case: ExhaustedLimit, usage: UsageOf) -> Suggestion | None:
     """What the answers of the same agent and model need that are longer than this one is known to be, or those of the
     same model. A turn that was cut is seldom one of the short ones, so the share of all answers would be too good."""
     scale, beyond = SCALE.get(case.limit, 1), _beyond(case)
+    least = max(beyond * scale, _own_milliseconds(case))
     for basis, filters in zip((Basis.AGENT, Basis.MODEL), alike(case.turn), strict=True):
         lengths = usage(turn=case.turn, limit=case.limit, filters=filters)
-        longer = [length for length in lengths if length.tokens > beyond * scale]
+        longer = [length for length in lengths if length.tokens > least]
         newest = newest_alike(longer)
         curve = estimate(newest)
         if curve.ended < LEAST_ENDED:
@@ -52,6 +54,14 @@ def finished_sooner(case: ExhaustedLimit, usage: UsageOf) -> dict[str, Any]:
         if ended:
             return {"of": of, "answers": len(ended), "sooner": math.ceil(10 * max(ended) / scale) / 10}
     return {}
+
+
+def _own_milliseconds(case: ExhaustedLimit) -> int:
+    """How long the turn itself took, which is more than its calls took; 0 where the limit is not the time."""
+    turn = case.turn
+    if case.limit != "max_seconds" or turn.duration_ms is None:
+        return 0
+    return turn.duration_ms - held_ms_of([turn]).get(turn.id, 0)
 
 
 def _beyond(case: ExhaustedLimit) -> Number:

@@ -48,7 +48,7 @@ TURNS = {
     "cut by max_tokens": Asked("sim-essay", "not known", given={"max_tokens": 60}),
     "cut, with longer answers": Asked("sim-essay", "likely", given={"max_tokens": 60}, longer=420),
     "not continued": Asked("sim-essay", "likely", {"max_continuations": 0}, {"max_tokens": 60}, longer=420),
-    "token total": Asked("sim-essay", "likely", {"max_total_tokens": 300}, {"max_tokens": 60}, longer=420),
+    "token total": Asked("sim-essay", "likely", {"max_total_tokens": 300}, {"max_tokens": 60}, longer=4_000),
     "characters": Asked("sim-essay", "not known", {"max_total_output_chars": 300}, {"max_tokens": 60}),
     "several calls": Asked("sim-essay", "likely", given={"max_tokens": 150}),
     "several calls, exact": Asked("sim-essay", "certain", given={"max_tokens": 150}, exact=True),

@@ -127,9 +127,9 @@ def test_an_unknown_price_is_not_an_upper_bound(browser: Client, cut: Turn):
 
 def test_the_limit_that_stopped_a_turn_is_not_called_another_one(browser: Client, play: Play):
     """A larger call is suggested for it, which needs no second one."""
-    turn = play("sim-essay", max_tokens=60, overrides={"limits": {"max_total_completion_tokens": 100}})
-    assert turn.resource == "max_total_completion_tokens"
-    html = text_of(page(browser, f"/turns/{turn.id}/replay/sweep?limit=max_total_completion_tokens"))
+    turn = play("sim-essay", max_tokens=60, overrides={"limits": {"max_continuations": 1}})
+    assert turn.resource == "max_continuations"
+    html = text_of(page(browser, f"/turns/{turn.id}/replay/sweep?limit=max_continuations"))
     assert "The page of this turn suggests another limit. How large Max tokens per call must be" in html
 
 

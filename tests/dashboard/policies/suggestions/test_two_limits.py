@@ -8,6 +8,8 @@ from django.test import Client
 
 from agentcore.replay import fold
 from agentcore.snapshot import Snapshot
+from agentcore.values import replace
+from dashboard.policies.suggestions.exhausted_limits import ExhaustedLimit
 from dashboard.policies.suggestions.selectors import suggestion_for
 from dashboard.policies.suggestions.suggestion import Basis, Suggestion
 from dashboard.policies.suggestions.suggestion_text import because
@@ -44,12 +46,12 @@ def late(play: Play) -> Turn:
 
 
 def test_turns_that_took_less_than_a_second_tell_of_a_time_limit_below_one(late: Turn):
-    used = recording_last(late).spent.seconds
+    used = max(recording_last(late).spent.seconds, (late.duration_ms or 0) / 1000)
     took(late, [int(1000 * used) + 150 + place * 7 % 30 for place in range(30)])
     said = told(late)
     assert (said.limit, said.basis, said.answers, said.within) == ("max_seconds", Basis.AGENT, 30, 30)
     assert (said.of, said.value) == ("sim-slow", math.ceil(used + 0.179))
-    assert because(said).startswith("Of sim-slow’s 30 turns that used more than 0.")
+    assert because(said).startswith("Of sim-slow’s 30 turns that used more than ")
 
 
 def test_turns_that_were_faster_are_named_where_none_took_longer(late: Turn):
@@ -62,15 +64,12 @@ def test_turns_that_were_faster_are_named_where_none_took_longer(late: Turn):
 
 
 def test_a_longer_time_is_tried_with_room_for_the_calls_that_it_takes(play: Play):
-    limits = {"max_seconds": 0.6, "max_continuations": 100, "max_total_completion_tokens": 5_000}
-    turn = play("sim-slow", max_tokens=3, overrides={"limits": limits})
-    assert (turn.resource, turn.continuations > 0) == ("max_seconds", True)
-    said = told(turn)
-    short = dict((said.together or {}).get("limits", {}))
-    expected = (turn.continuations + 1) * said.value / 0.6
-    assert short.get("max_continuations", 100) >= expected
-    again = drive(turn_rerun(turn=turn, overrides=said.overrides))
-    assert again.resource in (None, "max_seconds"), "another limit ended the re-run"
+    """Four calls in half a second: in two seconds there are four times as many."""
+    turn = play("sim-essay", max_tokens=60)
+    last = recording_last(turn)
+    late = ExhaustedLimit(turn, replace(last, spent=replace(last.spent, seconds=0.5)), "max_seconds")
+    assert late.beside(2, None) == {"limits": {"max_continuations": 30, "max_total_completion_tokens": 1_920}}
+    assert late.beside(0.5, None) is None
 
 
 @pytest.fixture
@@ -90,7 +89,7 @@ def test_a_limit_that_ended_the_re_run_is_raised_in_the_next_with_its_number(end
     again = drive(turn_rerun(turn=ended_by_steps, overrides={"limits": {"max_seconds": 120, "max_steps": 25}}))
     found = told(ended_by_steps)
     assert (found.basis, found.rerun) == (Basis.RERUN, again.id)
-    assert found.overrides["limits"]["max_steps"] == 25
+    assert found.overrides == {"limits": {"max_seconds": found.value}}, "it took one step"
 
 
 def test_a_second_limit_that_was_not_enough_is_raised_further(ended_by_steps: Turn):
@@ -99,14 +98,28 @@ def test_a_second_limit_that_was_not_enough_is_raised_further(ended_by_steps: Tu
     assert told(ended_by_steps).overrides["limits"]["max_steps"] == 30
 
 
-@pytest.mark.parametrize("bound", ["max_steps", "max_seconds"])
+@pytest.mark.parametrize("bound", ["max_steps", "max_seconds", "max_total_output_chars"])
 def test_a_larger_cap_whose_re_run_another_limit_ended_is_not_called_too_small(play: Play, bound: str):
     cut = play("sim-essay", max_tokens=60, overrides={"limits": {"max_seconds": 60}})
     again = drive(turn_rerun(turn=cut, overrides={"max_tokens": 900}))
     Turn.objects.filter(pk=again.pk).update(status="partial", resource=bound)
     said = told(cut)
     assert (said.limit, said.value) == ("max_tokens", 960), "the same value, and not a larger one"
-    assert said.overrides["limits"] == {bound: {"max_steps": 25, "max_seconds": 240}[bound]}
+    raised = {"max_steps": 25, "max_seconds": 240, "max_total_output_chars": 480_000}
+    assert said.overrides["limits"] == {bound: raised[bound]}
+
+
+def test_what_the_re_run_did_not_use_of_the_limits_beside_is_not_asked_for(play: Play):
+    turn = play("sim-essay", max_tokens=60, overrides={"limits": {"max_total_output_chars": 300}})
+    wide = {"max_total_output_chars": 9_000, "max_continuations": 48, "max_total_completion_tokens": 9_000}
+    again = drive(turn_rerun(turn=turn, overrides={"limits": wide}))
+    assert again.status == "completed"
+    said = told(turn)
+    assert (said.limit, said.basis, said.value) == ("max_total_output_chars", Basis.RERUN, len(again.output_text))
+    needed = {"max_continuations": again.continuations, "max_total_completion_tokens": again.output_tokens + 60}
+    assert said.together == {"limits": needed}
+    proof = drive(turn_rerun(turn=turn, overrides=said.overrides))
+    assert (proof.status, proof.output_text) == ("completed", again.output_text)
 
 
 TOTALS = {"max_total_tokens": 300, "max_total_completion_tokens": 150}
