@@ -143,19 +143,19 @@ def test_held_time_of_a_re_run_is_not_part_of_its_duration(cut: Turn, monkeypatc
 
 def test_a_row_that_was_run_live_shows_what_the_re_run_took(browser: Client, play: Play):
     turn = play("sim-essay", max_tokens=150)
-    asked = {"mode": "sweep", "limit": "max_tokens", "begin": 200, "end": 200}
+    asked: dict[str, object] = {"mode": "sweep", "limit": "max_tokens", "begin": 100, "end": 400, "step": 20}
     before = swept(browser, turn, asked)
     assert before["measured"] == []
-    (point,) = [point for point in before["points"] if point["value"] == 200]
+    point = next(point for point in before["recommended"] if point["certainty"] == "estimated")
     least, most = point["output_tokens_range"]
-    again = drive(turn_rerun(turn=turn, overrides={"max_tokens": 200}))
-    assert again.status == "completed"
+    again = drive(turn_rerun(turn=turn, overrides={"max_tokens": point["value"]}))
+    assert (again.status, again.attempts) == ("completed", point["attempts"])
     assert least <= again.output_tokens <= most
     (measured,) = swept(browser, turn, asked)["measured"]
     assert (measured["rerun"], measured["certainty"], measured["ends"]) == (str(again.id), "proven", "completed")
     assert (measured["attempts"], measured["output_tokens"]) == (again.attempts, again.output_tokens)
     html = page(browser, f"/turns/{turn.id}/replay/sweep?limit=max_tokens&begin=100&end=400&step=20")
-    row = text_of(html).partition("200 tokens")[2][:200]
+    row = text_of(html).partition(f"{point['value']} tokens")[2][:200]
     assert f"{again.output_tokens}" in row
     assert "proven" in row
 
