@@ -138,8 +138,9 @@ def _pace_of(project: Project, provider: str, model: str) -> Pace | None:
     of_model = TimelineFilters(provider=(stored(provider),), model=(model,))
     found = find(project=project, filters=of_model, reach=id_range_of(of_model), limit=PACED_TURNS)
     timed = Attempt.objects.filter(turn_id__in=[turn_id for turn_id, _ in found], error__isnull=True)
-    rows = timed.exclude(first_token_ms=None).values_list("first_token_ms", "duration_ms", "usage")
-    calls = [(first, took, (usage or {}).get("output_tokens") or 0) for first, took, usage in rows if took is not None]
+    rows = timed.exclude(first_token_ms=None).exclude(duration_ms=None)
+    told: Any = rows.values_list("first_token_ms", "duration_ms", "usage")
+    calls = [(first, took, (usage or {}).get("output_tokens") or 0) for first, took, usage in told]
     tokens = [(took - first) / said for first, took, said in calls if said >= LEAST_PACED and took >= first]
     if len(tokens) < PACED_CALLS:
         return None

@@ -71,7 +71,7 @@ def test_what_if_with_a_larger_budget_is_one_call_with_the_same_text(api: Progra
     of_the_turn = [name for name in TURN if name != "suggestion"]  # which is about the turn as it was
     assert list(imagined) == [
         *of_the_turn,
-        *["steps", "undecidable", "why", "stopped", "certainty", "assumes", "endings"],
+        *["output_tokens_range", "steps", "undecidable", "why", "stopped", "certainty", "assumes", "endings"],
     ]
     assert (imagined["status"], imagined["attempts"], imagined["undecidable"]) == ("completed", 1, False)
     assert imagined["output_text"] == ESSAY
@@ -167,7 +167,7 @@ def test_a_sweep_names_the_smallest_value_that_completes(api: Program, turn: Tur
     assert found["certain"] == found["likely"] == {"since": turn.continuations, "first": turn.continuations}
     assert [point["value"] for point in found["points"]] == list(range(6))
     told = {"value", "ends", "completed", "output_tokens", "attempts", "price", "seconds", "certainty", "why"}
-    assert set(found["points"][0]) == told
+    assert set(found["points"][0]) == told | {"ends_in_words", "output_tokens_range"}
     assert found["points"][0]["price"] is None
     assert Turn.objects.count() == 1
 

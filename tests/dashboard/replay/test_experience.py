@@ -177,3 +177,17 @@ def test_the_assumptions_of_a_what_if_are_bounded_by_it(play: Play):
     imagined = turn_what_if(turn=turn, overrides={"max_tokens": 100})
     repeats = next(each for each in imagined.recording.assumes if each.name == "repeats")
     assert repeats.source.startswith("95th percentile of ")
+
+
+def test_streamed_answers_show_how_long_a_call_takes(play: Play):
+    whole = play("sim-essay", max_tokens=150)
+    pace = experience_read(project=project_default(), provider=whole.provider, model=whole.model).pace
+    assert pace is not None
+    timed = Attempt.objects.filter(turn_id=whole.id).order_by("first_token_ms").values_list("first_token_ms", flat=True)
+    assert pace.first == timed[1] / 1000, "the median of its three calls"
+    assert pace.token >= 0
+
+
+def test_answers_without_a_time_of_their_first_token_show_no_pace():
+    a_turn((" more", {"output_tokens": 20}))
+    assert experience_read(project=project_default(), provider="openai", model="m").pace is None

@@ -7,11 +7,13 @@ from django import template
 from django.template.context import Context
 from django.urls import reverse
 
+from dashboard.agents.samples import is_simulated
 from dashboard.policies.backtests.models import Backtest
 from dashboard.policies.models import Shadow
 from dashboard.policies.predictions.live_trials import (
     ONCE,
     TOKENS,
+    TrialProgress,
     TrialSource,
     asked_of_backtest,
     asked_of_shadow,
@@ -19,7 +21,8 @@ from dashboard.policies.predictions.live_trials import (
 )
 from dashboard.policies.predictions.presenters import compared_at
 from dashboard.turns.end_summary import end_summary_of
-from dashboard.turns.prices.templatetags.prices import dollars_in_words
+from dashboard.turns.models import Turn
+from dashboard.turns.prices.templatetags.prices import dollars_in_words, no_price
 
 register = template.Library()
 
@@ -47,6 +50,12 @@ def tokens_in(text: str) -> int:
     return int(text) if text.isascii() and text.isdigit() and len(text) < 10 else 0
 
 
+def _no_price(tried: TrialProgress) -> str:
+    """What stands in place of the price of the next turns."""
+    models = Turn.objects.filter(id__in=[trial.turn for trial in tried.next]).values_list("model", flat=True)
+    return no_price(simulated=all(map(is_simulated, models))) if tried.next else ""
+
+
 def shown(asked: TrialSource, *, page: str, act: str, perms: Any, fault: str = "", tokens: int = 0) -> dict[str, Any]:
     """The part's context. `page`: where it stands; `act`: where a click goes; `fault`: why the last one did nothing."""
     tried = tried_so_far(asked)
@@ -62,7 +71,7 @@ def shown(asked: TrialSource, *, page: str, act: str, perms: Any, fault: str = "
         "tokens": tokens or max(TOKENS, tried.most_tokens),
         "tried": tried,
         "turns": len(asked.turns),
-        "price": dollars_in_words(sum((one for one in dollars if one is not None), Decimal(0))) if known else "",
+        "price": f"≈ {dollars_in_words(sum(filter(None, dollars), Decimal(0)))}" if known else _no_price(tried),
         "used_price": dollars_in_words(tried.used.dollars) if tried.used.dollars else "",
         "rows": [
             (row, end_summary_of(row.child), compared_at(row.parent_id, row.child_id)) for row in tried.predictions

@@ -83,7 +83,9 @@ def test_truncated_tool_calls_under_a_larger_max_tokens_would_have_continued(pla
 def test_a_live_trial_shows_how_such_a_turn_ends(cut: Turn, browser: Client):
     backtest = tried(max_continuations=9, max_total_completion_tokens=5_000)
     address = f"/backtests/{backtest.pk}"
-    assert "1</b>\u00a0turn would have continued" in page(browser, address)
+    before = page(browser, address)
+    assert "1</b>\u00a0turn would have continued" in before
+    assert "tokens (simulator, free) if every call" in before
     answer = browser.post(f"{address}/live", {"tokens": f"{ENOUGH}"}).content.decode()
     assert "1</b>\u00a0turn tried live" in answer
     child = Turn.objects.get(parent=cut)

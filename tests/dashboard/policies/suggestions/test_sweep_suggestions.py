@@ -8,6 +8,7 @@ import pytest
 from django.core.management import call_command
 from django.test import Client
 
+from agentcore.sufficient_max_tokens import END_AT_MOST
 from dashboard.policies.suggestions import sweep_suggestions
 from dashboard.policies.suggestions.selectors import LEAST, suggestion_for
 from dashboard.policies.suggestions.suggestion_text import sentence
@@ -142,39 +143,40 @@ def test_held_time_of_a_re_run_is_not_part_of_its_duration(cut: Turn, monkeypatc
 
 
 def test_a_row_that_was_run_live_shows_what_the_re_run_took(browser: Client, play: Play):
-    turn = play("sim-essay", overrides={"max_tokens": 60, "limits": {"max_continuations": 9}})
-    asked = {"mode": "sweep", "limit": "max_tokens", "begin": 100, "end": 100}
+    turn = play("sim-essay", max_tokens=150)
+    asked: dict[str, object] = {"mode": "sweep", "limit": "max_tokens", "begin": 100, "end": 400, "step": 20}
     before = swept(browser, turn, asked)
     assert before["measured"] == []
-    least, most = before["points"][0]["output_tokens_range"]
-    again = drive(turn_rerun(turn=turn, overrides={"max_tokens": 100}))
-    assert again.status == "completed"
-    assert least <= again.output_tokens <= most
+    point = next(point for point in before["recommended"] if point["certainty"] == "estimated")
+    least, most = point["output_tokens_range"]
+    again = drive(turn_rerun(turn=turn, overrides={"max_tokens": point["value"]}))
+    assert (again.status, again.attempts) == ("completed", point["attempts"])
+    assert least - END_AT_MOST <= again.output_tokens <= most + END_AT_MOST, "as tokens are counted at an end"
     (measured,) = swept(browser, turn, asked)["measured"]
     assert (measured["rerun"], measured["certainty"], measured["ends"]) == (str(again.id), "proven", "completed")
     assert (measured["attempts"], measured["output_tokens"]) == (again.attempts, again.output_tokens)
-    html = page(browser, f"/turns/{turn.id}/replay/sweep?limit=max_tokens&begin=60&end=400&step=10")
-    row = text_of(html).partition("100 tokens")[2][:200]
+    html = page(browser, f"/turns/{turn.id}/replay/sweep?limit=max_tokens&begin=100&end=400&step=20")
+    row = text_of(html).partition(f"{point['value']} tokens")[2][:200]
     assert f"{again.output_tokens}" in row
     assert "proven" in row
 
 
 def test_a_re_run_under_another_setting_as_well_measures_no_row(browser: Client, play: Play):
-    turn = play("sim-essay", overrides={"max_tokens": 60, "limits": {"max_continuations": 9}})
-    drive(turn_rerun(turn=turn, overrides={"max_tokens": 100, "limits": {"max_steps": 5}}))
-    asked = {"mode": "sweep", "limit": "max_tokens", "begin": 100, "end": 100}
+    turn = play("sim-essay", max_tokens=150)
+    drive(turn_rerun(turn=turn, overrides={"max_tokens": 200, "limits": {"max_steps": 5}}))
+    asked = {"mode": "sweep", "limit": "max_tokens", "begin": 200, "end": 200}
     assert swept(browser, turn, asked)["measured"] == []
     assert len(swept(browser, turn, asked | {"overrides": {"limits": {"max_steps": 5}}})["measured"]) == 1
 
 
 def test_a_value_whose_re_run_did_not_complete_is_not_recommended(browser: Client, play: Play):
-    turn = play("sim-essay", overrides={"max_tokens": 60, "limits": {"max_continuations": 9}})
-    asked = {"mode": "sweep", "limit": "max_tokens", "begin": 100, "end": 100}
-    assert [point["value"] for point in swept(browser, turn, asked)["recommended"]] != []
-    value = swept(browser, turn, asked)["recommended"][0]["value"]
+    turn = play("sim-essay", max_tokens=150)
+    asked: dict[str, object] = {"mode": "sweep", "limit": "max_tokens", "begin": 160, "end": 400, "step": 20}
+    advised = [point["value"] for point in swept(browser, turn, asked)["recommended"]]
+    value = next(value for value in advised if value != turn.max_tokens)
     again = drive(turn_rerun(turn=turn, overrides={"max_tokens": value}))
     Turn.objects.filter(pk=again.pk).update(status="partial", terminal_reason="retry_limit")
-    found = swept(browser, turn, asked | {"begin": value, "end": value})
+    found = swept(browser, turn, asked)
     assert value not in [point["value"] for point in found["recommended"]]
     assert [(each["certainty"], each["completed"]) for each in found["measured"]] == [("measured", False)]
 
@@ -189,7 +191,7 @@ def test_the_api_has_the_words_of_the_page_for_how_a_value_ends(browser: Client,
     asked = {"mode": "sweep", "limit": "max_tokens", "begin": 20, "end": 620, "step": 300}
     points = swept(browser, cut, asked)["points"]
     told = {(point["ends"], point["ends_in_words"]) for point in points}
-    assert ("retry_limit", "Retry limit") in told
+    assert ("retry_limit", "retry limit") in told
     assert {words for ends, words in told if ends == "undecidable"} == {"not known"}
     html = text_of(page(browser, f"/turns/{cut.id}/replay/sweep?limit=max_tokens&begin=20&end=620&step=300"))
     table = html.partition("All values in the chart")[2]
