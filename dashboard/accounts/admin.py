@@ -77,7 +77,7 @@ class Groups(GroupAdmin):
         readonly = [*super().get_readonly_fields(request, obj)]
         return [*readonly, "name"] if obj is not None and obj.name in list(Role) else readonly
 
-    def formfield_for_manytomany(self, db_field: Any, request: HttpRequest, **kwargs: Any) -> Any:
+    def formfield_for_manytomany(self, db_field: Any, request: HttpRequest | None = None, **kwargs: Any) -> Any:
         return _named(super().formfield_for_manytomany(db_field, request, **kwargs))
 
     def has_add_permission(self, request: HttpRequest) -> bool:

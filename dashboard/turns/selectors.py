@@ -200,7 +200,7 @@ def _matching(filters: TimelineFilters) -> Q:
         matching &= Q(id=filters.run) | Q(run_id=filters.run)
     if filters.requested_again:
         truncated = Q(stop_reason="max_tokens") | Q(tool_calls__contains=[{"issue": "truncated"}])
-        matching &= Exists(Attempt.objects.filter(truncated, turn_id=OuterRef("id")))
+        matching &= Q(Exists(Attempt.objects.filter(truncated, turn_id=OuterRef("id"))))
         matching &= Q(tool_repairs__gt=0) | Q(envelope_retries__gt=0)
     if filters.q:
         matching &= found_by(filters.q)

@@ -153,7 +153,11 @@ def test_a_map_that_took_too_long_says_what_to_do(new_page: NewPage, cut_turn: s
 
 def test_the_page_of_the_map_is_there_while_the_map_is_evaluated(page: Page, cut_turn: str):
     waiting: list[Route] = []
-    page.route("**/backtests/limits/map?*", waiting.append)
+
+    def kept_waiting(route: Route) -> None:
+        waiting.append(route)
+
+    page.route("**/backtests/limits/map?*", kept_waiting)
     page.goto("/backtests/limits/map")
     expect(page.get_by_role("heading", name="Two limits at once")).to_be_visible()
     expect(page.locator("#map[aria-busy=true]").get_by_role("status")).to_contain_text("Evaluating the newest turns")
