@@ -123,14 +123,15 @@ def test_snippets_beside_each_other_begin_and_end_at_one_height(new_page: NewPag
     assert len({tuple(each) for each in boxes}) == 1
 
 
-#: The lines of stacked rows: of each row with several values in a line, how far their texts stand apart vertically.
+#: Of the values in one line of a stacked row, how far their first words stand apart vertically.
 UNEVEN = """() => [...document.querySelectorAll(".stacks tbody tr")].flatMap((row) => {
-  const lines = new Map();
+  const lines = new Map(), words = document.createRange();
   for (const value of row.querySelectorAll("td[data-label]")) {
-    const words = document.createRange();
-    words.selectNodeContents(value);
-    const top = Math.round(value.getBoundingClientRect().top / 12), bottom = words.getBoundingClientRect().bottom;
-    lines.set(top, [...(lines.get(top) ?? []), bottom]);
+    const text = document.createTreeWalker(value, NodeFilter.SHOW_TEXT, (one) => (one.data.trim() ? 1 : 3)).nextNode();
+    if (!text) continue;
+    words.selectNode(text);
+    const line = Math.round(value.getBoundingClientRect().top / 12), bottom = words.getBoundingClientRect().bottom;
+    lines.set(line, [...(lines.get(line) ?? []), bottom]);
   }
   return [...lines.values()].map((bottoms) => Math.max(...bottoms) - Math.min(...bottoms)).filter((apart) => apart > 3);
 })"""
@@ -152,8 +153,8 @@ def test_on_a_phone_no_line_above_a_heading_ends_with_a_separator(new_page: NewP
         assert about.evaluate("one => getComputedStyle(one).display") == "block"
 
 
-def test_of_the_buttons_of_a_recommended_value_the_main_one_stands_first(page: Page, cut_turn: str):
-    page.goto(f"{cut_turn}/replay/sweep")
-    page.locator(".advice .acts").first.wait_for()
-    orders = page.locator(".advice .acts:has(form)").evaluate_all("all => all.map(one => one.children[0].tagName)")
-    assert set(orders) <= {"FORM"}
+def test_of_the_buttons_of_a_recommended_value_the_main_one_stands_first(page: Page):
+    page.goto(f"{played(page, 'sim-essay', 'Which button is the first?', max_tokens=150)}/replay/sweep")
+    use = page.locator(".advice .acts:has(form)")
+    use.first.wait_for()
+    assert set(use.evaluate_all("all => all.map(one => one.children[0].tagName)")) == {"FORM"}

@@ -102,6 +102,10 @@ class RunView:
         return sum(shown.step.branches for shown in self.steps)
 
     @property
+    def has_indented(self) -> bool:
+        return any(shown.indent for shown in self.steps)
+
+    @property
     def cut(self) -> int:
         return sum(shown.is_cut for shown in self.steps)
 

@@ -51,6 +51,12 @@ def test_the_page_shows_the_calls_as_a_path(browser, run):
         assert words in page, words
 
 
+def test_the_page_says_what_a_dashed_frame_means_where_there_is_one(browser, run):
+    words = "Turns in dashed frames are branches"
+    assert words in browser.get(f"/runs/{run[0].id}").content.decode()
+    assert words not in browser.get(f"/runs/{turn('Alone').id}").content.decode()
+
+
 def test_a_run_of_the_simulator_is_free(browser):
     unpriced, free = (browser.get(f"/runs/{turn(model=name).id}").content.decode() for name in ("m", "sim-essay"))
     assert "price not known" in unpriced
