@@ -20,6 +20,10 @@ _INVENTED = (
     "The instrumentation writes “{word}” and counts of its own for every stream. The provider's stop reason and token "
     "counts are not in the trace."
 )
+_IN_ONE = (
+    "Tools ran within the span of this call ({tools}), so it holds several requests to the model. They are one "
+    "attempt. Its token counts may be their sum, or those of the last request."
+)
 _MOST_OF_FAILURE = 300  #: characters
 _HYPHEN = "-"  #: stands in the AI SDK's own words only
 
@@ -136,5 +140,7 @@ def _of_calls(step: TurnCall) -> Iterator[tuple[str, str]]:
             "The span of this call does not contain its answer. Its tool calls are those that the agent then ran. "
             "Their arguments, and any text, are unknown.",
         )
+    if call.ran_within:
+        yield "requests_in_one", _IN_ONE.format(tools=", ".join(dict.fromkeys(call.ran_within)))
     if answer.stop_reason is NormalizedStopReason.TOOL_CALL and not content.calls:
         yield "calls_unknown", "The model called a tool. Its name and arguments are not in the trace."
