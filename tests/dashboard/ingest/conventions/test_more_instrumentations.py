@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from dashboard.ingest.assembly.trace import TraceTurn
-from dashboard.ingest.conventions.observations import ModelCall, ToolRun
+from dashboard.ingest.conventions.observations import Loop, ModelCall, ToolRun
 from dashboard.ingest.conventions.span_reader import seen
 from dashboard.ingest.conventions.spans import LogEvent, Span, SpanEvent
 from dashboard.ingest.conventions.tables import dialect_of
@@ -417,3 +417,12 @@ def test_calls_that_the_tools_do_not_tell_apart_stay_as_they_came(
     name: str, arguments: str, tools: tuple[str, ...]
 ) -> None:
     assert joined(name, arguments, *tools) == [("c1c2", name, arguments)]
+
+
+def test_an_agent_is_called_by_its_name_and_not_by_the_id_of_its_node() -> None:
+    """As OpenInference for Microsoft's Agent Framework writes them: the ids differ each time."""
+    node = {"graph.node.id": "agent_f7629575", "graph.node.name": "reader"}
+    loop = seen(span(**{"openinference.span.kind": "AGENT", **node}))
+    assert isinstance(loop, Loop)
+    assert loop.name == "reader"
+    assert call(**LLM, **{"graph.node.id": "llm_180869"}).agent == ""
