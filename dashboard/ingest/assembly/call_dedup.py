@@ -1,6 +1,6 @@
 """Deduplicates calls reported by several spans, such as a provider's SDK and an instrumentation."""
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from dashboard.ingest.assembly.span_tree import SpanTree
@@ -16,14 +16,21 @@ _LOG = "log"  #: what Logfire calls a span for the end of a stream
 def as_one(calls: Iterable[ModelCall], places: SpanTree) -> list[ModelCall]:
     """The calls, each once, by when they began."""
     groups: list[list[ModelCall]] = []
+    above: dict[str, frozenset[str]] = {}
     for call in sorted(calls, key=_order):
-        above = frozenset(places.above(call.span.id))
+        above[call.span.id] = frozenset(places.above(call.span.id))
         group = next((group for group in _near(groups, call) if any(_same(one, call, above) for one in group)), None)
         if group is None:
             groups.append([call])
         else:
             group.append(call)
-    return [one_of(sorted(group, key=_order)) if len(group) > 1 else group[0] for group in groups]
+    return [one_of(_outer_first(group, above)) if len(group) > 1 else group[0] for group in groups]
+
+
+def _outer_first(group: Sequence[ModelCall], above: Mapping[str, Collection[str]]) -> list[ModelCall]:
+    """The group, those first that no other of its spans is around, whatever their clocks say."""
+    spans = {call.span.id for call in group}
+    return sorted(group, key=lambda call: (not spans.isdisjoint(above[call.span.id]), *_order(call)))
 
 
 def _order(call: ModelCall) -> tuple[int, int, str]:
@@ -43,9 +50,10 @@ def _is_log(call: ModelCall) -> bool:
     return call.span.attributes.get("logfire.span_type") == _LOG
 
 
-def _same(outer: ModelCall, inner: ModelCall, above: Collection[str]) -> bool:
-    """`above`: the spans above the inner one."""
-    is_within = outer.span.id in above
+def _same(outer: ModelCall, inner: ModelCall, above: Mapping[str, Collection[str]]) -> bool:
+    """`above`: the spans above each. Where clocks count milliseconds, the span within may begin with the outer one and
+    end after it, so that it stands in its place."""
+    is_within = outer.span.id in above[inner.span.id] or inner.span.id in above[outer.span.id]
     if outer.model and inner.model and outer.model != inner.model and not is_within:
         return False
     if outer.response_id and inner.response_id:
@@ -54,7 +62,15 @@ def _same(outer: ModelCall, inner: ModelCall, above: Collection[str]) -> bool:
     if _is_log(inner) and not _is_log(outer):
         return outer.span.parent == inner.span.parent and not outer.words
     is_beside = outer.span.parent == inner.span.parent and outer.span.scope != inner.span.scope
-    return (is_within or is_beside) and inner.span.end <= outer.span.end + SLACK
+    ends_first = inner.span.end <= outer.span.end + SLACK
+    return (is_within or is_beside) and (ends_first or _is_told_alike(outer, inner))
+
+
+def _is_told_alike(one: ModelCall, other: ModelCall) -> bool:
+    """Whether both tell the same counts and the same stop reason. Of a stream, the span within may end after the outer
+    one, which an instrumentation ends with the last piece."""
+    reasons = [{word.raw for word in call.words} for call in (one, other)]
+    return one.usage is not None and one.usage == other.usage and bool(reasons[0] & reasons[1])
 
 
 def one_of(group: Sequence[ModelCall]) -> ModelCall:

@@ -21,8 +21,10 @@ class CallLink(StrEnum):
 
 def call_link_of(before: ModelCall, answer: ChatResponse, after: ModelCall, *, in_loop: bool) -> CallLink | None:
     """How `after` goes on from `before`, whose answer this is; None: it begins a turn of its own."""
-    if after.span.start + SLACK < before.span.end or _is_of_another_model(before, after):
+    if _is_of_another_model(before, after):
         return None
+    if after.span.start + SLACK < before.span.end and not _brings_these(answer, after):
+        return None  # a span may end late, but no call brings results of calls that were not made yet
     if before.error is not None:
         return CallLink.RETRY if _asks_the_same(before, after, in_loop=in_loop) else None
     if answer.broken_tool_calls or (answer.tool_calls and answer.stop_reason is NormalizedStopReason.MAX_TOKENS):
@@ -47,10 +49,17 @@ def _brings_results(answer: ChatResponse, after: ModelCall) -> bool:
     sent = after.content.input
     if sent is None:
         return True
-    asked = {call.id for call in answer.tool_calls}
     named = {call.id for message in sent for call in message.tool_calls if call.id}
+    return _brings_these(answer, after) or (any(message.role is Role.TOOL for message in sent) and not named)
+
+
+def _brings_these(answer: ChatResponse, after: ModelCall) -> bool:
+    """Whether its conversation names these calls, or their results."""
+    asked = {call.id for call in answer.tool_calls if call.id}
+    sent = after.content.input or ()
+    named = {call.id for message in sent for call in message.tool_calls}
     results = {message.tool_call_id for message in sent if message.role is Role.TOOL}
-    return bool(asked & (named | results)) or (bool(results) and not named)
+    return not asked.isdisjoint(named | results)
 
 
 def _holds_the_text(answer: ChatResponse, after: ModelCall) -> bool:

@@ -20,6 +20,14 @@ _INVENTED = (
     "The instrumentation writes “{word}” and counts of its own for every stream. The provider's stop reason and token "
     "counts are not in the trace."
 )
+_RUN = (
+    "The trace has the run of an agent, but none of its model calls. The run is one attempt: its text and its token "
+    "counts may be those of several calls, and their stop reasons are unknown."
+)
+_IN_ONE = (
+    "Tools ran within the span of this call ({tools}), so it holds several requests to the model. They are one "
+    "attempt. Its token counts may be their sum, or those of the last request."
+)
 _MOST_OF_FAILURE = 300  #: characters
 _HYPHEN = "-"  #: stands in the AI SDK's own words only
 
@@ -68,6 +76,8 @@ def _of(step: TurnCall) -> Iterator[tuple[str, str]]:
         yield "told_twice", f"{len(call.spans)} spans describe this call. They are one attempt.{_elsewhere(call)}"
     if call.span.dropped:
         yield "attributes_dropped", _dropped(call.span.dropped)
+    if call.is_run:
+        yield "run_without_calls", _RUN
     if content.input is None:
         yield "input_unknown", "The trace does not contain the request."
     if not content.answered and call.error is None:
@@ -136,5 +146,7 @@ def _of_calls(step: TurnCall) -> Iterator[tuple[str, str]]:
             "The span of this call does not contain its answer. Its tool calls are those that the agent then ran. "
             "Their arguments, and any text, are unknown.",
         )
+    if call.ran_within and not call.is_run:
+        yield "requests_in_one", _IN_ONE.format(tools=", ".join(dict.fromkeys(call.ran_within)))
     if answer.stop_reason is NormalizedStopReason.TOOL_CALL and not content.calls:
         yield "calls_unknown", "The model called a tool. Its name and arguments are not in the trace."

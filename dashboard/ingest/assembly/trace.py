@@ -10,7 +10,9 @@ from dashboard.ingest.assembly.call_dedup import as_one
 from dashboard.ingest.assembly.histories import Breaches, BuiltHistory, history_of
 from dashboard.ingest.assembly.implied_policy import implied
 from dashboard.ingest.assembly.notes import Note, notes_of
+from dashboard.ingest.assembly.runs_without_calls import runs_without_calls
 from dashboard.ingest.assembly.span_tree import span_tree_of
+from dashboard.ingest.assembly.tools_within import with_tools_within
 from dashboard.ingest.assembly.turn_grouping import TurnCalls, joined
 from dashboard.ingest.conventions.observations import Loop, ModelCall, Seen, ToolRun
 
@@ -37,8 +39,9 @@ def turns_of(
     `unread`: how many of its spans could not be read."""
     told = list(seen)
     places = span_tree_of(parents, (one for one in told if isinstance(one, Loop)))
-    calls = as_one((one for one in told if isinstance(one, ModelCall)), places)
     tools = [one for one in told if isinstance(one, ToolRun)]
+    calls = as_one((one for one in told if isinstance(one, ModelCall)), places)
+    calls = with_tools_within([*calls, *runs_without_calls(calls, places)], tools, places)
     runs = {one.call_id: one for one in tools if one.call_id}
     made: list[TraceTurn] = []
     for history, turn_id in _histories(trace, joined(calls, places, tools), runs, base, breaches):

@@ -14,7 +14,9 @@ from dashboard.ingest.conventions.spans import Span
 from dashboard.ingest.conventions.tables import dialect_of
 
 #: How clients word the status in their messages.
-_STATUS = re.compile(r"(?:Error code|status_code|status code|HTTP)[ :=]+([1-5][0-9]{2})\b|^([45][0-9]{2})(?= [A-Z-])")
+_STATUS = re.compile(
+    r"(?:Error code|status_code|status code|Status|HTTP)[ :=]+([1-5][0-9]{2})\b|^([45][0-9]{2})(?= [A-Z{-])"
+)
 NOT_TOLD = "not_told"  #: the kind of an error of which no more is known than its words
 _MOST = 2_000  #: characters of a message
 #: By a word in the exception's class or in its message, in lower case without signs.

@@ -97,6 +97,8 @@ class ModelCall:
     exchange: RequestAndResponse | None = None  #: where a log holds it; None: spans tell of it
     calls_from_next: bool = False  #: its tool calls stand in the next request only
     calls_from_tools: bool = False  #: its tool calls are those whose tools ran, of which the names are known
+    ran_within: tuple[str, ...] = ()  #: the tools that ran within its span, which so holds several requests
+    is_run: bool = False  #: it is an agent's whole run, of whose calls the trace has none
     elsewhere: tuple[str, ...] = ()  #: other traces that tell of it
     invented: str = ""  #: the stop reason that its instrumentation writes for every answer of this kind
     #: From the model's name, for the dialect: it is not told as the provider. No part of what tells accounts apart.

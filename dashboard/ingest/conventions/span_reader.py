@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from agentcore.messages import TokenUsage
+from agentcore.messages import Message, Role, TokenUsage
 from dashboard.ingest.conventions.attributes import (
     as_count,
     count_of,
@@ -54,6 +54,7 @@ from dashboard.ingest.conventions.tables import (
 #: A span that Logfire sends while another is under way; the other follows with its own id.
 _PENDING = "pending_span"
 _COMPONENT = "haystack.component.run"
+_ASKED = ("traceloop.entity.input", "input.value")  #: what an agent was asked, as a text
 _TOLD_BY = tuple((name, convention) for convention in CONVENTIONS for name in convention.told_by)
 _LLAMA_INDEX_DEFAULT = 256
 _CAPS = ("max_tokens", "max_completion_tokens", "max_output_tokens", "maxOutputTokens", "maxTokens", "num_predict")
@@ -211,12 +212,29 @@ def _is_of_strands(span: Span) -> bool:
 
 
 def _loop(convention: Convention, span: Span, *, is_agent: bool) -> Loop:
-    name = text_of(convention, span.attributes, "agent") or span.name
+    named = (text_of(convention, span.attributes, fact) for fact in ("agent", "node"))
+    name = next(filter(None, named), span.name)
     word = next((word.raw for word in words_of(convention, span.attributes)), None)
     failure, said = loop_failure_of(span), last_words_of(span)
     if convention is HAYSTACK:
         failure, said = failure or haystack.loop_failure(span.attributes), haystack.last_words(span.attributes)
     return Loop(span, name, is_agent, word, failure, said)
+
+
+def run_as_call(loop: Loop) -> ModelCall | None:
+    """What an agent's span tells of its run as one call; None where it names neither a model nor token counts, so that
+    nothing shows that a model was called. Its stop reason is the loop's own, and no model's."""
+    found = kind_of(loop.span)
+    call = _call(found[0], loop.span) if found is not None and loop.is_agent else None
+    if call is None or not (call.model or call.usage):
+        return None
+    content = replace(call.content, words=())
+    if not content.answered and loop.output:
+        content = replace(content, text=loop.output)
+    if content.input is None and (asked := words(first(loop.span.attributes, _ASKED))):
+        content = replace(content, input=(Message(Role.USER, asked),))
+    spent = call.usage if call.usage and (call.usage.input_tokens or call.usage.output_tokens) else None
+    return replace(call, usage=spent, words=(), content=content, is_run=True)
 
 
 def _tool(convention: Convention, span: Span) -> ToolRun:

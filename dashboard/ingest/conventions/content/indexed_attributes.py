@@ -13,6 +13,7 @@ from dashboard.ingest.conventions.content.shapes import (
     reads_whole,
     role_of,
     system_apart,
+    taken_apart,
     tools_of,
     whole_calls,
     words,
@@ -44,7 +45,8 @@ def openinference(attributes: Attributes, *, are_objects: bool = False) -> Conte
         text=_said(answer),
         calls=tuple(
             replace(call, is_object=call.is_object or (are_objects and reads_whole(call.raw)))
-            for call in _openinference_calls(answer)
+            for joined in _openinference_calls(answer)
+            for call in taken_apart(joined, [tool.name for tool in tools])
         ),
         reasoning=_said(answer, _THOUGHT),
         refusal=words(answer.get(_REFUSAL)) or _said(answer, _REFUSAL) or None,
@@ -70,8 +72,8 @@ def _openinference_messages(entries: list[Any]) -> Iterator[Message]:
             yield from (
                 Message(Role.TOOL, words(one.get("content")), tool_call_id=words(one.get("call_id"))) for one in given
             )
-        elif role is Role.TOOL:
-            yield Message(role, _said(told), tool_call_id=words(told.get("tool_call_id")))
+        elif role is Role.TOOL or told.get("tool_call_id"):  # for JavaScript, Anthropic's results are a user's
+            yield Message(Role.TOOL, _said(told), tool_call_id=words(told.get("tool_call_id")))
         else:
             yield Message(role, _said(told), whole_calls(_openinference_calls(told)))
 

@@ -1,7 +1,7 @@
 """Messages, calls and tools of what JSON holds, whatever it holds."""
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from agentcore.json_values import is_json
@@ -21,6 +21,7 @@ _ROLES = {
 }
 #: Under which pydantic-ai, OpenLIT and OpenLLMetry put arguments that are no JSON.
 INVALID = "INVALID_JSON"
+_DECODER = json.JSONDecoder()
 _RAW = frozenset({"raw", "_raw"})
 
 
@@ -78,6 +79,43 @@ def _as_it_came(arguments: Mapping[str, Any]) -> Any:
 def reads_whole(arguments: str) -> bool:
     """Whether the text is a closed object. One that is not closed is as the model wrote it, whoever hands it on."""
     return read_arguments(arguments, cut=False)[1] is None
+
+
+def taken_apart(asked: AskedCall, tools: Sequence[str]) -> list[AskedCall]:
+    """The calls that OpenInference for JavaScript joins into one where they are of a stream: their names stand in one
+    text, and so do their arguments. Their ids, which stand so too, are left to the next request.
+
+    `tools`: the names that the model was offered. Where these do not tell the calls apart, the call is as it came."""
+    texts = _objects_in(asked.raw) if asked.name not in tools else []
+    names = _names_in(asked.name, tools)
+    if len(texts) < 2 or len(names) != len(texts):
+        return [asked]
+    return [AskedCall("", name, text) for name, text in zip(names, texts, strict=True)]
+
+
+def _objects_in(text: str) -> list[str]:
+    """JSON objects that stand one after another, the last of which may have been cut."""
+    found, at = list[str](), 0
+    while text.startswith("{", at):
+        try:
+            _, end = _DECODER.raw_decode(text, at)
+        except (ValueError, RecursionError):
+            end = len(text)
+        found.append(text[at:end])
+        at = end
+    return found if at == len(text) else []
+
+
+def _names_in(joined: str, tools: Sequence[str]) -> list[str]:
+    """The names of tools that make up this text; none of them where it can be read in two ways, or in none."""
+    found, at = list[str](), 0
+    while at < len(joined):
+        begun = [name for name in tools if name and joined.startswith(name, at)]
+        if len(begun) != 1:
+            return []
+        found.append(begun[0])
+        at += len(begun[0])
+    return found
 
 
 def whole_calls(calls: Iterable[AskedCall]) -> tuple[ToolCall, ...]:

@@ -17,6 +17,9 @@ OF_PROVIDERS = [
         "rate_limit",
     ),
     ("", "429 - Request limit reached", "rate_limit"),
+    # As Anthropic's client for JavaScript, and Mistral's for Python, say it.
+    ("BadRequestError", '400 {"type":"error","error":{"type":"invalid_request_error"}}', "invalid_request"),
+    ("mistralai.client.errors.SDKError", "API error occurred: Status 400. Body: {}", "invalid_request"),
     ("RateLimitError", "Usage limit reached for this month.", "rate_limit"),
     (
         "anthropic.BadRequestError",

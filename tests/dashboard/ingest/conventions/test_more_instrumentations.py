@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from dashboard.ingest.assembly.trace import TraceTurn
-from dashboard.ingest.conventions.observations import ModelCall, ToolRun
+from dashboard.ingest.conventions.observations import Loop, ModelCall, ToolRun
 from dashboard.ingest.conventions.span_reader import seen
 from dashboard.ingest.conventions.spans import LogEvent, Span, SpanEvent
 from dashboard.ingest.conventions.tables import dialect_of
@@ -381,3 +381,48 @@ def test_results_that_autogen_writes_beside_a_message_are_those_of_its_tools() -
     told = call(**LLM, **{"llm.input_messages.0.message.role": "function"}, **results)
     sent = [(message.role.value, message.text, message.tool_call_id) for message in told.content.input or ()]
     assert sent == [("tool", "43", "c0"), ("tool", "44", "c1")]
+
+
+def joined(name: str, arguments: str, *tools: str) -> list[tuple[str, str, str]]:
+    """What OpenInference for JavaScript's calls of a stream are read as."""
+    called = "llm.output_messages.0.message.tool_calls.0.tool_call"
+    offered = {
+        f"llm.tools.{place}.tool.json_schema": json.dumps({"type": "function", "function": {"name": tool}})
+        for place, tool in enumerate(tools)
+    }
+    about = {f"{called}.id": "c1c2", f"{called}.function.name": name, f"{called}.function.arguments": arguments}
+    told = call(**LLM, **offered, **about)
+    return [(one.id, one.name, one.raw) for one in told.content.calls or ()]
+
+
+def test_calls_joined_into_one_are_taken_apart_by_the_tools_that_were_offered() -> None:
+    two = joined("looklook", '{"q": "a}{"}{"q": 2}', "look", "add")
+    assert two == [("", "look", '{"q": "a}{"}'), ("", "look", '{"q": 2}')]
+    assert joined("lookadd", '{"q": 1}{"q": ', "look", "add") == [("", "look", '{"q": 1}'), ("", "add", '{"q": ')]
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments", "tools"),
+    [
+        ("look", '{"q": 1}', ("look",)),
+        ("looklook", '{"q": 1}{"q": 2}', ("look", "looklook")),
+        ("looklook", '{"q": 1}{"q": 2}', ("look", "loo")),
+        ("looklook", '{"q": 1}', ("look",)),
+        ("looklook", '{"q": 1} {"q": 2}', ("look",)),
+        ("looklook", '{"q": 1}{"q": 2}', ()),
+    ],
+    ids=["one call", "a tool of that name", "two readings", "one object", "more than objects", "no tools"],
+)
+def test_calls_that_the_tools_do_not_tell_apart_stay_as_they_came(
+    name: str, arguments: str, tools: tuple[str, ...]
+) -> None:
+    assert joined(name, arguments, *tools) == [("c1c2", name, arguments)]
+
+
+def test_an_agent_is_called_by_its_name_and_not_by_the_id_of_its_node() -> None:
+    """As OpenInference for Microsoft's Agent Framework writes them: the ids differ each time."""
+    node = {"graph.node.id": "agent_f7629575", "graph.node.name": "reader"}
+    loop = seen(span(**{"openinference.span.kind": "AGENT", **node}))
+    assert isinstance(loop, Loop)
+    assert loop.name == "reader"
+    assert call(**LLM, **{"graph.node.id": "llm_180869"}).agent == ""
