@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from playwright.sync_api import Page
 
-from tests.browser.conftest import PHONE, NewPage
+from tests.browser.conftest import PATIENCE, PHONE, NewPage
 from tests.browser.journeys import played, scrolls_sideways
 from tests.browser.test_operating import agent
 
@@ -118,7 +118,7 @@ def test_the_map_of_two_limits_is_fully_visible_below_the_answer_lengths(new_pag
     page = new_page()
     played(page, "sim-essay", "Map this.", max_tokens=60)
     page.goto("/backtests/limits")
-    page.locator(".map").wait_for()
+    page.locator(".map").wait_for(timeout=3 * PATIENCE)  # the first one starts a program for replays
     region = "document.querySelector('.wide:has(> .map)')"
     for width in widths(page, 1200, 1280, 1400):
         assert page.evaluate(f"{region}.scrollWidth <= {region}.clientWidth"), width
