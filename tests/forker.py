@@ -23,6 +23,7 @@ def load() -> dict[str, Any]:
     """Everything that `manage.py up` imports; gives what settings were read meanwhile."""
     import django
     from django.conf import settings
+    from django.contrib.auth.hashers import PBKDF2PasswordHasher
     from django.core.management import get_commands, load_command_class
     from django.template.loader import get_template
     from django.urls import get_resolver
@@ -30,6 +31,7 @@ def load() -> dict[str, Any]:
     gc.disable()
     django.setup()
     gc.disable()
+    PBKDF2PasswordHasher.iterations = 1_000  # nobody guesses one here: half a second for each that is made or checked
     for name in ("up", "web", "worker", "ask", "shell"):
         load_command_class(get_commands()[name], name)
     from dashboard.runtime import warm_up

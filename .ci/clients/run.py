@@ -149,10 +149,12 @@ def checked(name: str, python: Path, address: str) -> bool:
         "LITELLM_LOCAL_MODEL_COST_MAP": "True",  # nothing is fetched
         "LANGSMITH_TRACING": "false",
     }
-    sys.stdout.write(f"{name}:\n")
-    sys.stdout.flush()
     program = [python, HERE / f"with_{name}.py"]
-    return subprocess.run(program, env=environment, timeout=SECONDS, check=False).returncode == 0
+    both = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT}
+    ran = subprocess.run(program, env=environment, timeout=SECONDS, text=True, check=False, **both)
+    sys.stdout.write(f"{name}:\n{ran.stdout}")
+    sys.stdout.flush()
+    return ran.returncode == 0
 
 
 def environments(names: tuple[str, ...]) -> dict[str, Path]:
@@ -166,7 +168,10 @@ def main(names: tuple[str, ...]) -> None:
     pythons = environments(names)
     with gateway() as address:
         prepare(address)
-        failed = [name for name in names if not checked(name, pythons[SHARED.get(name, name)], address)]
+        # Two at a time: to import a client takes longer than its checks.
+        with ThreadPoolExecutor(2) as pool:
+            passed = pool.map(lambda name: checked(name, pythons[SHARED.get(name, name)], address), names)
+            failed = [name for name, all_passed in zip(names, passed, strict=True) if not all_passed]
     if failed:
         raise SystemExit(f"Clients that do not get along with the gateway: {', '.join(failed)}.")
 

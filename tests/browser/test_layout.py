@@ -1,10 +1,20 @@
 """What a designer would send back: torn cards, broken words, edges that do not line up."""
 
-import pytest
+from collections.abc import Iterator
 
-from tests.browser.conftest import PHONE, NewPage
+from playwright.sync_api import Page
+
+from tests.browser.conftest import PATIENCE, PHONE, NewPage
 from tests.browser.journeys import played, scrolls_sideways
 from tests.browser.test_operating import agent
+
+
+def widths(page: Page, *all_of_them: int) -> Iterator[int]:
+    """Each width in turn, while what is open has it: to load a page again for each takes longest."""
+    for width in all_of_them:
+        page.set_viewport_size({"width": width, "height": 900})
+        yield width
+
 
 FORMS = ("/agents/+new", "/connections/+new", "/policies/new", "/tour", "/import", "/account/", "/backtests/new")
 #: Cards that columns tear apart, and those that hide a part of themselves.
@@ -13,13 +23,12 @@ TORN = """() => [...document.querySelectorAll("#main .card")]
   .map((card) => card.innerText.slice(0, 40))"""
 
 
-@pytest.mark.parametrize("width", [390, 1280, 1920])
-def test_no_card_is_split_or_clipped(new_page: NewPage, width: int):
-    page = new_page(viewport={"width": width, "height": 900})
-    torn = {}
+def test_no_card_is_split_or_clipped(new_page: NewPage):
+    page, torn = new_page(), {}
     for address in FORMS:
         page.goto(address)
-        torn[address] = page.evaluate(TORN)
+        for width in widths(page, 390, 1280, 1920):
+            torn[address, width] = page.evaluate(TORN)
     assert not any(torn.values()), torn
 
 
@@ -30,24 +39,26 @@ EDGES = """(within) => {
 }"""
 
 
-@pytest.mark.parametrize("width", [1280, 1920])
-def test_the_admin_starts_at_the_same_position_as_every_page(new_page: NewPage, width: int):
-    page = new_page(viewport={"width": width, "height": 900})
+def test_the_admin_starts_at_the_same_position_as_every_page(new_page: NewPage):
+    page = new_page()
+
+    def edges(*parts: str) -> list[list[int]]:
+        return [[page.evaluate(EDGES, part) for part in parts] for _ in widths(page, 1280, 1920)]
+
     page.goto("/glossary")
-    edge = page.evaluate(EDGES, "main")
+    expected = [[edge, edge] for (edge,) in edges("main")]
     page.goto("/admin/")
-    assert [page.evaluate(EDGES, part) for part in ("header.bar", "#content")] == [edge, edge]
+    assert edges("header.bar", "#content") == expected
     page.goto("/admin/agents/policy/add/")  # its content begins beside the list of tables
-    assert [page.evaluate(EDGES, part) for part in ("header.bar", ".breadcrumbs")] == [edge, edge]
+    assert edges("header.bar", ".breadcrumbs") == expected
 
 
-@pytest.mark.parametrize("width", [700, 900, 1100])
-def test_the_form_of_a_policy_in_the_admin_never_scrolls_sideways(new_page: NewPage, width: int):
-    page = new_page(viewport={"width": width, "height": 900})
+def test_the_form_of_a_policy_in_the_admin_never_scrolls_sideways(new_page: NewPage):
+    page = new_page()
     page.goto("/admin/agents/policy/")
     page.locator("#result_list tbody a").first.click()
     page.locator("#versions-group").wait_for()
-    assert not scrolls_sideways(page)
+    assert [width for width in widths(page, 700, 900, 1100) if scrolls_sideways(page)] == []
 
 
 #: Snippets that are higher than their lines: a line of them is broken.
@@ -61,13 +72,13 @@ BROKEN_SNIPPETS = """() => [...document.querySelectorAll("textarea[readonly]:not
 }).map((snippet) => snippet.id)"""
 
 
-@pytest.mark.parametrize("width", [390, 1280])
-def test_no_snippet_line_wraps(new_page: NewPage, width: int):
-    page = new_page(viewport={"width": width, "height": 900})
+def test_no_snippet_line_wraps(new_page: NewPage):
+    page = new_page()
     for address in ("/tour", "/gateway/keys"):
         page.goto(address)
         assert page.locator(":is(.snippet, .snippets) textarea").count() > 0
-        assert page.evaluate(BROKEN_SNIPPETS) == []
+        for width in widths(page, 390, 1280):
+            assert page.evaluate(BROKEN_SNIPPETS) == [], width
 
 
 #: Parts of words that stand in two lines: between an underscore or a space and the next one a word is whole.
@@ -103,14 +114,14 @@ def test_no_limit_key_is_broken_within_a_word_on_the_change_form(new_page: NewPa
     assert page.evaluate(BROKEN_WORDS, ".operate-form .help .mono") == []
 
 
-@pytest.mark.parametrize("width", [1200, 1280, 1400])
-def test_the_map_of_two_limits_is_fully_visible_below_the_answer_lengths(new_page: NewPage, width: int):
-    page = new_page(viewport={"width": width, "height": 900})
+def test_the_map_of_two_limits_is_fully_visible_below_the_answer_lengths(new_page: NewPage):
+    page = new_page()
     played(page, "sim-essay", "Map this.", max_tokens=60)
     page.goto("/backtests/limits")
-    page.locator(".map").wait_for()
+    page.locator(".map").wait_for(timeout=3 * PATIENCE)  # the first one starts a program for replays
     region = "document.querySelector('.wide:has(> .map)')"
-    assert page.evaluate(f"{region}.scrollWidth <= {region}.clientWidth")
+    for width in widths(page, 1200, 1280, 1400):
+        assert page.evaluate(f"{region}.scrollWidth <= {region}.clientWidth"), width
 
 
 #: The least distance, in pixels, between the text of a figure and that of the word in the column after it.
@@ -155,13 +166,13 @@ CHART_FAULTS = """() => [...document.querySelectorAll(".chart-card")].flatMap((c
 })"""
 
 
-@pytest.mark.parametrize("width", [390, 700, 1280])
-def test_a_metrics_chart_has_its_number_beside_its_title_and_all_its_times(new_page: NewPage, width: int):
-    page = new_page(viewport={"width": width, "height": 900})
+def test_a_metrics_chart_has_its_number_beside_its_title_and_all_its_times(new_page: NewPage):
+    page = new_page()
     played(page, "sim-essay", "Draw this.", max_tokens=60)
     page.goto("/metrics-board")
     assert page.locator(".chart-card .ticks").count() > 0
-    assert page.evaluate(CHART_FAULTS) == []
+    for width in widths(page, 390, 700, 1280):
+        assert page.evaluate(CHART_FAULTS) == [], width
 
 
 def test_the_attach_form_shows_only_the_fields_of_the_chosen_target(new_page: NewPage):
@@ -182,13 +193,13 @@ def test_the_attach_form_shows_only_the_fields_of_the_chosen_target(new_page: Ne
         assert asked == shown
 
 
-@pytest.mark.parametrize("width", [390, 1280, 1920])
-def test_a_share_stays_beside_its_number_where_a_row_wraps(new_page: NewPage, width: int):
-    page = new_page(viewport={"width": width, "height": 900})
+def test_a_share_stays_beside_its_number_where_a_row_wraps(new_page: NewPage):
+    page = new_page()
     played(page, "sim-essay", "Share this.", max_tokens=60)
     page.goto("/admin/agents/policy/add/")
     page.get_by_role("button", name="Run the backtest").click()
     row = page.locator("#groups tbody tr").first
     row.wait_for()
-    assert row.evaluate("row => getComputedStyle(row).display") == "flex"
-    assert row.locator("td small").first.evaluate("share => getComputedStyle(share).display") == "inline"
+    for width in widths(page, 390, 1280, 1920):
+        assert row.evaluate("row => getComputedStyle(row).display") == "flex", width
+        assert row.locator("td small").first.evaluate("share => getComputedStyle(share).display") == "inline", width
