@@ -5,11 +5,13 @@ connections. Their memory is no leak: there is a bound for each. So a sample is 
 """
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from dashboard.bench.soak.samples import DATABASE, Sample
 
 WARM = 1 / 3  #: of the run, in which caches fill; no slope is measured there
+#: Which fill them: on a slow machine, memory grew until then, and was flat from then on.
+WARM_REQUESTS = 2_000
 GROWTH = 0.05  #: of a process's memory, that it may grow by after the warm-up
 LEAST_GROWTH = 10_000_000  #: bytes that are never a leak in so short a time
 LEAST_BACKLOG = 20  #: turns and jobs, which are always under way
@@ -19,9 +21,16 @@ MB = 1e6
 Line = tuple[float, float]  #: mean, and growth in bytes a second
 
 
-def comparable(samples: Sequence[Sample], *, began: float, seconds: float) -> list[Sample]:
+def warm_from(requests: Iterable[float], *, began: float, seconds: float) -> float | None:
+    """When the warm-up ends, by the times at which requests began: after a third of the run and as many requests as
+    fill the caches. None where less than a third of the run would be left."""
+    enough = sorted(requests)[WARM_REQUESTS - 1 : WARM_REQUESTS] if WARM_REQUESTS else [began]
+    warm = max([began + WARM * seconds, *enough])
+    return warm if enough and warm <= began + (1 - WARM) * seconds else None
+
+
+def comparable(samples: Sequence[Sample], warm: float) -> list[Sample]:
     """The samples after the warm-up, without those with more unfinished work than there was in it."""
-    warm = began + WARM * seconds
     most = max((each.backlog for each in samples if each.at < warm), default=0)
     return [each for each in samples if each.at >= warm and each.backlog <= max(most, LEAST_BACKLOG)]
 
@@ -29,7 +38,7 @@ def comparable(samples: Sequence[Sample], *, began: float, seconds: float) -> li
 def slopes(samples: Sequence[Sample]) -> Iterator[str]:
     """How the memory of each process grows, in words."""
     for name, (_, per_second) in lines(samples).items():
-        yield f"memory of {name}: {3600 * per_second / MB:+,.1f} MB an hour after the first third"
+        yield f"memory of {name}: {3600 * per_second / MB:+,.1f} MB an hour after the warm-up"
 
 
 def grown(samples: Sequence[Sample], *, seconds: float) -> Iterator[str]:

@@ -5,7 +5,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from dashboard.bench.abuse.installation import Installation, installed
-from dashboard.bench.soak.memory import GROWTH, LEAST_GROWTH, MB, WARM, comparable, grown, slopes
+from dashboard.bench.soak.memory import GROWTH, LEAST_GROWTH, MB, WARM_REQUESTS, comparable, grown, slopes, warm_from
 from dashboard.bench.soak.samples import Sample, Sampler
 from dashboard.bench.soak.traffic import CUT, KINDS, WHOLE, Heard, traffic
 from dashboard.runtime.file_limits import raise_limit
@@ -31,14 +31,29 @@ def soak(*, minutes: float, say: Say) -> bool:
             asyncio.run(traffic(installation.port, installation.token, key, began + seconds, heard))
     for line in (*_over_time(sampler.samples, heard, began), *_by_kind(heard, began, seconds)):
         say(line)
-    alike = comparable(sampler.samples, began=began, seconds=seconds)
-    for line in slopes(alike):
-        say(line)
-    wrong = [*_failed(heard), *grown(alike, seconds=(1 - WARM) * seconds)]
+    wrong = [*_failed(heard), *_memory(sampler.samples, heard, began, seconds, say)]
     for sentence in wrong:
         say(f"MISSED {sentence}")
     say(f"{sum(len(each.took) for each in heard.values()):,} requests, {len(wrong)} aims missed")
     return not wrong
+
+
+def _memory(
+    samples: Sequence[Sample], heard: Mapping[str, Heard], began: float, seconds: float, say: Say
+) -> Iterator[str]:
+    """The aims that memory missed; how it grew is said."""
+    begun = [at for each in heard.values() for at, _ in each.took]
+    warm = warm_from(begun, began=began, seconds=seconds)
+    if warm is None:
+        yield (
+            f"memory: not judged, for caches fill in the first {WARM_REQUESTS:,} requests, and a third of the run must "
+            f"come after them; {len(begun):,} were made. Run it for longer"
+        )
+        return
+    alike = comparable(samples, warm)
+    for line in slopes(alike):
+        say(line)
+    yield from grown(alike, seconds=began + seconds - warm)
 
 
 def _made(installation: Installation) -> str:

@@ -120,7 +120,7 @@ def _writes() -> Finding:
             cursor.execute(WRITTEN)
             transaction.set_rollback(True)
     except (DatabaseError, psycopg.Error) as error:
-        state = getattr(error.__cause__, "sqlstate", None)
+        state = getattr(error.__cause__, "sqlstate", None) or ""
         if state not in _NOT_WRITABLE:
             raise
         return Finding("writes", State.ERROR, str(error).partition("\n")[0], _NOT_WRITABLE[state])

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from typing import NamedTuple
+from uuid import UUID
 
 from dashboard.live.turn_loader import connection_of
 from dashboard.runtime.operations.doctor import State
@@ -30,7 +31,7 @@ class FailedCall(NamedTuple):
     fix: str
 
 
-def failed_last_calls() -> Mapping[int, FailedCall]:
+def failed_last_calls() -> Mapping[UUID, FailedCall]:
     """By the connection's id: the newest call within a day, where it failed and no request is to blame."""
     fields = ("turn_id", "index", "started_at", "error", "request_url", "response_headers")
     ended = Attempt.objects.filter(started_at__gte=datetime.now(UTC) - _SINCE, duration_ms__isnull=False)
@@ -42,7 +43,7 @@ def failed_last_calls() -> Mapping[int, FailedCall]:
         for call in sorted(newest, key=lambda call: call.started_at)
         if (turn := turns.get(call.turn_id)) and not turn.out_of_time  # a turn's own time limit blames no provider
     }
-    last: dict[int, Attempt] = {}
+    last: dict[UUID, Attempt] = {}
     for call, turn in sorted(by_caller.values(), key=lambda one: one[0].started_at):
         connection = connection_of(turn)
         if connection and call.request_url.startswith(connection.base_url):  # which may have been changed since

@@ -7,7 +7,7 @@ import pytest
 from django.core.management import call_command
 
 from dashboard.bench.soak import memory, run, traffic
-from dashboard.bench.soak.memory import comparable, grown, slopes
+from dashboard.bench.soak.memory import comparable, grown, slopes, warm_from
 from dashboard.bench.soak.samples import Sample
 from dashboard.bench.soak.traffic import KINDS, Heard
 
@@ -18,21 +18,22 @@ def sample(at: float, up: float, database: float = 0, **counts: int) -> Sample:
 
 
 def missed(samples: list[Sample]) -> list[str]:
-    """Of a run of 90 s, of which these are samples."""
-    return list(grown(comparable(samples, began=0, seconds=90), seconds=60))
+    """Of a run of 90 s, of which these are samples, and of which a third is the warm-up."""
+    return list(grown(comparable(samples, 30), seconds=60))
 
 
 @pytest.mark.nightly
 def test_each_kind_of_traffic_is_answered_and_reported_with_the_memory_of_each_process(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(memory, "LEAST_GROWTH", 10**9)
     monkeypatch.setattr(memory, "LEAST_SHARE", 0.0)
+    monkeypatch.setattr(memory, "WARM_REQUESTS", 0)
     monkeypatch.setattr(traffic, "WATCHED_SECONDS", 1.0)
     out = io.StringIO()
     call_command("bench", "soak", minutes=0.25, stdout=out)
     told = out.getvalue()
     for name in KINDS:
         assert re.search(rf"^{name} +[1-9][\d,]* +0 ", told, re.MULTILINE), told
-    assert re.search(r"memory of up: [+-][\d,.]+ MB an hour after the first third", told)
+    assert re.search(r"memory of up: [+-][\d,.]+ MB an hour after the warm-up", told)
     assert told.rstrip().endswith("0 aims missed")
 
 
@@ -48,6 +49,22 @@ def test_growing_memory_outside_the_database_is_a_missed_target():
 
 def test_memory_that_fills_before_the_warm_up_ends_is_no_leak():
     assert missed([sample(at, up=100e6 + min(at, 30) * 1e6) for at in range(90)]) == []
+
+
+@pytest.mark.parametrize(("a_second", "warm"), [(1000, 30.0), (50, 40.0), (34, 59.0), (20, None)])
+def test_the_warm_up_lasts_a_third_of_the_run_and_as_many_requests_as_fill_the_caches(
+    a_second: int, warm: float | None
+):
+    """On a slow machine, caches still fill after a third of the run."""
+    found = warm_from([n / a_second for n in range(90 * a_second)], began=0, seconds=90)
+    assert found == (warm and pytest.approx(warm, abs=0.5))
+
+
+def test_a_run_with_too_few_requests_to_fill_the_caches_is_not_judged():
+    heard = {"pages": Heard(took=[(float(at), 0.1) for at in range(90)])}
+    (told,) = run._memory([sample(at, up=100e6) for at in range(90)], heard, 0.0, 90.0, print)
+    assert told.startswith("memory: not judged")
+    assert "90 were made" in told
 
 
 def test_memory_of_work_that_queues_up_for_a_while_is_no_leak():

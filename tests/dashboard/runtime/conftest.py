@@ -108,11 +108,11 @@ def popen() -> Started:
 
 @pytest.fixture
 def up(environment: dict[str, str], popen: Started) -> Iterator[Callable[..., Up]]:
-    """Starts `manage.py up`, or another command, with more variables if given."""
+    """Starts `manage.py up`, or another command with options, with more variables if given."""
     started: list[Up] = []
 
-    def start(command: str = "up", **more: str) -> Up:
-        started.append(Up({**environment, **more}, command, popen=popen))
+    def start(command: str = "up", *options: str, **more: str) -> Up:
+        started.append(Up({**environment, **more}, command, *options, popen=popen))
         return started[-1]
 
     yield start
