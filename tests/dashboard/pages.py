@@ -43,7 +43,19 @@ def page(client: Client, address: str, **headers: str) -> str:
     found = read(html)
     assert found.inline == []
     assert len(found.ids) == len(set(found.ids)), sorted(i for i in found.ids if found.ids.count(i) > 1)
-    return html
+    return compact(html)
+
+
+def compact(html: str) -> str:
+    """HTML as a browser reads it: whitespace is one space, none just inside an element; `<pre>` stays as it is."""
+
+    def collapsed(text: str) -> str:
+        text = re.sub(r"[ \n\t]+", " ", text)
+        return re.sub(r" (?=</)", "", re.sub(r"(<[a-z][^>]*>) ", r"\1", text))
+
+    preformatted = re.compile(r"<pre\b.*?</pre>|<textarea\b.*?</textarea>", re.DOTALL)
+    kept = preformatted.findall(html)
+    return "".join(collapsed(text) + each for text, each in zip(preformatted.split(html), [*kept, ""], strict=True))
 
 
 def text_of(html: str) -> str:

@@ -36,6 +36,7 @@ from dashboard.accounts.roles import (
 )
 from dashboard.agents.selectors import project_default
 from dashboard.turns.models import Turn
+from tests.dashboard.pages import compact
 from tests.nightly import nightly
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("no_file_is_read")]
@@ -178,7 +179,7 @@ def test_a_rerun_by_the_api_needs_a_permission_that_other_replays_do_not(client_
 
 def test_a_watcher_sees_no_composer_and_one_explanation(client_of: ClientOf):
     for role, watching in ((Role.WATCHER, True), (Role.OPERATOR, False)):
-        html = client_of(role).get("/").content.decode()
+        html = compact(client_of(role).get("/").content.decode())
         assert html.count("Read-only access") == watching
         assert ('class="watching ' in html) == watching
 

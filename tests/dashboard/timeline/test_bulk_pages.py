@@ -9,7 +9,7 @@ from dashboard.live.services import turn_start
 from dashboard.timeline.models import BulkAction
 from dashboard.turns.models import Record, Turn
 from tests.dashboard.driving import AgentOf, Play, drive
-from tests.dashboard.pages import page
+from tests.dashboard.pages import compact, page
 from tests.together import together
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -81,7 +81,8 @@ def test_an_impossible_action_is_explained(browser: Client, turns: list[Turn], g
 def test_erasing_names_the_count_and_removes_everything(browser: Client, turns: list[Turn]):
     ids = [str(turn.id) for turn in turns[:2]]
     waiting = turn_start(agent=turns[0].agent, input_text="Not yet.")
-    asked = browser.post("/timeline/erase", {"turn": [*ids, str(waiting.id)]}, headers=HTMX).content.decode()
+    offered = browser.post("/timeline/erase", {"turn": [*ids, str(waiting.id)]}, headers=HTMX)
+    asked = compact(offered.content.decode())
     assert asked.count("Erase 2 turns") == 2
     assert "1 of the 3 selected turns has not ended and will be kept." in asked
     assert Turn.objects.count() == 4

@@ -20,6 +20,7 @@ from dashboard.inbox.models import Notice
 from dashboard.inbox.selectors import inbox_of
 from tests.dashboard.board.alerts.conftest import AlertOf, now, turns
 from tests.dashboard.board.alerts.mail_server import MailServer
+from tests.dashboard.pages import compact
 
 pytestmark = pytest.mark.django_db
 
@@ -200,7 +201,7 @@ def test_a_refused_e_mail_is_retried_and_shown_on_the_page(alert_of: AlertOf, sm
     smtp.refusing = True
     assert mails_send() == 0
     assert "451" in Mail.objects.get().fault
-    page = browser.get(f"/metrics-board/alerts/{alert.id}").content.decode()
+    page = compact(browser.get(f"/metrics-board/alerts/{alert.id}").content.decode())
     assert "E-mail to ada@example.com was not sent" in page
     smtp.refusing = False
     Mail.objects.update(next_at=timezone.now())
