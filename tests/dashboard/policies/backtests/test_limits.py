@@ -24,7 +24,7 @@ from dashboard.turns.filters import TimelineFilters
 from dashboard.turns.models import Turn
 from tests.dashboard.driving import Play
 from tests.dashboard.own_criteria import NAME
-from tests.dashboard.pages import HTMX, page, text_of
+from tests.dashboard.pages import page, text_of
 from tests.dashboard.policies.backtests.damaged_turns import base_unknown, event_unknown, policy_unknown
 from tests.dashboard.timeline.populations import make_turn
 
