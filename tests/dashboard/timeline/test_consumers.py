@@ -19,6 +19,7 @@ from dashboard.turns.models import Turn
 from dashboard.turns.timeline_page import timeline_page
 from tests.dashboard.driving import AgentOf, driven
 from tests.dashboard.live_sockets import Dialled, dialled, everything
+from tests.dashboard.pages import compact
 from tests.dashboard.pushed_page import Shown
 from tests.nightly import nightly
 
@@ -177,7 +178,7 @@ async def test_new_turns_appear_at_the_top_of_the_timeline_and_change_in_place(q
         agent = await Agent.objects.select_related("connection", "policy", "project").aget()
         other = await database_sync_to_async(turn_start)(agent=agent, input_text="One more.")
         push = await socket.receive_from()
-        assert push.startswith('<tbody hx-swap-oob="afterbegin:#rows">')
+        assert push.lstrip().startswith('<tbody hx-swap-oob="afterbegin:#rows">')
         assert f'id="row-{other.id}"' in push
 
 
@@ -189,8 +190,12 @@ async def test_changed_rows_and_new_rows_are_separate_messages(queued: Turn):
     agent = await Agent.objects.select_related("connection", "policy", "project").aget()
     other = await database_sync_to_async(turn_start)(agent=agent, input_text="One more.")
     (changed, added), _ = await news_of(scene, shown)
-    assert changed.startswith(f'<tr hx-swap-oob="true" id="row-{queued.id}">')
-    assert added.startswith(f'<tbody hx-swap-oob="afterbegin:#rows"><tr class="fresh" id="row-{other.id}">')
+    assert compact(changed).strip().startswith(f'<tr hx-swap-oob="true" id="row-{queued.id}">')
+    assert (
+        compact(added)
+        .strip()
+        .startswith(f'<tbody hx-swap-oob="afterbegin:#rows"><tr class="fresh" id="row-{other.id}">')
+    )
 
 
 @database_sync_to_async
@@ -207,7 +212,7 @@ async def test_a_page_that_already_shows_the_rows_is_not_sent_them(queued: Turn)
     scene, opened = watch_timeline(given)
     told, _ = await news_of(scene, shown)
     assert f'<tr hx-swap-oob="true" id="row-{queued.id}">' in "".join(told)
-    assert (await news_of(scene, opened))[0][0].startswith('<tbody id="rows"')
+    assert (await news_of(scene, opened))[0][0].lstrip().startswith('<tbody id="rows"')
 
 
 async def test_row_digests_are_computed_only_for_a_freshly_opened_page(queued: Turn, monkeypatch: pytest.MonkeyPatch):

@@ -25,7 +25,7 @@ from dashboard.runtime.management.commands.ask import AsLines as AskAsLines
 from dashboard.turns.filters import TimelineFilters
 from dashboard.turns.models import Turn
 from tests.dashboard.driving import Play, drive
-from tests.dashboard.pages import HTMX, page, text_of
+from tests.dashboard.pages import HTMX, compact, page, text_of
 from tests.dashboard.policies.suggestions.test_selectors import lengths
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -103,8 +103,8 @@ def replayed(browser: Client, turn: Turn, **body: object) -> dict[str, Any]:
 
 def test_each_surface_gives_the_same_answer_or_the_reason_for_a_difference(browser: Client, turn: Turn, asked: Asked):
     said = browser.get(f"/api/v1/turns/{turn.id}/verdict").json()["suggestion"]
-    head = browser.get(f"/turns/{turn.id}/limit", headers=HTMX).content.decode()
-    cell = words(browser.get(f"/turns/limits?turn={turn.id}", headers=HTMX).content.decode())
+    head = compact(browser.get(f"/turns/{turn.id}/limit", headers=HTMX).content.decode())
+    cell = words(compact(browser.get(f"/turns/limits?turn={turn.id}", headers=HTMX).content.decode()))
     sweep = words(page(browser, f"/turns/{turn.id}/replay/sweep"))
     if asked.word == "none":
         (advice,) = re.findall(r"(?:Higher limits|A higher Max tokens per call) would not have helped\.", words(head))
@@ -158,7 +158,7 @@ def test_a_what_if_at_the_value_agrees_or_names_other_evidence(browser: Client, 
     if said is None:
         return
     address = f"/turns/{turn.id}/replay?{urlencode(flat(said['overrides']))}"
-    html = browser.get(address, headers={**HTMX, "HX-Target": "what-if"}).content.decode()
+    html = compact(browser.get(address, headers={**HTMX, "HX-Target": "what-if"}).content.decode())
     imagined = replayed(browser, turn, mode="what_if", overrides=said["overrides"])
     (calls,) = re.findall(r"<dt>Calls</dt><dd>(\d+)", html)
     assert imagined["attempts"] == int(calls)
