@@ -13,8 +13,8 @@ STYLES = "\n".join(path.read_text("utf-8") for path in (settings.BASE_DIR / "sta
 #: What a tag of a template may hold: its own text, and Django's tags and variables, which may hold `>` and quotes.
 WITHIN = r"(?:\{%.*?%\}|\{\{.*?\}\}|[^{>\"]|\{(?![%{]))"
 VALUE = r"(?:\{%.*?%\}|\{\{.*?\}\}|[^\"{]|\{(?![%{]))*"
-#: Attributes whose value is shown, read aloud or copied as it stands.
-READ = re.compile(rf'\s(?:title|placeholder|alt|value|content|label|aria-(?:label|description|valuetext))="({VALUE})"')
+#: Attributes but those whose value is a list that whitespace divides, or a path.
+READ = re.compile(rf'\s(?!class=|d=)[\w-]+="({VALUE})"')
 ATTRIBUTES = rf'(?:{WITHIN}|"{VALUE}")*>'
 OPENING = re.compile(rf"<[a-z][a-z0-9]*{ATTRIBUTES}", re.DOTALL)
 AREA = re.compile(rf"<textarea {ATTRIBUTES}(.*?)</textarea>", re.DOTALL)
