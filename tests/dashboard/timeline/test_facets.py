@@ -108,7 +108,7 @@ def test_individually_found_turns_are_found_once_for_all_facets(monkeypatch: pyt
 def test_each_button_that_excludes_says_what_it_leaves_out_and_how_many(browser: Client):
     make_turn(NOW, model_stop_reason="max_tokens", resource="max_steps", error_type="server_error", continuations=1)
     html = compact(browser.get("/timeline/facets").content.decode())
-    names = {text_of(label) for label in re.findall(r'<label class="not".*?</label>', html, re.DOTALL)}
+    names = {text_of(label).strip() for label in re.findall(r'<label class="not".*?</label>', html, re.DOTALL)}
     assert {
         "not cut off, leaves out 1 turn",
         "not Max steps, leaves out 1 turn",

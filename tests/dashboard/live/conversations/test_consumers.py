@@ -237,7 +237,7 @@ async def test_a_reconnecting_page_is_sent_changes_that_were_reverted_in_between
     async with dialled(f"{viewer.address}&again=1") as socket:
         await arrived(viewer, socket, "transcript", "I am next.")
     now = await database_sync_to_async(talk_now)(conversation)
-    assert viewer.shows["line"] == (await database_sync_to_async(rendered)(now, "line")).strip()
+    assert viewer.shows["line"].strip() == (await database_sync_to_async(rendered)(now, "line")).strip()
 
 
 async def arrived(viewer: Viewer, socket: Dialled, part: str, words: str) -> str:
