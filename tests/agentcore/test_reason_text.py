@@ -69,7 +69,8 @@ SEES = [
     (
         play(cut_call(), max_tool_repair_attempts=0),
         "truncated tool call; Max tool-call repairs (max_tool_repair_attempts) is 0",
-        "a tool call was truncated and did not run (truncated tool call; Max tool-call repairs (max_tool_repair_attempts) is 0)",
+        "a tool call was truncated and did not run (truncated tool call; Max tool-call repairs "
+        "(max_tool_repair_attempts) is 0)",
     ),
     (play(truncated("a", tokens=2_000), max_total_tokens=2_000), "2,010 of 2,000 tokens", None),
     (

