@@ -58,6 +58,7 @@ def transitions(story: Playbook) -> list[str]:
     return [transition_text(case) for span in fold(story.recording) for case in cases_of(span) if case is not None]
 
 
+NONE_ALLOWED = "Max continuations (max_continuations) is 0"
 CUT = "cut off by Max tokens per call (max_tokens), 60 of 60 tokens used"
 MODEL_ERROR = "model error, 1 failure; model errors stop the turn"
 IDLE = [truncated("a"), truncated(""), truncated("")]
@@ -65,12 +66,11 @@ WATCHED = partial(play, watched=True, max_continuations=0, max_tool_repair_attem
 SEES = [
     (play(ended("a")), "no structured answer to check at this step", "the provider said “stop”: end_turn"),
     (play(unknown(None, "a")), "1 of 20 steps", "the provider gave no stop reason: unknown"),
-    (play(truncated("a"), max_continuations=0), "Max continuations (max_continuations) is 0", "Max continuations (max_continuations) is 0"),
+    (play(truncated("a"), max_continuations=0), NONE_ALLOWED, NONE_ALLOWED),
     (
         play(cut_call(), max_tool_repair_attempts=0),
-        "truncated tool call; Max tool-call repairs (max_tool_repair_attempts) is 0",
-        "a tool call was truncated and did not run (truncated tool call; Max tool-call repairs "
-        "(max_tool_repair_attempts) is 0)",
+        "truncated tool call; Max tool-call repairs is 0",
+        "a tool call was truncated and did not run (truncated tool call; Max tool-call repairs is 0)",
     ),
     (play(truncated("a", tokens=2_000), max_total_tokens=2_000), "2,010 of 2,000 tokens", None),
     (

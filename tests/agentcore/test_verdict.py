@@ -69,17 +69,16 @@ def test_a_running_turn_has_no_verdict():
         ),
         (
             ended("retry_limit", spent=Spent(attempts=4, continuations=3, output_tokens=200)),
-            "Cut off 4 times by Max tokens per call (max_tokens), then stopped at Max continuations (3 of "
-            "3). 200 of 240 completion tokens used. With 4 continuations it would have "
+            "Cut off 4 times by Max tokens per call (max_tokens), then stopped at Max continuations "
+            "(max_continuations: 3 of 3). 200 of 240 completion tokens used. With 4 continuations it would have "
             "continued. The recording does not show how it would have ended.",
         ),
         (
             ended("budget_exhausted", spent=Spent(output_tokens=240, estimated=True)),
             "Cut off by Max tokens per call (max_tokens), then stopped at Max completion tokens per turn "
-            "(max_total_completion_tokens): "
-            "about 240 of 240 completion tokens used. With a higher Max completion tokens per"
-            " turn it would have continued. The recording does not show how it would have "
-            "ended.",
+            "(max_total_completion_tokens): about 240 of 240 completion tokens used. With a higher Max completion "
+            "tokens per turn (max_total_completion_tokens) it would have continued. The recording does not show how it "
+            "would have ended.",
         ),
         (
             ended("budget_exhausted", limits=Limits(max_total_tokens=9), spent=Spent(output_tokens=10, estimated=True)),

@@ -88,7 +88,7 @@ ENDS = [
         play(*cut(60), ended(worded("b", 50), tokens=50), ceiling=60, extra=PREFILL),
         "completed completed completed",
         "Completed after 1 continuation. One call would have needed Max tokens per call (max_tokens) ≥ 115, above Max "
-        "output tokens of the connection (60).",
+        "output tokens (max_output_tokens) of the connection (60).",
     ),
     (
         play(*cut(60), ended(worded("b", 50), tokens=50), ceiling=110, extra=PREFILL),
@@ -163,8 +163,8 @@ ENDS = [
         play(paused("a"), truncated("b"), truncated("c"), max_continuations=2),
         "partial retry_limit retry_limit",
         "Cut off or paused by the provider 3 times, the last time at 10 of 60 tokens, below Max tokens per "
-        "call, then stopped at Max continuations (max_continuations: 2 of 2). 25 of 240 completion tokens used. With 3 "
-        f"continuations {ON}",
+        "call (max_tokens), then stopped at Max continuations (max_continuations: 2 of 2). 25 of 240 completion tokens "
+        f"used. With 3 continuations {ON}",
     ),
     (
         play(truncated("a"), truncated("b"), paused("c"), max_continuations=2),
@@ -206,7 +206,8 @@ ENDS = [
         play(cut_call("Let me. "), max_total_tokens=5),
         "partial token_limit budget_exhausted",
         "Cut off by Max tokens per call (max_tokens) in a tool call, which did not run, then stopped at Max tokens per "
-        f"turn: 20 of 5 input and output tokens used. With a higher Max tokens per turn (max_total_tokens) {ON}",
+        "turn (max_total_tokens): 20 of 5 input and output tokens used. With a higher Max tokens per turn "
+        f"(max_total_tokens) {ON}",
     ),
     (
         play(called(call()), max_steps=1),
@@ -256,7 +257,7 @@ ENDS = [
     (
         play(error(), woke_up(), error(), error_policy=ErrorPolicy.retry_all(2)),
         "failed retry_limit provider_error",
-        "Failed after 2 failed calls (Max retries (max_retries) is 2): It broke.",
+        "Failed after 2 failed calls, with Max retries (max_retries) 2: It broke.",
     ),
     (
         play(error(), woke_up(), error(retryable=False), error_policy=ErrorPolicy.retry_all(2)),
@@ -267,13 +268,13 @@ ENDS = [
         play(error(ErrorType.TIMEOUT), error_policy=ErrorPolicy.retry_all(5), max_seconds=0.5),
         "failed time_limit provider_error",
         "Stopped at the time limit (max_seconds) during the first call (1.0 of 0.5 s in model and tools). With a "
-        f"higher time limit {ON}",
+        f"higher time limit (max_seconds) {ON}",
     ),
     (
         play(error(ErrorType.MODEL), error_policy=ErrorPolicy.retry_all(5), max_seconds=0.5),
         "failed time_limit provider_error",
-        "Failed on the first call: It broke. It was not retried because the time limit was reached (1.0 of "
-        "0.5 s in model and tools).",
+        "Failed on the first call: It broke. It was not retried because the time limit (max_seconds) was reached "
+        "(1.0 of 0.5 s in model and tools).",
     ),
     (
         play(error(partial="a", tokens=9), error_policy=ErrorPolicy.retry_all(5), max_total_tokens=15),
