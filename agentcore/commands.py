@@ -55,10 +55,11 @@ class StopSentence:
     before: str = ""  #: what happened, up to the reason
     after: str = ""  #: what happened, after the reason
     ending: str = ""  #: how the stored text ends
+    criterion: str = ""  #: whom `before` tells of, by its class: it stands at the beginning of what happened
 
     def happened(self, reason: str) -> str:
         """What happened, as a phrase."""
-        return f"{self.before}{reason}{self.after}"
+        return f"{self.criterion}{self.before}{reason}{self.after}"
 
     def whole(self, reason: str) -> str:
         """The text as it is stored, with this reason."""

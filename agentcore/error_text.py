@@ -7,7 +7,7 @@ from agentcore.evaluation import ContinuationDecision
 from agentcore.machine.finish import INCOMPLETE
 from agentcore.messages import ChatResponse
 from agentcore.number_format import count, number
-from agentcore.policy import LIMIT_NAMES, limit_in_words
+from agentcore.policy import limit_in_words
 from agentcore.reason_text import criterion_in_words, evaluation_text, wait_text
 from agentcore.reasons import REFUSAL_DETAILS, NormalizedStopReason, StopReason
 from agentcore.remedies import unapproved
@@ -59,7 +59,7 @@ def failed(snapshot: Snapshot, end: Finish) -> str:
     """How the calls failed, why no other was made, and the provider's own words; follows “Failed”."""
     after = _after(snapshot.spent.total_failures, snapshot.spent.attempts)
     if end.stop_reason is StopReason.RETRY_LIMIT and not no_retry_helps(snapshot):
-        after += f" ({LIMIT_NAMES['max_retries']} is {number(snapshot.error_policy.max_retries)})"
+        after += f", with {limit_in_words('max_retries')} {number(snapshot.error_policy.max_retries)}"
     kept = " The partial answer is kept." if snapshot.output_text else ""
     return f"{after}: {_closed(error_text(snapshot) or str(end.error_code))}{_beside_retries(snapshot)}{kept}"
 
@@ -146,12 +146,7 @@ def _tidied(sentence: StopSentence) -> StopSentence:
     with a criterion's name in place of its class."""
     if sentence.after.endswith(".)") and sentence.ending == ".":
         sentence = replace(sentence, after=f"{sentence.after[:-2]})")
-    if sentence.before.endswith(_ASKED):
-        return replace(sentence, before=f"{criterion_in_words(sentence.before.removesuffix(_ASKED))}{_ASKED}")
-    return sentence
-
-
-_ASKED = " asked for more, with "  #: how a criterion's name leads to the limit that leaves no iteration for it
+    return replace(sentence, criterion=criterion_in_words(sentence.criterion)) if sentence.criterion else sentence
 
 
 def reason_of_stop(snapshot: Snapshot) -> str:

@@ -51,14 +51,16 @@ LIMIT_NAMES: Mapping[str, str] = {
 }
 
 
-def limit_in_words(key: str) -> str:
-    """The name within a sentence: `Max steps`, `the time limit`."""
+def limit_in_words(key: str, used: str = "") -> str:
+    """The name within a sentence, with the key: `Max steps (max_steps)`, `the time limit (max_seconds)`. `used`: how
+    much of it, in the same brackets: `Max steps (max_steps: 3 of 3)`."""
     name = LIMIT_NAMES[key]
-    return name if name.startswith("Max ") else f"the {name[0].lower()}{name[1:]}"
+    name = name if name.startswith("Max ") else f"the {name[0].lower()}{name[1:]}"
+    return f"{name} ({key}: {used})" if used else f"{name} ({key})"
 
 
 def higher(key: str) -> str:
-    """`a higher Max steps`, `a higher time limit`."""
+    """`a higher Max steps (max_steps)`, `a higher time limit (max_seconds)`."""
     return f"a higher {limit_in_words(key).removeprefix('the ')}"
 
 

@@ -13,7 +13,6 @@ from agentcore.criteria.incomplete_answers import (
     APART,
     CUT_BELOW_CAP,
     NO_RETRY,
-    Cause,
     completion_spent,
     cut_cause,
 )
@@ -24,11 +23,11 @@ from agentcore.number_format import number, seconds
 from agentcore.policy import LIMIT_NAMES, limit_in_words
 from agentcore.resource import bound_of
 from agentcore.snapshot import Snapshot
+from agentcore.truncation_cause import SHOWN
 
 Json = Mapping[str, Any]  #: an evaluation, as `ContinuationEvaluation.to_dict` writes it
 
 _FORBID, _STOP, _ALLOW = "forbid", "stop", "allow"
-_CAP = limit_in_words("max_tokens")
 #: What a built-in criterion is called in a sentence: by the limit that it checks, if it checks one.
 _CRITERIA: Mapping[str, str] = {
     "TruncationCriterion": "the rules for truncated answers",
@@ -128,9 +127,10 @@ def _nothing_allowed(context: Json) -> bool:
 def _no_call(context: Json, snapshot: Snapshot | None) -> str | None:
     """A continuation is judged by tokens too, a repair by its number alone."""
     if "tokensUsed" in context:
-        return f"{LIMIT_NAMES['max_continuations']} is 0"
+        return f"{limit_in_words('max_continuations')} is 0"
     if snapshot is None:
         return None
+    # It stands in brackets, within which no others are put.
     return f"{snapshot.repairing or 'broken'} tool call; {LIMIT_NAMES['max_tool_repair_attempts']} is 0"
 
 
@@ -138,9 +138,9 @@ def _idle(snapshot: Snapshot) -> str:
     """What ended a turn whose last answers added nothing."""
     many = f"{snapshot.idle_answers} answers in a row, and no text came"
     if snapshot.eaten:
-        return f"reasoning used up {_CAP} in {many}"
+        return f"reasoning used up {SHOWN.name} in {many}"
     if snapshot.refused_as_cut:
-        return f"{_CAP} was used up in {many}"
+        return f"{SHOWN.name} was used up in {many}"
     return f"{snapshot.idle_answers} truncated answers in a row added nothing new"
 
 
@@ -148,13 +148,8 @@ def _observed(snapshot: Snapshot) -> str | None:
     """Why an observed call takes no other step."""
     if snapshot.repairing is not None:
         return f"{snapshot.repairing} tool call; {_NOT_REQUESTED}"
-    cause = cut_cause(snapshot)
-    return None if cause is None else f"{_cause(cause)}; an observed call is not continued"
-
-
-def _cause(cause: Cause) -> str:
-    """How an answer was cut, with the name of the cap in place of its key."""
-    return cause.words.replace("no max_tokens set", f"{_CAP} not set").replace("max_tokens", _CAP)
+    cause = cut_cause(snapshot, SHOWN)
+    return None if cause is None else f"{cause.words}; an observed call is not continued"
 
 
 _NOT_REQUESTED = "an observed call is not requested again"
@@ -173,7 +168,8 @@ def _envelope(said: Json, snapshot: Snapshot | None, _error: ProviderError | Non
     if fault == EnvelopeFault.UNKNOWN:
         return "an answer that cannot be checked is not requested again"
     if fault == EnvelopeFault.TRUNCATION and bound == CUT_BELOW_CAP:
-        return f"cut off with {_CAP} not set; the same request again has no larger budget"
+        unset = f"with {LIMIT_NAMES['max_tokens']} not set"  # in brackets too
+        return f"cut off {unset}; the same request again has no larger budget"
     none_allowed = bound == "schema_rounds" and _nothing_allowed(said["context"])
     return "no envelope retries are allowed" if none_allowed else None
 
@@ -182,7 +178,7 @@ def _observed_envelope(snapshot: Snapshot) -> str | None:
     fault = snapshot.reading.fault if snapshot.reading else None
     if fault is None or envelope_bound(snapshot, fault) is None:
         return None
-    return "; ".join(filter(None, (_cause(envelope_cause(snapshot)), _NOT_REQUESTED)))
+    return "; ".join(filter(None, (envelope_cause(snapshot, SHOWN).words, _NOT_REQUESTED)))
 
 
 def _errors(said: Json, snapshot: Snapshot | None, error: ProviderError | None) -> str | None:
@@ -229,7 +225,7 @@ def _bound_of_errors(context: Json, snapshot: Snapshot | None) -> str:
     key = f"on_{context['errorType']}_error"
     if snapshot is not None and getattr(snapshot.error_policy, key, None) is ErrorHandlingDecision.STOP:
         return f"{str(context['errorType']).replace('_', ' ')} errors stop the turn"
-    return f"{LIMIT_NAMES['max_retries']} is {number(context['maxRetries'])}"
+    return f"{limit_in_words('max_retries')} is {number(context['maxRetries'])}"
 
 
 _MADE: Mapping[str, Callable[[Json, Snapshot | None, ProviderError | None], str | None]] = {

@@ -134,7 +134,7 @@ def _forbidden_too(remedy: Remedy) -> Helps | None:
 
 
 def _raised(raised: Raise) -> str:
-    """`4 continuations`, `a higher Max tokens per turn`."""
+    """`4 continuations`, `a higher Max tokens per turn (max_total_tokens)`."""
     if raised.least is not None:
         return count(raised.least, "continuation")
     return higher(raised.limit)

@@ -3,9 +3,24 @@
 Most providers use one stop reason for all three. Reported token counts distinguish them.
 """
 
+from typing import NamedTuple
+
 from agentcore.messages import ChatResponse
 from agentcore.number_format import count, number
+from agentcore.policy import limit_in_words
 from agentcore.reasons import NormalizedStopReason
+
+
+class CapWords(NamedTuple):
+    """What the cap of a call is called, and how it is said that none was set."""
+
+    name: str
+    unset: str
+
+
+STORED = CapWords("max_tokens", "with no max_tokens set")  #: in reasons that histories keep
+_CAP = limit_in_words("max_tokens")
+SHOWN = CapWords(_CAP, f"with {_CAP} not set")  #: in sentences for readers
 
 #: Of the cap: an answer that used less was not cut by it. Below by far, for counts differ by a few between servers.
 _CLEARLY = 0.9
@@ -60,20 +75,17 @@ def used_of(response: ChatResponse, cap: int | None) -> str:
     return f"{used}{number(cap)} tokens"
 
 
-def where_cut(
-    response: ChatResponse, cap: int | None, name: str = "max_tokens", unset: str = "with no max_tokens set"
-) -> str:
+def where_cut(response: ChatResponse, cap: int | None, words: CapWords = STORED) -> str:
     """Where an answer was truncated, if not by its cap: `at 482 of 4,000 tokens, below max_tokens`; of a call without a
-    cap `at 60 tokens, with no max_tokens set`. `name` and `unset`: what the cap is called, in a stored reason by its
-    key."""
+    cap `at 60 tokens, with no max_tokens set`."""
     if cap is not None:
-        return f"at {used_of(response, cap)}, below {name}"
+        return f"at {used_of(response, cap)}, below {words.name}"
     used = response.usage.output_tokens if response.usage else 0
-    return f"at {count(used, 'token')}, {unset}" if used else unset
+    return f"at {count(used, 'token')}, {words.unset}" if used else words.unset
 
 
-def beside_word(response: ChatResponse, cap: int | None, unset: str = "with no max_tokens set") -> str:
+def beside_word(response: ChatResponse, cap: int | None, words: CapWords = STORED) -> str:
     """The same, as shown beside the provider's stop reason: `at 482 of 4,000 tokens: below the cap`."""
     if cap is not None:
         return f"at {used_of(response, cap)}: below the cap"
-    return where_cut(response, cap, unset=unset)
+    return where_cut(response, cap, words)

@@ -1,16 +1,16 @@
 """The phrases of a verdict about a cut answer: what cut it, and how much of its cap it had used."""
 
 from agentcore.number_format import number, times
-from agentcore.policy import limit_in_words
+from agentcore.policy import LIMIT_NAMES
 from agentcore.reasons import AttemptKind, NormalizedStopReason
 from agentcore.snapshot import Snapshot
 from agentcore.sufficient_max_tokens import continued_at_the_cap
-from agentcore.truncation_cause import used_of, where_cut
+from agentcore.truncation_cause import SHOWN, used_of, where_cut
 
 #: How a verdict begins where the last answer is truncated, and where a limit or a rule stopped the turn otherwise.
 CUT_OFF, STOPPED = "Cut off", "Stopped"
-CAP = limit_in_words("max_tokens")
-UNSET = f"with {CAP} not set"
+CAP = SHOWN.name
+NAME = LIMIT_NAMES["max_tokens"]  #: where the key stands in the same sentence, or in the one before
 BY_CAP = f" by {CAP}"
 BY_REASONING = f": reasoning used up {CAP} before any text came"
 
@@ -55,7 +55,7 @@ def below_caps(snapshot: Snapshot) -> bool:
 def where(snapshot: Snapshot) -> str:
     """Where the last answer was cut, which its cap did not cut."""
     assert snapshot.response is not None, "a cut answer was answered"
-    return where_cut(snapshot.response, snapshot.sent_cap, CAP, UNSET)
+    return where_cut(snapshot.response, snapshot.sent_cap, SHOWN)
 
 
 def tells_where(snapshot: Snapshot) -> bool:
@@ -75,5 +75,5 @@ def of_raised_call(snapshot: Snapshot) -> str:
     """The same, and where its cap is larger than the one that was set, that it was raised."""
     assert snapshot.call is not None, "a cut answer was called for"
     asked = snapshot.asked.max_tokens if snapshot.call.asked_cap is None else snapshot.call.asked_cap
-    raised = f", where {CAP} was raised from {number(asked)}" if snapshot.call.max_tokens > asked else ""
+    raised = f", where {NAME} was raised from {number(asked)}" if snapshot.call.max_tokens > asked else ""
     return f"{of_call(snapshot)}{raised}"

@@ -21,7 +21,7 @@ from agentcore.error_text import (
     stopped_in_time,
 )
 from agentcore.number_format import count, number
-from agentcore.policy import LIMIT_NAMES, higher, limit_in_words
+from agentcore.policy import higher, limit_in_words
 from agentcore.reason_text import criterion_in_words
 from agentcore.reasons import NormalizedStopReason, TurnStatus
 from agentcore.remedies import (
@@ -38,6 +38,7 @@ from agentcore.snapshot import Snapshot
 from agentcore.truncation_text import (
     CAP,
     CUT_OFF,
+    NAME,
     STOPPED,
     below_caps,
     broken_off,
@@ -83,9 +84,9 @@ def _retry_limit(snapshot: Snapshot, _end: Finish) -> Verdict:
     if completion_spent(snapshot):
         more.append(Raise("max_total_completion_tokens"))
     lead, by = broken_off(snapshot)
-    name = LIMIT_NAMES["max_continuations"]
-    stopped = f"{'' if lead == STOPPED else 'then stopped '}at {name} ({number(used)} of {number(limit)})"
-    stopped = stopped if limit or used else f"and not continued because {name} is 0"
+    at = limit_in_words("max_continuations", f"{number(used)} of {number(limit)}")
+    stopped = f"{'' if lead == STOPPED else 'then stopped '}at {at}"
+    stopped = stopped if limit or used else f"and not continued because {limit_in_words('max_continuations')} is 0"
     happened = f"{by}{last}, {stopped}. {sentence(_used(snapshot))}"
     if below and not snapshot.going_on_helped:
         return Verdict(lead, happened, _full(snapshot))
@@ -100,7 +101,7 @@ def _below_cap(snapshot: Snapshot, _end: Finish) -> Verdict:
 
 
 def _full(snapshot: Snapshot) -> str:
-    return f"{_FULL} {_MAY_HELP if snapshot.uncapped else _NO_HELP}"
+    return f"{_FULL} {_MAY_HELP.format(NAME) if snapshot.uncapped else _NO_HELP}"
 
 
 def _watched_cut(snapshot: Snapshot, _end: Finish) -> Verdict:
@@ -139,7 +140,7 @@ def _stopped_at(snapshot: Snapshot, limit: str, used: str) -> Verdict:
 
 def _output_cap(snapshot: Snapshot, _end: Finish) -> Verdict:
     cap = number(snapshot.limits.max_total_output_chars)
-    return Verdict(CUT_OFF, f" at {cap} characters: {LIMIT_NAMES['max_total_output_chars']} was reached.")
+    return Verdict(CUT_OFF, f" at {cap} characters: {limit_in_words('max_total_output_chars')} was reached.")
 
 
 def _repetition(snapshot: Snapshot, _end: Finish) -> Verdict:
@@ -162,7 +163,7 @@ def _empty(_snapshot: Snapshot, _end: Finish) -> Verdict:
 
 def _repair(snapshot: Snapshot, _end: Finish) -> Verdict:
     repairs = snapshot.spent.tool_repairs
-    tried = f"{count(repairs, 'repair')} failed" if repairs else f"{LIMIT_NAMES['max_tool_repair_attempts']} is 0"
+    tried = f"{count(repairs, 'repair')} failed" if repairs else f"{limit_in_words('max_tool_repair_attempts')} is 0"
     lead, broken = cut_call(snapshot)
     return Verdict(lead, f"{broken}; {tried}.")
 
@@ -237,7 +238,8 @@ def _other(snapshot: Snapshot, end: Finish) -> Verdict:
         calls = count(snapshot.spent.envelope_retries + 1, "call")
         why = f"{stop_text(snapshot)}." if end.sentence else f"{end.error_message[:1].lower()}{end.error_message[1:]}"
         cut = end.error_code == "envelope_truncation_unrecoverable" and no_cap_grows(snapshot)
-        return Verdict("Failed", f" without a valid envelope after {calls}: {why}", _MAY_HELP if cut else "")
+        helps = _MAY_HELP.format(CAP) if cut else ""
+        return Verdict("Failed", f" without a valid envelope after {calls}: {why}", helps)
     return Verdict("", f"Ended by {end.terminal_reason}.")
 
 
@@ -249,7 +251,7 @@ def _said(snapshot: Snapshot) -> str:
 #: What is known of a cut below the cap. No number of ours is said to have helped against it.
 _NO_HELP = "The recording does not show what would have helped."
 _FULL = "The context window was full, or the server has a limit of its own."
-_MAY_HELP = f"Setting {CAP} may help: without it, many servers apply a low default limit."
+_MAY_HELP = "Setting {} may help: without it, many servers apply a low default limit."
 _UNKNOWN = "The recording does not show how many more tokens it needed."
 _SENTENCES: Mapping[str, Callable[[Snapshot, Finish], Verdict]] = {
     "completed": completed,

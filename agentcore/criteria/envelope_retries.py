@@ -21,6 +21,7 @@ from agentcore.evaluation import ContinuationDecision, ContinuationEvaluation
 from agentcore.reasons import NormalizedStopReason, StopReason
 from agentcore.snapshot import Snapshot
 from agentcore.states import State
+from agentcore.truncation_cause import STORED, CapWords
 from agentcore.values import replace
 
 FORBID, ALLOW = ContinuationDecision.FORBID, ContinuationDecision.ALLOW
@@ -111,6 +112,6 @@ def _envelope_apart(state: Snapshot, fault: EnvelopeFault) -> tuple[str, StopRea
     return envelope_cause(state).told_as(WATCHED.format("asked again"))
 
 
-def envelope_cause(state: Snapshot) -> Cause:
+def envelope_cause(state: Snapshot, words: CapWords = STORED) -> Cause:
     """Why an observed call has no valid envelope: it was truncated, or is not an envelope."""
-    return cut_cause(state) or Cause(INVALID_ENVELOPE)
+    return cut_cause(state, words) or Cause(INVALID_ENVELOPE)

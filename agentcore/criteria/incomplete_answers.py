@@ -13,7 +13,7 @@ from agentcore.messages import CallIssue
 from agentcore.reasons import NormalizedStopReason, StopReason
 from agentcore.snapshot import Snapshot
 from agentcore.states import State
-from agentcore.truncation_cause import used_of, where_cut
+from agentcore.truncation_cause import STORED, CapWords, used_of, where_cut
 
 FORBID, ALLOW, REQUEST = ContinuationDecision.FORBID, ContinuationDecision.ALLOW, ContinuationDecision.REQUEST
 
@@ -182,14 +182,15 @@ class Cause(NamedTuple):
         return self.bound, StopReason.FINISH_REASON, "; ".join(filter(None, (self.words, not_done)))
 
 
-def cut_cause(state: Snapshot) -> Cause | None:
-    """What truncated the answer of an observed call; None if it was not truncated, or the call was not observed."""
+def cut_cause(state: Snapshot, words: CapWords = STORED) -> Cause | None:
+    """What truncated the answer of an observed call; None if it was not truncated, or the call was not observed.
+    `words`: what its cap is called."""
     if not state.watched or not _is_cut(state):
         return None
     if state.cut_below_cap:
         assert state.response is not None, "it was answered"
-        return Cause(CUT_BELOW_CAP, f"cut off {where_cut(state.response, state.sent_cap)}")
-    by = BY_REASONING if state.eaten else "cut off by max_tokens"
+        return Cause(CUT_BELOW_CAP, f"cut off {where_cut(state.response, state.sent_cap, words)}")
+    by = f"reasoning used up {words.name}" if state.eaten else f"cut off by {words.name}"
     return Cause(MAX_TOKENS, f"{by}, {_used(state)} used" if _tells_used(state) else by)
 
 

@@ -62,12 +62,10 @@ def _expects_text(snapshot: Snapshot) -> bool:
     return snapshot.call is None or snapshot.call.max_tokens > 0
 
 
-def partial(
-    snapshot: Snapshot, stop_reason: StopReason, terminal_reason: str, why: str, *, before: str = "", after: str = ""
-) -> Snapshot:
-    """The turn stops here with what it has, and a notice that says so: why a criterion forbade, with what stands before
-    and after that."""
-    sentence = StopSentence(INCOMPLETE, before, after, ".")
+def partial(snapshot: Snapshot, stop_reason: StopReason, terminal_reason: str, why: str, **around: str) -> Snapshot:
+    """The turn stops here with what it has, and a notice that says so: why a criterion forbade, with what stands
+    `around` that, by the field of the sentence."""
+    sentence = StopSentence(INCOMPLETE, ending=".", **around)
     more = {"notice": sentence.whole(why), "sentence": sentence}
     return finished(snapshot, TurnStatus.PARTIAL, stop_reason, terminal_reason, **more)
 

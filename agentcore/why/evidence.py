@@ -16,8 +16,7 @@ from agentcore.resource import LIMIT_OF
 from agentcore.snapshot import Snapshot
 from agentcore.snapshot_parts import Call
 from agentcore.states import Trigger
-from agentcore.truncation_cause import below_cap, beside_word, eaten, used_of
-from agentcore.truncation_text import UNSET
+from agentcore.truncation_cause import SHOWN, below_cap, beside_word, eaten, used_of
 from agentcore.values import replace
 from agentcore.why.limit_usage import Amount, amounts_of, limits_behind
 from agentcore.why.transition_case import Case, Json
@@ -172,7 +171,7 @@ def _reason_node(response: ChatResponse, after: Snapshot, call: Call | None = No
     words = f"the model stopped: {reason}"
     cap = None if call is None or after.uncapped else call.max_tokens
     if call is not None and below_cap(response, cap):
-        words += f", {beside_word(response, cap, UNSET)}"
+        words += f", {beside_word(response, cap, SHOWN)}"
     elif cap is not None and eaten(response, cap):
         words += f", with {used_of(response, cap)} used for reasoning, and no text"
     return Node(Kind.INPUT, reason, words, (Fact("attempt", attempt),), tuple(_words_of(response)))

@@ -8,7 +8,7 @@ from typing import Any
 from agentcore.criteria.incomplete_answers import APART, CUT_BELOW_CAP, MAX_TOKENS, names_bounds
 from agentcore.error_policy import ErrorHandlingDecision
 from agentcore.number_format import count, number
-from agentcore.policy import LIMIT_NAMES, higher, limit_in_words
+from agentcore.policy import higher, limit_in_words
 from agentcore.reason_text import criterion_in_words
 from agentcore.resource import IDLE, LIMIT_OF, REPEATED, bound_of, idle_in_words, no_retry_helps
 from agentcore.states import State
@@ -72,9 +72,9 @@ class Amount:
 
     @property
     def words(self) -> str:
-        """`3 of 3 continuations used`, `2 of 2 failures in a row`, `Max continuations is 0`."""
+        """`3 of 3 continuations used`, `2 of 2 failures in a row`, `Max continuations (max_continuations) is 0`."""
         if not (self.used or self.limit):
-            return f"{LIMIT_NAMES[self.limit_name]} is 0"
+            return f"{limit_in_words(self.limit_name)} is 0"
         about, used = "about " if self.about else "", "" if self.limit_name == "max_retries" else " used"
         return f"{about}{number(self.used)} of {number(self.limit)} {self.unit}{used}"
 
@@ -86,9 +86,9 @@ class Amount:
 
     @property
     def more(self) -> str:
-        """What would not have been spent, in words: `4 continuations`, `a higher Max tokens per turn`."""
+        """What would not have been spent: `4 continuations`, `a higher Max tokens per turn (max_total_tokens)`."""
         if self.limit_name == "max_retries":
-            return f"{LIMIT_NAMES[self.limit_name]} {number(self.enough)}"
+            return f"{limit_in_words(self.limit_name)} {number(self.enough)}"
         if self.limit_name in _OFTEN:
             return number_of(self.enough, self.limit_name)
         return higher(self.limit_name)

@@ -7,8 +7,7 @@ from agentcore.error_text import notice_text
 from agentcore.reason_text import evaluation_text
 from agentcore.snapshot import Snapshot
 from agentcore.states import State, Trigger
-from agentcore.truncation_cause import below_cap, beside_word
-from agentcore.truncation_text import CAP, UNSET
+from agentcore.truncation_cause import SHOWN, below_cap, beside_word
 from agentcore.why.transition_case import Case
 
 _FORBIDS = frozenset(
@@ -76,11 +75,11 @@ def _below_cap(case: Case, known: Snapshot) -> str:
         return ""
     cap = case.sent_cap
     assert case.response is not None, "a cut answer was answered"
-    return f", {beside_word(case.response, cap, UNSET)}" if below_cap(case.response, cap) else ""
+    return f", {beside_word(case.response, cap, SHOWN)}" if below_cap(case.response, cap) else ""
 
 
 def _another_call(name: str) -> Callable[[Case], str | None]:
-    """`continuation 1 of 3, Max tokens per call not set`, of a call for which nobody set a cap."""
+    """`continuation 1 of 3, Max tokens per call (max_tokens) not set`, of a call for which nobody set a cap."""
 
     def made(case: Case) -> str | None:
         known = case.snapshot
@@ -91,7 +90,7 @@ def _another_call(name: str) -> Callable[[Case], str | None]:
             "continuation": (spent.continuations, limits.max_continuations),
             "repair": (spent.tool_repairs, limits.max_tool_repair_attempts),
         }
-        return "{} {} of {}, {} not set".format(name, *of[name], CAP)
+        return "{} {} of {}, {} not set".format(name, *of[name], SHOWN.name)
 
     return made
 

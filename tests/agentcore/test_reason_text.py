@@ -58,14 +58,15 @@ def transitions(story: Playbook) -> list[str]:
     return [transition_text(case) for span in fold(story.recording) for case in cases_of(span) if case is not None]
 
 
-CUT = "cut off by Max tokens per call, 60 of 60 tokens used"
+NONE_ALLOWED = "Max continuations (max_continuations) is 0"
+CUT = "cut off by Max tokens per call (max_tokens), 60 of 60 tokens used"
 MODEL_ERROR = "model error, 1 failure; model errors stop the turn"
 IDLE = [truncated("a"), truncated(""), truncated("")]
 WATCHED = partial(play, watched=True, max_continuations=0, max_tool_repair_attempts=0, schema_rounds=0)
 SEES = [
     (play(ended("a")), "no structured answer to check at this step", "the provider said “stop”: end_turn"),
     (play(unknown(None, "a")), "1 of 20 steps", "the provider gave no stop reason: unknown"),
-    (play(truncated("a"), max_continuations=0), "Max continuations is 0", "Max continuations is 0"),
+    (play(truncated("a"), max_continuations=0), NONE_ALLOWED, NONE_ALLOWED),
     (
         play(cut_call(), max_tool_repair_attempts=0),
         "truncated tool call; Max tool-call repairs is 0",
@@ -155,13 +156,13 @@ def test_the_binding_limit_is_stored_on_the_evaluation_in_every_revision(revisio
 def test_a_stored_reason_keeps_its_wording_and_verifies():
     story = play(truncated("a"), max_continuations=0)
     assert "0 of 0 continuations used" in story.end.notice
-    assert notice_text(story.snapshot) == "This answer is incomplete: Max continuations is 0."
+    assert notice_text(story.snapshot) == "This answer is incomplete: Max continuations (max_continuations) is 0."
     assert "sentence" not in story.stored().records[-1].command
     assert verify(story.stored()).verified
     derivation = derive(story.recording)
     assert derivation is not None
     said = [node.words for node in derivation.tree.walk()]
-    assert "The rules for truncated answers forbade another call: Max continuations is 0" in said
+    assert "The rules for truncated answers forbade another call: Max continuations (max_continuations) is 0" in said
 
 
 def test_a_tool_error_is_shortened_to_fit_the_notice():

@@ -99,7 +99,7 @@ def test_a_truncation_below_the_cap_of_an_observed_call_names_no_limit_of_ours()
     book = play(responded(cut(output=482)), **{**WATCHED, "max_tokens": 4000})
     assert (book.end.status, book.end.stop_reason) == (TurnStatus.PARTIAL, StopReason.FINISH_REASON)
     assert (book.end.terminal_reason, resource_of(book.snapshot)) == ("cut_below_cap", None)
-    assert verdict(book.snapshot) == f"Cut off at 482 of 4,000 tokens, below Max tokens per call. {FULL}"
+    assert verdict(book.snapshot) == f"Cut off at 482 of 4,000 tokens, below Max tokens per call (max_tokens). {FULL}"
     assert "max_continuations" not in words_of(book)
     assert "the model stopped: max_tokens, at 482 of 4,000 tokens: below the cap" in words_of(book)
     assert lint(book.snapshot.response, 4000) == ()
@@ -109,8 +109,8 @@ def test_a_binding_continuation_limit_is_named_and_no_remedy_is_claimed_for_a_fu
     book = play(responded(cut(output=482)), max_tokens=4000, max_continuations=0)
     assert (book.end.terminal_reason, resource_of(book.snapshot)) == ("retry_limit", "max_continuations")
     assert verdict(book.snapshot) == (
-        "Cut off at 482 of 4,000 tokens, below Max tokens per call, and not continued because Max continuations is 0. "
-        f"482 of 16,000 completion tokens used. {FULL}"
+        "Cut off at 482 of 4,000 tokens, below Max tokens per call (max_tokens), and not continued because Max "
+        f"continuations (max_continuations) is 0. 482 of 16,000 completion tokens used. {FULL}"
     )
     assert "the model stopped: max_tokens, at 482 of 4,000 tokens: below the cap" in words_of(book)
 
@@ -125,7 +125,8 @@ def test_continues_below_the_cap_while_continuations_are_left_because_a_server_m
     assert (book.end.terminal_reason, resource_of(book.snapshot)) == ("retry_limit", "max_continuations")
     told = verdict(book.snapshot)
     assert told.startswith(
-        "Cut off 4 times, the last time at 482 of 4,000 tokens, below Max tokens per call, then stopped at "
+        "Cut off 4 times, the last time at 482 of 4,000 tokens, below Max tokens per call (max_tokens), then "
+        "stopped at "
     )
     assert "With 4 continuations it would have continued" in told
 
@@ -133,7 +134,8 @@ def test_continues_below_the_cap_while_continuations_are_left_because_a_server_m
 def test_truncations_at_the_cap_are_reported_as_such_even_if_the_total_reduced_the_last_call():
     book = play(*(responded(cut(f"part {n}. ", output=n)) for n in (400, 401, 400, 14)), max_tokens=400)
     assert verdict(book.snapshot).startswith(
-        "Cut off 4 times by Max tokens per call, then stopped at Max continuations (3 of 3)"
+        "Cut off 4 times by Max tokens per call (max_tokens), then stopped at Max continuations (max_continuations: "
+        "3 of 3)"
     )
 
 
@@ -146,7 +148,7 @@ def test_no_helpful_number_is_named_where_continuing_added_nothing():
     book = play(*(responded(cut(again, output=482)) for _ in "ab"), max_tokens=4000, max_continuations=1)
     told = verdict(book.snapshot)
     assert told.startswith(
-        "Cut off twice, the last time at 482 of 4,000 tokens, below Max tokens per call, then stopped at "
+        "Cut off twice, the last time at 482 of 4,000 tokens, below Max tokens per call (max_tokens), then stopped at "
     )
     assert told.endswith(FULL)
 
@@ -156,7 +158,7 @@ def test_a_truncated_observed_answer_is_attributed_to_the_cap_and_to_no_continua
     assert (book.end.status, book.end.stop_reason) == (TurnStatus.PARTIAL, StopReason.FINISH_REASON)
     assert (book.end.terminal_reason, resource_of(book.snapshot)) == ("max_tokens", "max_tokens")
     assert verdict(book.snapshot) == (
-        "Cut off by Max tokens per call, with 60 of 60 tokens used; this call was only "
+        "Cut off by Max tokens per call (max_tokens), with 60 of 60 tokens used; this call was only "
         "observed. The recording does not show how many more tokens it needed."
     )
     found = derive(book.recording)
@@ -189,8 +191,8 @@ def test_an_error_that_reports_a_budget_used_up_before_any_text_is_reported_as_s
     assert book.end.terminal_reason == "repetition"
     assert "max_tokens was used up in 2 answers running, and no text came" in book.end.notice
     assert verdict(book.snapshot) == (
-        "Cut off: Max tokens per call was used up in two answers in a row, as the provider's "
-        "error says, and no text came. A higher Max tokens per call may help."
+        "Cut off: Max tokens per call (max_tokens) was used up in two answers in a row, as the provider's "
+        "error says, and no text came. A higher Max tokens per call (max_tokens) may help."
     )
     assert "nothing new" not in words_of(book)
     assert verify(book.recording).verified
@@ -204,7 +206,7 @@ def test_an_observed_truncation_reported_by_an_error_is_attributed_to_the_cap(pa
     assert (book.end.stop_reason, book.end.terminal_reason) == (StopReason.FINISH_REASON, "max_tokens")
     assert resource_of(book.snapshot) == "max_tokens"
     assert clauses_of(book) == ["limits.max_tokens"]
-    assert verdict(book.snapshot).startswith("Cut off by Max tokens per call")
+    assert verdict(book.snapshot).startswith("Cut off by Max tokens per call (max_tokens)")
     assert verify(book.recording).verified
 
 
@@ -247,7 +249,9 @@ def test_an_observed_envelope_of_older_rules_is_judged_as_before():
 def test_a_truncated_observed_tool_call_is_attributed_to_the_cap():
     book = play(cut_call("Let me. "), **WATCHED)
     assert (book.end.terminal_reason, resource_of(book.snapshot)) == ("max_tokens", "max_tokens")
-    assert verdict(book.snapshot).startswith("Cut off by Max tokens per call in a tool call, which did not run")
+    assert verdict(book.snapshot).startswith(
+        "Cut off by Max tokens per call (max_tokens) in a tool call, which did not run"
+    )
     assert "repair" not in words_of(book).replace("repair_pending", "")
 
 
@@ -271,8 +275,8 @@ def test_a_truncation_with_a_complete_handed_out_tool_call_is_reported():
     book = play(responded(cut("", output=60, tool_calls=(call(),))), client_tools=True, **WATCHED)
     assert book.end.status is TurnStatus.COMPLETED
     assert verdict(book.snapshot) == (
-        "Completed in 1 call; the last answer was cut off by Max tokens per call after complete tool calls, which were "
-        "returned."
+        "Completed in 1 call; the last answer was cut off by Max tokens per call (max_tokens) after complete tool "
+        "calls, which were returned."
     )
 
 
@@ -284,9 +288,9 @@ def test_a_budget_used_up_by_reasoning_is_reported_as_such():
         "This answer is incomplete: reasoning used up max_tokens in 2 answers running, and no text came."
     )
     assert verdict(book.snapshot) == (
-        "Cut off: reasoning used up Max tokens per call in two answers in a row, the last time "
+        "Cut off: reasoning used up Max tokens per call (max_tokens) in two answers in a row, the last time "
         "120 of 120 tokens, where Max tokens per call was raised from 60, and no text came. A higher "
-        "Max tokens per call may help."
+        "Max tokens per call (max_tokens) may help."
     )
     assert "with 120 of 120 tokens used for reasoning, and no text" in words_of(book)
     assert "nothing new" not in words_of(book)
@@ -295,14 +299,14 @@ def test_a_budget_used_up_by_reasoning_is_reported_as_such():
 def test_a_single_observed_answer_used_up_by_reasoning_is_reported_as_such():
     book = play(responded(cut("", output=60, reasoning=60)), **WATCHED)
     assert verdict(book.snapshot).startswith(
-        "Cut off: reasoning used up Max tokens per call before any text came, with 60 of 60 tokens"
+        "Cut off: reasoning used up Max tokens per call (max_tokens) before any text came, with 60 of 60 tokens"
     )
 
 
 def test_turns_recorded_before_rules_were_numbered_are_reported_as_before():
     book = play(responded(cut(output=482)), max_tokens=4000, max_continuations=0, revision=None)
     assert (book.end.terminal_reason, resource_of(book.snapshot)) == ("retry_limit", "max_continuations")
-    assert verdict(book.snapshot).startswith("Cut off by Max tokens per call")
+    assert verdict(book.snapshot).startswith("Cut off by Max tokens per call (max_tokens)")
 
 
 def test_a_complete_answer_is_not_examined():
@@ -320,7 +324,10 @@ MAY_HELP = "Setting Max tokens per call may help: without it, many servers apply
 
 @pytest.mark.parametrize(
     ("used", "place"),
-    [(482, "at 482 tokens, with Max tokens per call not set"), (None, "with Max tokens per call not set")],
+    [
+        (482, "at 482 tokens, with Max tokens per call (max_tokens) not set"),
+        (None, "with Max tokens per call (max_tokens) not set"),
+    ],
 )
 def test_a_truncation_without_a_cap_is_not_attributed_to_an_unset_number(used: int | None, place: str):
     watched = play(responded(cut(output=used)), **{**WATCHED, **UNCAPPED})
@@ -328,7 +335,9 @@ def test_a_truncation_without_a_cap_is_not_attributed_to_an_unset_number(used: i
     assert verdict(watched.snapshot) == f"Cut off {place}. {SERVER}{MAY_HELP}"
     assert f"the model stopped: max_tokens, {place}" in words_of(watched)
     book = play(responded(cut(output=used)), **UNCAPPED, max_continuations=0)
-    assert verdict(book.snapshot).startswith(f"Cut off {place}, and not continued because Max continuations is 0.")
+    assert verdict(book.snapshot).startswith(
+        f"Cut off {place}, and not continued because Max continuations (max_continuations) is 0."
+    )
     for each in (watched, book):
         assert "16,384" not in verdict(each.snapshot) + words_of(each)
 
@@ -336,10 +345,12 @@ def test_a_truncation_without_a_cap_is_not_attributed_to_an_unset_number(used: i
 def test_the_tokens_of_several_truncations_without_a_cap_are_those_of_the_last():
     book = play(*(responded(cut(f"part {n}. ", output=60 + n)) for n in range(4)), **UNCAPPED)
     assert verdict(book.snapshot).startswith(
-        "Cut off 4 times, the last time at 63 tokens, with Max tokens per call not set, "
+        "Cut off 4 times, the last time at 63 tokens, with Max tokens per call (max_tokens) not set, "
     )
     book = play(*(responded(cut(f"part {n}. ", output=None)) for n in range(4)), **UNCAPPED)
-    assert verdict(book.snapshot).startswith("Cut off 4 times, with Max tokens per call not set, then stopped at ")
+    assert verdict(book.snapshot).startswith(
+        "Cut off 4 times, with Max tokens per call (max_tokens) not set, then stopped at "
+    )
 
 
 def test_usage_of_a_call_without_a_cap_is_estimated_from_its_text_where_none_was_counted():

@@ -46,7 +46,10 @@ def test_a_running_turn_has_no_verdict():
                 response=ChatResponse("said", usage=TokenUsage(9, 30)),
                 spent=Spent(attempts=3, continuations=2, output_tokens=150),
             ),
-            ("Completed after 2 continuations. With Max tokens per call ≥ 155, one call would have been enough."),
+            (
+                "Completed after 2 continuations. With Max tokens per call (max_tokens) ≥ 155, one call would have "
+                "been enough."
+            ),
         ),
         (
             ended("completed", model_stop_reason="unknown"),
@@ -66,26 +69,27 @@ def test_a_running_turn_has_no_verdict():
         ),
         (
             ended("retry_limit", spent=Spent(attempts=4, continuations=3, output_tokens=200)),
-            "Cut off 4 times by Max tokens per call, then stopped at Max continuations (3 of "
-            "3). 200 of 240 completion tokens used. With 4 continuations it would have "
+            "Cut off 4 times by Max tokens per call (max_tokens), then stopped at Max continuations "
+            "(max_continuations: 3 of 3). 200 of 240 completion tokens used. With 4 continuations it would have "
             "continued. The recording does not show how it would have ended.",
         ),
         (
             ended("budget_exhausted", spent=Spent(output_tokens=240, estimated=True)),
-            "Cut off by Max tokens per call, then stopped at Max completion tokens per turn: "
-            "about 240 of 240 completion tokens used. With a higher Max completion tokens per"
-            " turn it would have continued. The recording does not show how it would have "
-            "ended.",
+            "Cut off by Max tokens per call (max_tokens), then stopped at Max completion tokens per turn "
+            "(max_total_completion_tokens): about 240 of 240 completion tokens used. With a higher Max completion "
+            "tokens per turn (max_total_completion_tokens) it would have continued. The recording does not show how it "
+            "would have ended.",
         ),
         (
             ended("budget_exhausted", limits=Limits(max_total_tokens=9), spent=Spent(output_tokens=10, estimated=True)),
-            "Cut off by Max tokens per call, then stopped at Max tokens per turn: about 10 of"
-            " 9 input and output tokens used. With a higher Max tokens per turn it would have"
+            "Cut off by Max tokens per call (max_tokens), then stopped at Max tokens per turn (max_total_tokens): "
+            "about 10 of"
+            " 9 input and output tokens used. With a higher Max tokens per turn (max_total_tokens) it would have"
             " continued. The recording does not show how it would have ended.",
         ),
         (
             ended("output_cap", limits=Limits(max_total_output_chars=9)),
-            "Cut off at 9 characters: Max output characters was reached.",
+            "Cut off at 9 characters: Max output characters (max_total_output_chars) was reached.",
         ),
         (
             ended("provider_error", answer=SAID, end={"error_message": "overloaded", "output_text": "said"}),
@@ -111,7 +115,7 @@ def test_no_cap_is_named_where_none_would_have_sufficed():
     exact = {"setup": replace(SETUP, extra={"prefill": True}), "model_stop_reason": "end_turn", "spent": spent}
     exact["response"] = last
     resumed = Answer("said", (Segment(2, AttemptKind.RESUME, 0, 4),))
-    assert "Max tokens per call ≥ 155" in verdict(ended("completed", **exact))
+    assert "Max tokens per call (max_tokens) ≥ 155" in verdict(ended("completed", **exact))
     assert verdict(ended("completed", **exact, answer=resumed)) == "Completed after 2 continuations."
     assert verdict(ended("completed", **exact, iteration=2)) == "Completed after 2 continuations."
     paused = ended("retry_limit", spent=spent, model_stop_reason="paused")
@@ -121,15 +125,19 @@ def test_no_cap_is_named_where_none_would_have_sufficed():
 def test_an_envelope_forbidden_by_a_limit_says_which_and_why():
     told = Playbook(envelope_schema={"required": ["a"]}, max_total_tokens=1) >> started() >> said("{}")
     assert verdict(told.snapshot) == (
-        "Failed without a valid envelope, stopped at Max tokens per turn: required property 'a' is missing "
-        "(schema /required) (15 of 1 tokens). With a higher Max tokens per turn it would have"
+        "Failed without a valid envelope, stopped at Max tokens per turn (max_total_tokens): required property 'a' "
+        "is missing "
+        "(schema /required) (15 of 1 tokens). With a higher Max tokens per turn (max_total_tokens) it would have"
         " continued. The recording does not show how it would have ended."
     )
 
 
 def test_where_both_limits_bind_both_are_named():
     both = ended("retry_limit", spent=Spent(continuations=3, output_tokens=240))
-    assert ("With 4 continuations and a higher Max completion tokens per turn it would have continued") in verdict(both)
+    assert (
+        "With 4 continuations and a higher Max completion tokens per turn (max_total_completion_tokens) it would "
+        "have continued"
+    ) in verdict(both)
 
 
 @together

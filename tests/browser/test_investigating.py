@@ -55,7 +55,8 @@ def find_out_why_one_stopped(page: Page) -> str:
     """The address of the turn."""
     page.get_by_role("link", name=PROMPT).click()
     expect(page.locator(".verdict")).to_contain_text(
-        "Cut off 4 times by Max tokens per call, then stopped at Max continuations"
+        "Cut off 4 times by Max tokens per call (max_tokens), then stopped at Max continuations (max_continuations: "
+        "3 of 3)"
     )
     page.wait_for_load_state()  # the keys are a module's, which comes after the words
     page.keyboard.press("k")

@@ -33,7 +33,7 @@ def test_a_share_link_shows_the_turn_without_sign_in_until_revoked(
     asked: list[str] = []
     stranger.on("request", lambda request: asked.append(request.url))
     stranger.goto(address)
-    expect(stranger.locator(".verdict")).to_contain_text("Cut off 4 times by Max tokens per call")
+    expect(stranger.locator(".verdict")).to_contain_text("Cut off 4 times by Max tokens per call (max_tokens)")
     stranger.keyboard.press("Home")
     stranger.keyboard.press("j")
     expect(stranger.locator("[data-now-number]")).to_have_text("2")

@@ -82,8 +82,9 @@ def _out_of_steps(snapshot: Snapshot, outcome: ContinuationOutcome, observed: tu
     """More was asked for after a natural end, and no iteration is left for it: then `StepsLimit` forbids."""
     said = tuple(map(partial(_without_steps, snapshot), outcome.evaluations))
     forbade = resolve(said)
-    why, asked = forbade.forbidding_reason(), f"{outcome.resolved_by} asked for more, with "
-    ended = finish.partial(snapshot, forbade.stop_reason, Trigger.FORBIDDEN.value, why, before=asked, after=" used")
+    why, terminal = forbade.forbidding_reason(), Trigger.FORBIDDEN.value
+    around = {"criterion": outcome.resolved_by, "before": " asked for more, with ", "after": " used"}
+    ended = finish.partial(snapshot, forbade.stop_reason, terminal, why, **around)
     return Judgement(Trigger.FORBIDDEN, finish.happened(ended, why), ended, forbade, observed)
 
 

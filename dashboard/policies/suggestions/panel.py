@@ -121,12 +121,12 @@ class Panel:
 
     @property
     def recorded(self) -> str:
-        """`Max tokens per call (max_tokens) was 60`: the setting that stopped the turn."""
+        """`Max tokens per call was 60`: the setting that stopped the turn. The sentence before has its key."""
         forbade = (self.suggestion.together or {}).get("error_policy")
         if forbade:
             return ", ".join(f"{error_kind(key)} errors were set to stop" for key in forbade)
         value = self.suggestion.recorded
-        return f"{self.name} ({self.suggestion.limit}) was {'not set' if value is None else number(value)}"
+        return f"{self.name} was {'not set' if value is None else number(value)}"
 
     @property
     def may_be_used(self) -> bool:

@@ -15,6 +15,11 @@ def name_of(limit: str) -> str:
     return LIMIT_NAMES[limit]
 
 
+def _with_key(limit: str) -> str:
+    """`Max tokens per call (max_tokens)`: the same with the name that programs know it by."""
+    return f"{LIMIT_NAMES[limit]} ({limit})"
+
+
 #: How sure a value is, in one word; what a live re-run has shown is proven, not merely certain.
 _BY_CERTAINTY = {
     Certainty.RECORDED: "certain",
@@ -36,18 +41,18 @@ def promise_word(said: Suggestion) -> str:
     return _BY_CERTAINTY[said.certainty] if said.only_tries_again else certainty_word(said)
 
 
-def given(said: Suggestion) -> str:
+def given(said: Suggestion, named: Callable[[str], str] = name_of) -> str:
     """`Max continuations 8 and Max completion tokens per turn 960`: all settings to change; one is not enough."""
-    settings = settings_of(said)
+    settings = _settings_of(said, named)
     return " and ".join([", ".join(settings[:-1]), settings[-1]] if settings[1:] else settings)
 
 
-def settings_of(said: Suggestion) -> list[str]:
+def _settings_of(said: Suggestion, named: Callable[[str], str]) -> list[str]:
     """`Max continuations 8`, `Max completion tokens per turn 960`: each setting to change."""
     beside = said.together or {}
     settings = [f"{error_kind(key)} errors set to {value}" for key, value in beside.get("error_policy", {}).items()]
-    settings.append(f"{name_of(said.limit)} {number(said.value)}")
-    limits = [(name_of(key), value) for key, value in beside.get("limits", {}).items()]
+    settings.append(f"{named(said.limit)} {number(said.value)}")
+    limits = [(named(key), value) for key, value in beside.get("limits", {}).items()]
     return settings + [f"no {name}" if value is None else f"{name} {number(value)}" for name, value in limits]
 
 
@@ -83,8 +88,8 @@ def _recorded(said: Suggestion) -> str:
         return _at_once(said)
     if said.goal is Goal.ONE_CALL:
         likely = "would" if said.certainty.value in ("certain", "recorded") else "would likely"
-        return f"With {given(said)}, one call {likely} have been enough."
-    return f"With {given(said)} the turn would have finished."
+        return f"With {given(said, _with_key)}, one call {likely} have been enough."
+    return f"With {given(said, _with_key)} the turn would have finished."
 
 
 def _rerun(said: Suggestion) -> str:
@@ -95,33 +100,33 @@ def _rerun(said: Suggestion) -> str:
         return _at_once(said)
     if said.certainty is not Certainty.CERTAIN:
         return _usual(said)
-    return f"With {given(said)} the turn {'would have ' if _needed_less(said) else ''}finished."
+    return f"With {given(said, _with_key)} the turn {'would have ' if _needed_less(said) else ''}finished."
 
 
 def _one_call_shown(said: Suggestion) -> str:
     if said.certainty is not Certainty.CERTAIN:
-        return f"With {given(said)}, one call would likely have been enough."
-    return f"With {given(said)}, one call {'would have been' if _needed_less(said) else 'was'} enough."
+        return f"With {given(said, _with_key)}, one call would likely have been enough."
+    return f"With {given(said, _with_key)}, one call {'would have been' if _needed_less(said) else 'was'} enough."
 
 
 def _at_once(said: Suggestion) -> str:
     """Of a truncated tool call that was requested again."""
     shown = said.certainty is Certainty.CERTAIN
     verb = "was" if shown and not _needed_less(said) else f"would {'' if shown else 'likely '}have been"
-    return f"With {given(said)}, the tool call {verb} complete at once."
+    return f"With {given(said, _with_key)}, the tool call {verb} complete at once."
 
 
 def _usual(said: Suggestion) -> str:
-    return f"With {given(said)} the turn would likely have finished."
+    return f"With {given(said, _with_key)} the turn would likely have finished."
 
 
 def _setting(said: Suggestion) -> str:
-    return f"With {given(said)} the call would have been tried again."
+    return f"With {given(said, _with_key)} the call would have been tried again."
 
 
 def _none(said: Suggestion) -> str:
     what = "the tool call to be complete at once" if said.goal is Goal.NO_REPAIR else "this turn"
-    return f"How large {name_of(said.limit)} must be for {what} is not known yet."
+    return f"How large {_with_key(said.limit)} must be for {what} is not known yet."
 
 
 _SENTENCES: Mapping[Basis, Callable[[Suggestion], str]] = {

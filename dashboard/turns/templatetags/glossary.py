@@ -1,7 +1,6 @@
 """`{% term "continuation" %}`: a word with its explanation on hover and focus, linked to the glossary.
 
-`{{ sentence|keys_in_code }}`: the keys of limits and of the error policy as code, each with its name;
-`|keys_as_names`: these names in their place.
+`{{ sentence|keys_in_code }}`: the keys of limits and of the error policy as code.
 """
 
 import re
@@ -18,7 +17,8 @@ from dashboard.turns.templatetags.formatting import unbroken
 
 register = template.Library()
 
-_KEYS = re.compile(rf"\b({'|'.join(SETTING_NAMES)})\b")
+#: A key, and the bracket before it where it follows its name.
+_KEYS = re.compile(rf"(\(?)\b({'|'.join(SETTING_NAMES)})\b")
 
 
 @register.simple_tag(takes_context=True)
@@ -46,18 +46,16 @@ def limit_name(key: str) -> str:
 
 @register.filter
 def keys_in_code(sentence: str) -> SafeString:
-    """The sentence as HTML: `stopped at <code title="Max steps">max_steps</code>`."""
+    """The sentence as HTML, keys as code: `Max steps (<code>max_steps</code>)`. A key that does not follow its name has
+    it as its title."""
     return mark_safe(_KEYS.sub(_in_code, conditional_escape(unbroken(sentence))))  # noqa: S308 - escaped, and keys are ours
 
 
 def _in_code(found: re.Match[str]) -> str:
-    return format_html('<code title="{}">{}</code>', SETTING_NAMES[found[0]], found[0])
-
-
-@register.filter
-def keys_as_names(sentence: str) -> str:
-    """`Max steps 30` for `max_steps 30`: for narrow columns, since a name is broken between words and a key is not."""
-    return _KEYS.sub(lambda found: SETTING_NAMES[found[0]], unbroken(sentence))
+    bracket, key = found.groups()
+    if bracket:
+        return format_html("(<code>{}</code>", key)
+    return format_html('<code title="{}">{}</code>', SETTING_NAMES[key], key)
 
 
 @register.filter

@@ -260,7 +260,8 @@ def test_a_verdict_names_the_cap_of_the_call_despite_later_operator_changes(now:
     once = Playbook(max_continuations=0) >> started(breakpoints=held) >> truncated("", tokens=60)
     once = once >> operator(max_tokens=now) >> released(breakpoints=())
     assert (
-        "Cut off: reasoning used up Max tokens per call before any text came (60 of 60 tokens), and not continued"
+        "Cut off: reasoning used up Max tokens per call (max_tokens) before any text came (60 of 60 tokens), and "
+        "not continued"
     ) in verdict(once.snapshot)
     twice = (
         Playbook(max_total_completion_tokens=900) >> started() >> truncated("", tokens=60) >> operator(breakpoints=held)

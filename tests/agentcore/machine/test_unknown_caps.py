@@ -122,7 +122,7 @@ def test_a_truncated_call_that_was_only_observed_names_no_cap():
     story = turn(cut(300), uncapped="unknown", max_tokens=300, max_continuations=0, watched=True)
     assert resource_of(story.snapshot) == "max_tokens"
     assert story.snapshot.outcome.get_evaluation_for("TruncationCriterion").context["callLimit"] is None
-    assert verdict(story.snapshot).startswith("Cut off by Max tokens per call, with 300 tokens used; ")
+    assert verdict(story.snapshot).startswith("Cut off by Max tokens per call (max_tokens), with 300 tokens used; ")
     assert "300 of 300" not in str(derive(story.recording))
 
 
@@ -142,7 +142,7 @@ def test_a_truncated_envelope_without_a_cap_is_not_retried(asked):
     assert verdict(story.snapshot) == (
         "Failed without a valid envelope after 1 call: the answer was cut before its end (cut"
         " off with Max tokens per call not set; the same request again has no larger budget). Setting "
-        "Max tokens per call may help: without it, many servers apply a low default limit."
+        "Max tokens per call (max_tokens) may help: without it, many servers apply a low default limit."
     )
     assert str(CALCULATED) not in str(derive(story.recording))
     (breach,) = story.observed("cap.breached")

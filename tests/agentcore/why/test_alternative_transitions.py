@@ -133,8 +133,8 @@ def test_the_nearest_miss_of_a_limit_is_given_as_a_number():
 def test_where_several_limits_bind_all_are_named():
     book = play(truncated("a"), max_continuations=0, max_total_completion_tokens=5)
     assert road(book, Trigger.UNDER_LIMITS, State.CONTINUE_PENDING).miss == (
-        "Max continuations is 0, 10 of 5 completion tokens used; with 1 continuation and a "
-        "higher Max completion tokens per turn it would have continued"
+        "Max continuations (max_continuations) is 0, 10 of 5 completion tokens used; with 1 continuation and a "
+        "higher Max completion tokens per turn (max_total_completion_tokens) it would have continued"
     )
     open_too = road(book, Trigger.BUDGET_EXHAUSTED, State.CONTINUE_PENDING)
     assert (open_too.open, open_too.near) == (True, True)
@@ -159,7 +159,7 @@ def test_no_limit_is_suggested_where_something_else_also_forbade():
 def test_a_character_cap_that_would_split_a_character_is_exhausted():
     both = play(truncated(FAMILY), max_total_output_chars=5, max_continuations=0)
     assert road(both, Trigger.UNDER_LIMITS, State.CONTINUE_PENDING).miss.endswith(
-        "with 1 continuation and a higher Max output characters it would have continued"
+        "with 1 continuation and a higher Max output characters (max_total_output_chars) it would have continued"
     )
     alone = derive(play(truncated(FAMILY), max_total_output_chars=5).recording)
     assert (alone.resource, alone.clause) == ("max_total_output_chars", "limits.max_total_output_chars")
@@ -168,7 +168,7 @@ def test_a_character_cap_that_would_split_a_character_is_exhausted():
 def test_the_character_cap_does_not_hide_that_no_repair_was_left():
     book = play(cut_call("a" * 20), max_tool_repair_attempts=0, max_total_output_chars=10)
     assert road(book, Trigger.UNDER_LIMITS, State.REPAIR_PENDING).miss.endswith(
-        "with a higher Max output characters and 1 tool repair it would have continued"
+        "with a higher Max output characters (max_total_output_chars) and 1 tool repair it would have continued"
     )
     assert derive(book.recording).clause == "limits.max_total_output_chars"
 

@@ -24,7 +24,7 @@ def lines(book: Playbook) -> list[str]:
 def test_the_number_appears_in_the_tree_with_everything_it_depends_on():
     told = lines(play(*CUT, extra={"prefill": True}))
     assert told[-8:] == [
-        "└─ claim: certain: one call with Max tokens per call ≥ 61 would have been enough",
+        "└─ claim: certain: one call with Max tokens per call (max_tokens) ≥ 61 would have been enough",
         "   ├─ from: call 1 used 20 of 20 tokens, and was cut there",
         "   ├─ from: call 2 used 20 of 20 tokens, and was cut there",
         "   ├─ from: call 3 used 16 of 20 tokens, and ended by itself",

@@ -77,7 +77,7 @@ def test_every_script_in_python_compiles():
 def test_the_tutorial_states_the_actual_results_of_its_turns(play: Play):
     text = " ".join(TUTORIAL.read_text(encoding="utf-8").replace("\n> ", "\n").split())
     short = play("sim-essay", max_tokens=60)
-    assert short.verdict.startswith("Cut off 4 times by Max tokens per call")
+    assert short.verdict.startswith("Cut off 4 times by Max tokens per call (max_tokens)")
     assert short.verdict.split(" With ")[0] in text
     whole = play("sim-essay", name="whole", max_tokens=150)
     assert whole.status == "completed"

@@ -41,7 +41,10 @@ def test_an_exactly_continued_answer_has_no_duplicated_words_and_names_the_numbe
     assert 7 < WHOLE <= 14, "two calls"
     assert (turn.status, turn.attempts, turn.output_text) == ("completed", 2, WHAT_WAS)
     assert turn.output_tokens == WHOLE, "an echo is not counted"
-    assert f"With Max tokens per call ≥ {WHOLE + END_AT_MOST}, one call would have been enough" in verdict_of(turn)
+    assert (
+        f"With Max tokens per call (max_tokens) ≥ {WHOLE + END_AT_MOST}, one call would have been enough"
+        in verdict_of(turn)
+    )
 
 
 @together

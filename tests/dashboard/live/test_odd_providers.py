@@ -167,7 +167,7 @@ def odd(odd_url: str) -> Connection:
             "aborted",
             "context_window_exceeded",
             "",
-            "A higher Max tokens per call would not have helped.",
+            "A higher Max tokens per call (max_tokens) would not have helped.",
         ),
         ("cut after the reason", "completed", "completed", "whole", ""),
     ],

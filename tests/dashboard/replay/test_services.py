@@ -38,7 +38,7 @@ def test_a_simulated_ending_is_not_the_end_of_the_recording(play: Play):
     """A whole answer under a smaller cap: the recording goes on where the imagined turn is cut."""
     turn = play("sim-essay", max_tokens=900)
     told = turn_what_if(turn=turn, overrides={"max_tokens": 60, "limits": {"max_continuations": 0}}).turn["verdict"]
-    assert told.startswith("Cut off by Max tokens per call")
+    assert told.startswith("Cut off by Max tokens per call (max_tokens)")
     assert "The recording" not in told
 
 

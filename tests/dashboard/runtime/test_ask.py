@@ -59,7 +59,7 @@ def test_the_basis_of_the_verdict_is_printed_before_it(ask):
     assert tree[2].endswith("because: The rules for truncated answers forbade another call: 3 of 3 continuations used")
     assert tree[3].endswith("under: max_continuations is 3, the default")
     assert "provider: said “length”, in finish_reason" in told
-    assert tree[-2].startswith("Cut off 4 times by Max tokens per call")
+    assert tree[-2].startswith("Cut off 4 times by Max tokens per call (max_tokens)")
     assert tree[-1].startswith("[LIMIT] ")
 
 

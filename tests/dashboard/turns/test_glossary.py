@@ -72,6 +72,8 @@ def test_a_sentence_shows_the_keys_of_limits_as_code_and_is_text_otherwise():
     shown = keys_in_code("<b> stopped at max_steps, below max_tokens_x and max_tokens.")
     steps, tokens = '<code title="Max steps">max_steps</code>', '<code title="Max tokens per call">max_tokens</code>'
     assert shown == f"&lt;b&gt; stopped at {steps}, below max_tokens_x and {tokens}."
+    named = keys_in_code("at Max steps (max_steps: 3 of 3), by the time limit (max_seconds)")
+    assert named == "at Max steps (<code>max_steps</code>: 3 of 3), by the time limit (<code>max_seconds</code>)"
     retried = keys_in_code("With on_rate_limit_error retry")
     assert retried == 'With <code title="On rate limit error">on_rate_limit_error</code> retry'
     assert field_named("limits.max_seconds") == "Time limit <code>max_seconds</code>"

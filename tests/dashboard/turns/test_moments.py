@@ -62,7 +62,7 @@ def test_a_meter_never_shows_more_than_its_limit():
 def test_a_continuation_without_a_cap_mentions_none():
     uncapped = {"revision": 8, "max_tokens": 16_384, "extra": {"uncapped": NO_CAP}}
     for asked, words in (
-        (uncapped, "continuation 1 of 3, Max tokens per call not set"),
+        (uncapped, "continuation 1 of 3, Max tokens per call (max_tokens) not set"),
         ({"max_tokens": 60}, "continuation 1 of 3, 60 tokens"),
     ):
         book = Playbook(**asked) >> began() >> truncated("Half of it. ") >> ended("And the rest.")

@@ -16,7 +16,9 @@ def after(*events: object, **given: object) -> Snapshot:
 def test_the_leading_words_and_the_remedy_are_separated():
     parted = verdict_lead(after(truncated("a", tokens=60), max_continuations=0), "", "retry_limit")
     assert parted.first == "Cut off"
-    assert parted.rest.startswith(" by Max tokens per call, and not continued because Max continuations is 0.")
+    assert parted.rest.startswith(
+        " by Max tokens per call (max_tokens), and not continued because Max continuations (max_continuations) is 0."
+    )
     assert parted.helps == (
         "With 1 continuation it would have continued. The recording does not show how it would have ended."
     )
@@ -26,7 +28,7 @@ def test_the_leading_words_and_the_remedy_are_separated():
 def test_a_truncated_tool_call_is_told_as_other_truncations_are():
     told = verdict_lead(after(cut_call(), cut_call()), "", "tool_repair_failed")
     assert (told.first, told.look) == ("Cut off", "max_tokens")
-    assert told.rest.startswith(" by Max tokens per call in a tool call, which did not run")
+    assert told.rest.startswith(" by Max tokens per call (max_tokens) in a tool call, which did not run")
 
 
 def test_no_headline_starts_with_a_code():

@@ -12,7 +12,7 @@ from tests.dashboard.pages import page
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
-CLAIM = "Completed after 2 continuations. With Max tokens per call ≥ 12, one call would have been enough."
+CLAIM = "Completed after 2 continuations. With Max tokens per call (max_tokens) ≥ 12, one call would have been enough."
 TODAY = "Completed after 2 continuations."
 
 

@@ -114,8 +114,9 @@ def test_the_timeline_is_shown_as_soon_as_its_rows_fill_the_window(
 
 @pytest.mark.parametrize("slash", ["", "/"])
 def test_a_turn_url_works_with_and_without_a_trailing_slash(browser: Client, cut: Turn, slash: str):
-    assert "4 times by Max tokens per call, then stopped at Max continuations (3 of 3)" in re.sub(
-        "<[^>]+>", "", page(browser, f"/turns/{cut.id}{slash}")
+    assert (
+        "4 times by Max tokens per call (max_tokens), then stopped at Max continuations (max_continuations: 3 of 3)"
+        in re.sub("<[^>]+>", "", page(browser, f"/turns/{cut.id}{slash}"))
     )
 
 
@@ -168,10 +169,12 @@ def test_the_number_in_the_heading_equals_that_of_the_what_if(browser: Client, p
     whole = play("sim-essay", max_tokens=150, connection=exact)
     enough = whole.output_tokens + END_AT_MOST  # for the end of the answer, which some servers count and do not report
     html = page(browser, f"/turns/{whole.id}")
-    assert f"With Max tokens per call {enough}, one call would have been enough." in text_of(html)
+    assert f"With Max tokens per call (max_tokens) {enough}, one call would have been enough." in text_of(html)
     shown = page(browser, f"/turns/{whole.id}/replay?max_tokens={enough}")
     assert "Completed in 1 call" in " ".join(re.sub("<[^>]+>", "", shown).split())
-    assert f"certain: one call with Max tokens per call ≥ {enough} would have been enough" in html, "the tree too"
+    assert f"certain: one call with Max tokens per call (max_tokens) ≥ {enough} would have been enough" in html, (
+        "the tree too"
+    )
     assert re.search(r"call 1 used 150 of max_tokens 150, and was cut there <a [^>]+href=\"#t2\"", html)
 
 

@@ -49,8 +49,9 @@ def test_no_retry_is_made_once_the_total_is_spent(text, status):
     assert (book.end.status, book.end.stop_reason) == (status, StopReason.TOKEN_LIMIT)
     assert book.snapshot.spent.output_tokens == 400
     assert resource_of(book.snapshot) == "max_total_completion_tokens"
-    assert "because Max completion tokens per turn was reached (400 of 400 completion tokens used)" in verdict(
-        book.snapshot
+    assert (
+        "because Max completion tokens per turn (max_total_completion_tokens) was reached (400 of 400 completion "
+        "tokens used)" in verdict(book.snapshot)
     )
     found = derive(book.recording)
     assert (found.resource, found.clause) == ("max_total_completion_tokens", "limits.max_total_completion_tokens")

@@ -39,8 +39,8 @@ def test_the_verdict_and_the_resource_name_max_steps():
     story = _out_of_steps()
     assert resource_of(story.snapshot) == "max_steps"
     assert verdict(story.snapshot) == (
-        "Stopped at Max steps: the criterion Asks asked for more, with 2 of 2 steps used. With a higher Max"
-        " steps it would have continued. The recording does not show how it would have ended."
+        "Stopped at Max steps (max_steps): the criterion Asks asked for more, with 2 of 2 steps used. With a higher Max"
+        " steps (max_steps) it would have continued. The recording does not show how it would have ended."
     )
 
 

@@ -64,7 +64,7 @@ def test_a_truncated_answer_is_completed_or_observed_unchanged(gate, agent_at, c
         turn = recorded(answer)
         assert (turn.status, turn.terminal_reason, turn.output_text) == ("partial", "max_tokens", text)
         assert turn.resource == "max_tokens"
-        assert turn.verdict.startswith("Cut off by Max tokens per call")
+        assert turn.verdict.startswith("Cut off by Max tokens per call (max_tokens)")
         assert "this call was only observed" in turn.verdict
 
 

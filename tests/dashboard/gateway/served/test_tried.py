@@ -107,7 +107,7 @@ def test_a_truncation_of_a_call_without_a_cap_names_no_cap(gate, upstream, watch
     upstream.says(whole("Half", "length"), whole(" and more", "length"), whole(".", "length"), whole("", "length"))
     turn = turn_of(gate.ask(model=f"{watched.connection.name}/m"))
     assert [sorted(body.keys() & {"max_tokens", "max_completion_tokens"}) for body in upstream.asked] == [[]] * 4
-    assert "with Max tokens per call not set" in turn.verdict
+    assert "with Max tokens per call (max_tokens) not set" in turn.verdict
     assert "16,384" not in turn.verdict
 
 

@@ -70,7 +70,9 @@ def test_both_endings_are_shown_where_the_assumptions_decide(play: Play):
     lines = told(str(turn.id), "--max-tokens", "100").splitlines()
     verdict = next(line for line in lines if line.startswith("Undecidable: two endings are possible"))
     assert "nothing is repeated: completed in" in verdict
-    assert "tokens are repeated at each seam: stopped at Max continuations after 4 calls." in verdict
+    assert (
+        "tokens are repeated at each seam: stopped at Max continuations (max_continuations) after 4 calls." in verdict
+    )
     assert any(line.startswith("- A continuation repeats 0–") for line in lines)
 
 

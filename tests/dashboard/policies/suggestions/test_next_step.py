@@ -88,7 +88,7 @@ def test_a_panel_loaded_by_a_live_page_offers_the_same_as_the_page(browser: Clie
     turn = play("sim-context", max_tokens=400)
     panel = browser.get(f"/turns/{turn.id}/limit", headers=HTMX).content.decode()
     assert LEADS["sim-context"] in text_of(panel)
-    assert "A higher Max tokens per call would not have helped." in text_of(panel)
+    assert "A higher Max tokens per call (max_tokens) would not have helped." in text_of(panel)
     assert "Re-run with changes…" in panel
 
 

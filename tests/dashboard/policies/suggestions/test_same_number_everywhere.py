@@ -61,7 +61,7 @@ def test_every_surface_gives_the_same_number(browser: Client, turn: Turn):
     told = browser.get(f"/api/v1/turns/{turn.id}/verdict").json()["suggestion"]
     written = StringIO()
     call_command("replay", str(turn.id), stdout=written)
-    named = re.findall("Max tokens per call ≥ ([\\d,]*\\d)", turn.verdict)
+    named = re.findall(r"Max tokens per call \(max_tokens\) ≥ ([\d,]*\d)", turn.verdict)
     if said is None:
         assert told is None
         assert not named

@@ -54,7 +54,7 @@ def test_without_evidence_a_starting_value_is_given(cut: Turn):
     assert (said.limit, said.basis, said.certainty) == ("max_tokens", Basis.NONE, Certainty.UNDECIDABLE)
     assert said.value > cut.output_tokens
     assert said.overrides == {"max_tokens": said.value}
-    assert sentence(said) == "How large Max tokens per call must be for this turn is not known yet."
+    assert sentence(said) == "How large Max tokens per call (max_tokens) must be for this turn is not known yet."
 
 
 def test_only_answers_longer_than_this_one_are_evidence_for_its_length(cut: Turn):
@@ -293,8 +293,12 @@ def test_a_re_run_with_more_continuations_proves_the_number_it_used(cut: Turn):
     assert said is not None
     assert (said.limit, said.basis, certainty_word(said)) == ("max_continuations", Basis.RERUN, "proven")
     assert (said.value, said.given, said.rerun) == (again.continuations, 40, again.id)
-    assert said.overrides["limits"]["max_total_completion_tokens"] == again.output_tokens, "what it used is enough"
-    both = f"With Max continuations {said.value} and Max completion tokens per turn {again.output_tokens} the turn would have finished."
+    total = again.output_tokens
+    assert said.overrides["limits"]["max_total_completion_tokens"] == total, "what it used is enough"
+    both = (
+        f"With Max continuations (max_continuations) {said.value} and Max completion tokens per turn "
+        f"(max_total_completion_tokens) {total} the turn would have finished."
+    )
     assert sentence(said) == both, "one of the two alone is not enough"
     assert suggestions_now([cut.id], cut.project)[0][1] == said
     one_call = drive(turn_rerun(turn=cut, overrides={"max_tokens": 2_000}))
@@ -333,7 +337,7 @@ def test_a_single_call_shown_by_a_re_run_is_proven_instead_of_likely(play: Play)
     assert proven is not None
     assert (proven.value, proven.goal, proven.rerun) == (likely.value, Goal.ONE_CALL, again.id)
     assert certainty_word(proven) == "proven"
-    assert sentence(proven) == f"With Max tokens per call {likely.value}, one call was enough."
+    assert sentence(proven) == f"With Max tokens per call (max_tokens) {likely.value}, one call was enough."
     assert suggestions_now([turn.id], turn.project)[0][1] == proven
     less = suggestions_for(turn)[1]
     assert (certainty_word(less), less.value) == ("likely", again.output_tokens + 2), "and it used less than was given"
@@ -456,7 +460,9 @@ def test_the_number_for_one_call_is_the_same_in_the_verdict_the_sweep_and_here(p
         swept = turn_sweep(turn=turn, name="max_tokens", values=range(20, 720, 20), overrides={})
         assert swept.best is not None
         assert (swept.best.value, swept.best.calls, swept.best.certainty) == (said.value, 1, said.certainty)
-        assert (f"Max tokens per call ≥ {said.value}" in turn.verdict) == (said.certainty is Certainty.CERTAIN)
+        assert (f"Max tokens per call (max_tokens) ≥ {said.value}" in turn.verdict) == (
+            said.certainty is Certainty.CERTAIN
+        )
 
 
 def test_for_a_fork_that_started_with_a_continuation_one_call_is_not_claimed_to_suffice(cut: Turn):

@@ -107,7 +107,9 @@ def test_each_surface_gives_the_same_answer_or_the_reason_for_a_difference(brows
     cell = words(compact(browser.get(f"/turns/limits?turn={turn.id}", headers=HTMX).content.decode()))
     sweep = words(page(browser, f"/turns/{turn.id}/replay/sweep"))
     if asked.word == "none":
-        (advice,) = re.findall(r"(?:Higher limits|A higher Max tokens per call) would not have helped\.", words(head))
+        (advice,) = re.findall(
+            r"(?:Higher limits|A higher Max tokens per call \(max_tokens\)) would not have helped\.", words(head)
+        )
         assert (said, cell) == (None, "–")
         assert advice in sweep, "the sweep does not send on whom the turn's page holds back"
         assert "Re-run live" not in sweep
@@ -215,7 +217,7 @@ def test_a_sweep_has_one_row_for_a_value_proven_by_a_re_run(browser: Client, pla
     said = browser.get(f"/api/v1/turns/{turn.id}/verdict").json()["suggestion"]
     drive(turn_rerun(turn=turn, overrides=said["overrides"]))
     html = page(browser, f"/turns/{turn.id}/replay/sweep")
-    assert f"With Max tokens per call {said['value']}, one call was enough." in words(html)
+    assert f"With Max tokens per call (max_tokens) {said['value']}, one call was enough." in words(html)
     assert "The recording itself does not decide it." not in words(html), "it estimated the same"
     rows = re.findall(r'<th scope="row" class="num">([\d,]+)<small', html.split("</table>")[0])
     assert rows.count(f"{said['value']:,}") == 1

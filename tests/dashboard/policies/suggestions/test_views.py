@@ -36,7 +36,7 @@ def test_the_limit_is_found_live_with_a_backtest_and_applied_to_the_agent(browse
     again = drive(cut.children.get())
     enough, less = again.max_tokens, again.output_tokens + 2  # some servers count the mark of the end as well
     found = browser.get(f"/turns/{cut.id}/limit", headers=HTMX).content.decode()
-    assert f"With Max tokens per call {enough} the turn finished." in text_of(found)
+    assert f"With Max tokens per call (max_tokens) {enough} the turn finished." in text_of(found)
     assert f"Use {enough} for sim-essay" in found
     assert not Backtest.objects.exists(), "of the value to begin with nobody needs one"
     beside = find(browser, cut, "backtest")
@@ -76,7 +76,7 @@ def test_a_smaller_likely_value_is_proven_next(browser: Client, cut: Turn):
     find(browser, cut, "less")
     again = drive(cut.children.get(max_tokens__lt=900))
     found = browser.get(f"/turns/{cut.id}/limit", headers=HTMX).content.decode()
-    assert f"With Max tokens per call {again.max_tokens} the turn finished." in text_of(found)
+    assert f"With Max tokens per call (max_tokens) {again.max_tokens} the turn finished." in text_of(found)
     assert " live</button>" not in found, "there is no smaller one to try"
 
 
@@ -122,7 +122,7 @@ def test_one_click_tries_the_larger_and_the_smaller_value_as_announced(browser: 
     found = compact(browser.get(f"/turns/{cut.id}/limit?found=second", headers=HTMX).content.decode())
     assert 'hx-trigger="load"' not in found
     assert Backtest.objects.get().max_tokens == again.max_tokens
-    assert f"With Max tokens per call {again.max_tokens} the turn finished." in text_of(found)
+    assert f"With Max tokens per call (max_tokens) {again.max_tokens} the turn finished." in text_of(found)
     assert sum(child.output_tokens for child in cut.children.all()) <= 2 * value
 
 
@@ -345,8 +345,10 @@ def test_no_draft_that_would_lower_current_limits_is_offered(browser: Client, pl
     turn = play("sim-tools", tools=["calculator"], overrides={"limits": {"max_steps": 1}})
     find(browser, turn)
     assert drive(turn.children.get()).status == "completed"
-    panel = text_of(compact(browser.get(f"/turns/{turn.id}/limit", headers=HTMX).content.decode()))
-    assert "With Max steps 2 the turn would have finished." in panel, "what the re-run used, not what it was given"
+    panel = text_of(browser.get(f"/turns/{turn.id}/limit", headers=HTMX).content.decode())
+    assert "With Max steps (max_steps) 2 the turn would have finished." in panel, (
+        "what the re-run used, not what it was given"
+    )
     assert "with Max steps 6 completed in 2 calls and used 2 steps." in panel
     assert "Create draft: Max steps" not in panel
     assert "The policy already allows 20 steps; this turn set its own limit." in panel
@@ -370,8 +372,11 @@ def policy_with(turn: Turn, error_policy: dict[str, object]) -> Policy:
 def test_a_turn_of_another_program_says_that_it_cannot_be_re_run(browser: Client, play: Play):
     turn = play("sim-flaky")
     Turn.objects.filter(pk=turn.pk).update(agent=None)
-    panel = text_of(compact(browser.get(f"/turns/{turn.id}/limit", headers=HTMX).content.decode()))
-    assert "With rate limit errors set to retry and Max retries 3 the call would have been tried again." in panel
+    panel = text_of(browser.get(f"/turns/{turn.id}/limit", headers=HTMX).content.decode())
+    assert (
+        "With rate limit errors set to retry and Max retries (max_retries) 3 the call would have been tried again."
+        in panel
+    )
     assert "Another program made these calls, so Whystop cannot re-run them. Change the setting in that" in panel
     assert "Prove it live" not in panel
 
@@ -391,7 +396,7 @@ def test_a_persistent_rate_limit_says_that_the_re_run_failed_too(browser: Client
     panel = compact(browser.get(f"/turns/{turn.id}/limit", headers=HTMX).content.decode())
     assert "with Max retries 1 failed, too." in text_of(panel)
     assert "likely" not in panel.replace("or likely (estimated)", "")  # what the badge explains
-    assert "How large Max retries must be for this turn is not known yet." in text_of(panel)
+    assert "How large Max retries (max_retries) must be for this turn is not known yet." in text_of(panel)
     told = browser.get(f"/api/v1/turns/{turn.id}/verdict").json()["suggestion"]
     assert told["certainty_word"] == "not known"
 
