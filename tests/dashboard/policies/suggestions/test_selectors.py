@@ -293,8 +293,8 @@ def test_a_re_run_with_more_continuations_proves_the_number_it_used(cut: Turn):
     assert said is not None
     assert (said.limit, said.basis, certainty_word(said)) == ("max_continuations", Basis.RERUN, "proven")
     assert (said.value, said.given, said.rerun) == (again.continuations, 40, again.id)
-    total = again.output_tokens
-    assert said.overrides["limits"]["max_total_completion_tokens"] == total, "what it used is enough"
+    total = said.overrides["limits"]["max_total_completion_tokens"]
+    assert again.output_tokens <= total < 4_000, "what it used is enough, and no more is asked for"
     both = (
         f"With Max continuations (max_continuations) {said.value} and Max completion tokens per turn "
         f"(max_total_completion_tokens) {total} the turn would have finished."
