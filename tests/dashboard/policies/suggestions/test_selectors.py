@@ -294,8 +294,9 @@ def test_a_re_run_with_more_continuations_proves_the_number_it_used(cut: Turn):
     assert (said.limit, said.basis, certainty_word(said)) == ("max_continuations", Basis.RERUN, "proven")
     assert (said.value, said.given, said.rerun) == (again.continuations, 40, again.id)
     assert said.overrides["limits"]["max_total_completion_tokens"] == 4_000
-    both = f"With Max continuations (max_continuations) {said.value} and Max completion tokens per turn (max_total_completion_tokens) 4,000 the turn would have finished."
-    assert sentence(said) == both, "one of the two alone is not enough"
+    total = "Max completion tokens per turn (max_total_completion_tokens) 4,000"
+    both = f"Max continuations (max_continuations) {said.value} and {total}"
+    assert sentence(said) == f"With {both} the turn would have finished.", "one of the two alone is not enough"
     assert suggestions_now([cut.id], cut.project)[0][1] == said
     one_call = drive(turn_rerun(turn=cut, overrides={"max_tokens": 2_000}))
     proven = suggestion_for(cut)
