@@ -1,6 +1,5 @@
 """One call of another run that waits for its answer: what was recorded of the same request, and what it costs."""
 
-from collections.abc import Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from typing import NamedTuple
@@ -8,8 +7,9 @@ from typing import NamedTuple
 from agentcore.events import Event, Setup, without_uncapped
 from agentcore.replay.answer_tape import spoken_tokens
 from agentcore.replay.assumptions import NEARLY, Assuming
-from agentcore.replay.certainty import CUT_AS_TOLD, LEAST_CALLS, UNTOLD, Assumed, Certainty, Pace, Why, weakest
+from agentcore.replay.certainty import CUT_AS_TOLD, LEAST_CALLS, UNTOLD, Assumed, Certainty, Why, weakest
 from agentcore.replay.failed_calls import failing
+from agentcore.replay.pace import seconds_at
 from agentcore.replay.recorded_calls import Heard
 from agentcore.replay.recorded_run import Past
 from agentcore.replay.request_comparison import Asks, alike
@@ -29,7 +29,6 @@ _UNTOLD, _UNTOLD_SHARE = 120.0, 0.75
 _OFF = 1  #: tokens by which a usage is often off at an answer's end; by END_AT_MOST seldom
 _HINT_TOKENS = 80  #: input tokens that a hint and its messages add, as most providers count them
 _HINT_CHARACTERS = 320  #: characters that they add
-_AS_LONG = 1.5  #: times as many tokens as the shortest call, from which on two calls tell what each token takes
 
 
 class Answer(NamedTuple):
@@ -287,31 +286,6 @@ class PendingCall:
         longer = [took for said, took in pace if said >= tokens]
         high = max(2 * seconds, min(longer, default=0.0))
         return self.assuming.at(Assumed.SECONDS, 0.5 * seconds, high, "the recorded pace")
-
-
-def seconds_at(calls: Sequence[tuple[float, float]], tokens: float, pace: Pace | None) -> float:
-    """How long a call of so many tokens likely takes. `calls`: tokens and seconds of those recorded. `pace`: how stored
-    calls of the model share their time between waiting for the first token and the others; the recorded ones tell how
-    fast it was that time. Without it the recorded calls tell both, where they differ enough in length."""
-    took, said = sum([took for _, took in calls]), sum([said for said, _ in calls])
-    if not said:
-        return 0.0
-    if pace is None:
-        pace = _pace_of(calls)
-    usual = pace.first * len(calls) + pace.token * said
-    return took * (pace.first + pace.token * tokens) / usual if usual else 0.0
-
-
-def _pace_of(calls: Sequence[tuple[float, float]]) -> Pace:
-    """The line through them, with no negative part; through nothing where they are about as long as each other."""
-    shortest, longest = min(said for said, _ in calls), max(said for said, _ in calls)
-    said, took = (sum([call[place] for call in calls]) / len(calls) for place in (0, 1))
-    if longest < _AS_LONG * shortest:
-        return Pace(0.0, took / said)
-    spread = sum([(one - said) ** 2 for one, _ in calls])
-    token = sum([(one - said) * (other - took) for one, other in calls]) / spread
-    token = min(max(token, 0.0), took / said)
-    return Pace(max(0.0, took - token * said), token)
 
 
 def _characters(snapshot: Snapshot) -> int:

@@ -5,7 +5,8 @@ from dataclasses import dataclass
 from decimal import Decimal
 
 from agentcore.replay import Certainty
-from dashboard.replay.sweep_result import Found, Point, Sweep
+from dashboard.replay.sweep_point import Point
+from dashboard.replay.sweep_result import Found, Sweep
 from dashboard.turns.certainty_text import limit_word
 from dashboard.turns.prices.templatetags.prices import dollars_in_words
 from dashboard.turns.reason_looks import look_of

@@ -1,110 +1,15 @@
 """The result of a sweep: each value tried, and the smallest at which the turn completes."""
 
-from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
 from agentcore.policy import LIMIT_NAMES
 from agentcore.remedies import RE_RUN
-from agentcore.replay import Certainty, Why
-from agentcore.sufficient_max_tokens import END_AT_MOST
+from agentcore.replay import Certainty
 from dashboard.agents.limit_fields import amount, unit_of
 from dashboard.replay.limit_controls import Number
 from dashboard.replay.suggested_value import MeasuredValue, SuggestedValue
-from dashboard.turns.certainty_text import NOT_KNOWN, why_in_words
-from dashboard.turns.prices.rates import Price
-from dashboard.turns.reason_looks import reason_label
-
-
-@dataclass(frozen=True, slots=True)
-class Point:
-    """The turn at one value. `word`: how it would have ended, `undecidable` where that is not in the recording."""
-
-    value: int
-    word: str
-    completed: bool
-    tokens: int
-    calls: int
-    price: Price | None
-    certainty: Certainty = Certainty.RECORDED
-    seconds: float = 0.0  #: it takes, not held by an operator; with assumed calls it is about so long
-    stopped: bool = False  #: it is undecidable because imagining it would take too much work
-    why: Why | None = None  #: it is undecidable; None where it is not
-    tokens_range: tuple[int, int] | None = None  #: at both ends of what is assumed, `tokens` lying midway
-
-    @property
-    def tokens_between(self) -> tuple[int, int] | None:
-        """The range, where it is one."""
-        return self.tokens_range if self.tokens_range and len({*self.tokens_range}) > 1 else None
-
-    @property
-    def undecidable(self) -> bool:
-        return self.certainty is Certainty.UNDECIDABLE
-
-    @property
-    def completes_certainly(self) -> bool:
-        return self.completed and self.certainty.rank <= Certainty.CERTAIN.rank
-
-    def shown(self) -> dict[str, Any]:
-        """As the API tells it; `price`: US dollars, null where it is not known."""
-        told = {"value": self.value, "ends": self.word, "completed": self.completed}
-        price = None if self.price is None else float(self.price.dollars)
-        told |= {"output_tokens": self.tokens, "attempts": self.calls, "price": price, "seconds": self.seconds}
-        told |= {"output_tokens_range": self.tokens_range or (self.tokens, self.tokens)}
-        told |= {"ends_in_words": NOT_KNOWN if self.undecidable else reason_label(self.word)}
-        return {**told, "certainty": self.certainty.value, "why": self.why}
-
-    @property
-    def why_in_words(self) -> str:
-        """Why it is undecidable, as a part of a sentence."""
-        return why_in_words(self.why)
-
-
-Holds = Callable[[Point], bool]
-RECOMMENDED = 4  #: values that are recommended at most
-
-
-def recommended(points: Iterable[Point], recorded: Number | None = None) -> tuple[Point, ...]:
-    """For each number of calls the smallest value from which the turn completes in so many, the fewest calls first.
-
-    Where completing comes and goes, it is the beginning of the last stretch of values that were tried. One that is
-    certain for a few tokens more, which the end of an answer may take, is as much larger. Where a turn would have
-    completed in fewer calls than were recorded, it is the smallest value that is certain, as in the verdict, if one is.
-    """
-    tried = sorted(points, key=lambda point: point.value)
-    known = {point.value: point for point in tried}
-    starts = [surer(tried[stretch_of(tried, calls)], known.get) for calls in calls_of(tried)]
-    if starts and (recorded is None or recorded < starts[0].value):
-        starts[0] = next((point for point in tried if _is_surer(point, starts[0])), starts[0])
-    return tuple({point.value: point for point in starts}.values())
-
-
-def _is_surer(point: Point, likely: Point) -> bool:
-    """Whether a value is as large, completes in as few calls, and is certain to."""
-    return point.value >= likely.value and point.completes_certainly and point.calls <= likely.calls
-
-
-def surer(point: Point, at: Callable[[int], Point | None]) -> Point:
-    """The point, or that of so many tokens more, as the end of an answer may take, from which on it is certain to
-    complete in as many calls. `at`: the point of a value; None where it was not tried."""
-    if point.certainty is not Certainty.ESTIMATED:
-        return point
-    more = (at(point.value + tokens) for tokens in range(1, END_AT_MOST + 1))
-    surely = (one for one in more if one is not None and one.completes_certainly)
-    return next((one for one in surely if one.calls == point.calls), point)
-
-
-def calls_of(points: Iterable[Point]) -> list[int]:
-    """The numbers of calls in which the turn completes, the fewest first; of very many the first."""
-    return sorted({point.calls for point in points if point.completed})[:RECOMMENDED]
-
-
-def stretch_of(tried: list[Point], calls: int) -> int:
-    """The place at which the last stretch begins that completes in so many calls, or fewer."""
-    place = max(place for place, point in enumerate(tried) if point.completed and point.calls == calls)
-    while place and tried[place - 1].completed and tried[place - 1].calls <= calls:
-        place -= 1
-    return place
+from dashboard.replay.sweep_point import Point
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,7 +28,8 @@ from dashboard.live.turn_loader import connection_of
 from dashboard.replay.limit_controls import Number
 from dashboard.replay.services import answered_calls, turn_experience
 from dashboard.replay.suggested_value import SuggestedValue
-from dashboard.replay.sweep_result import Found, Holds, Point, Sweep, calls_of, recommended, stretch_of
+from dashboard.replay.sweep_point import Holds, Point, calls_of, recommended, stretch_of
+from dashboard.replay.sweep_result import Found, Sweep
 from dashboard.turns.history import recording_of
 from dashboard.turns.models import Turn
 from dashboard.turns.prices.rates import Rate

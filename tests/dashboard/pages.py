@@ -46,12 +46,20 @@ def page(client: Client, address: str, **headers: str) -> str:
     return compact(html)
 
 
+#: Elements within a line, in which whitespace at an edge is seen; around and within others it is not.
+_INLINE = r"(?!/?(?:abbr|b|code|del|em|i|ins|kbd|label|mark|q|small|span|strong|sup|time)\b)"
+_BLOCKS = (
+    r"/?(?:d[dlt]|details|div|fieldset|form|h\d|header|li|main|nav|ol|p|section|summary|t[dhr]|table|tbody|thead|ul)\b"
+)
+
+
 def compact(html: str) -> str:
-    """HTML as a browser reads it: whitespace is one space, none just inside an element; `<pre>` stays as it is."""
+    """HTML as a browser reads it: whitespace is one space, none where it is not seen; `<pre>` stays as it is."""
 
     def collapsed(text: str) -> str:
         text = re.sub(r"[ \n\t]+", " ", text)
-        return re.sub(r" (?=</)", "", re.sub(r"(<[a-z][^>]*>) ", r"\1", text))
+        text = re.sub(rf"(<{_INLINE}[a-z][^>]*>) ", r"\1", re.sub(rf" (?=<{_INLINE}/)", "", text))
+        return re.sub(rf"(<{_BLOCKS}[^>]*>) ", r"\1", re.sub(rf" (?=<{_BLOCKS})", "", text))
 
     preformatted = re.compile(r"<pre\b.*?</pre>|<textarea\b.*?</textarea>", re.DOTALL)
     kept = preformatted.findall(html)
@@ -59,5 +67,6 @@ def compact(html: str) -> str:
 
 
 def text_of(html: str) -> str:
-    """The page without its tags, and with plain spaces before units."""
-    return re.sub("<[^>]+>", "", html).replace("\u00a0", " ").replace("\u202f", " ")
+    """The page without its tags, with plain spaces before units, and one space for each run of whitespace."""
+    text = re.sub("<[^>]+>", "", compact(html)).replace("\u00a0", " ").replace("\u202f", " ")
+    return re.sub(r"\s+", " ", text)

@@ -9,6 +9,7 @@ from django.template.loader import render_to_string
 from dashboard.live.consumers import TURN_PARTS
 from dashboard.turns.selectors import turn_get
 from dashboard.turns.views import turn_context
+from tests.dashboard.pages import compact
 
 ROW = re.compile(r"<tr[^>]* id=\"(row-[^\"]+)\".*?</tr>", re.DOTALL)
 AGE = re.compile(r"(<time[^>]*>)[^<]*(</time>)")
@@ -18,9 +19,9 @@ def by_id(fragments: list[str]) -> dict[str, str]:
     """The last of the pushed elements, by the id each replaces; drafts stand within the answer and go with it."""
     last: dict[str, str] = {}
     for fragment in fragments:
-        for part in re.split(r"(?=<(?:div|section)[^>]* hx-swap-oob=\"true\")", fragment):
+        for part in re.split(r"(?=<(?:div|section)[^>]* hx-swap-oob=\"true\")", compact(fragment)):
             if found := re.match(r"<\w+[^>]*? id=\"([\w-]+)\"", part):
-                last[found[1]] = part
+                last[found[1]] = part.strip()
     last.pop("draft", None)
     return last
 
@@ -36,6 +37,7 @@ class Shown:
     """What a browser shows of the timeline: its rows from the top, and how many wait."""
 
     def __init__(self, html: str) -> None:
+        html = compact(html)
         self.rows = self._rows(html)
         self.waiting = self._waiting(html)
 
@@ -48,10 +50,11 @@ class Shown:
     @staticmethod
     def _waiting(html: str) -> str:
         found = re.search(r"<p id=\"new-turns\".*?</p>", html, re.DOTALL)
-        return re.sub(r"<[^>]+>", "", found[0]) if found else ""
+        return re.sub(r"<[^>]+>", "", found[0]).strip() if found else ""
 
     def take(self, message: str) -> None:
         """Swap a push in, as htmx does."""
+        message = compact(message).strip()
         if "new-turns" in message:
             self.waiting = self._waiting(message)
         elif message.startswith("<tbody id="):

@@ -17,6 +17,7 @@ from dashboard.replay import experience
 from dashboard.turns.models import Turn
 from dashboard.turns.verification import verification_of
 from tests.dashboard.driving import Play
+from tests.dashboard.pages import compact
 from tests.nightly import nightly
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -146,7 +147,7 @@ def answered(browser: Client, address: str, body: object = None) -> tuple[int, s
         else:
             said = browser.post(address, body, content_type="application/json")
         transaction.set_rollback(True)
-    return said.status_code, "" if said.streaming else said.content.decode(errors="replace")
+    return said.status_code, "" if said.streaming else compact(said.content.decode(errors="replace"))
 
 
 def failed(browser: Client, turn: Turn, damage: str, addresses: Iterable[str], *, forms: bool = False) -> list[str]:

@@ -20,7 +20,7 @@ from dashboard.policies.suggestions.repaired_calls import RepairedCalls
 from dashboard.policies.suggestions.reruns import LimitTrial, said_the_same
 from dashboard.policies.suggestions.suggestion import Basis, Costs, Goal, Number, Suggestion
 from dashboard.policies.suggestions.usual_limits import finished_sooner, unreported_by, usual_limit
-from dashboard.replay.sweep_result import surer
+from dashboard.replay.sweep_point import surer
 from dashboard.replay.sweep_service import SWEPT, TooMuchWork, completes_within, run_of
 from dashboard.replay.usage_bounds import usage_bound
 from dashboard.turns.history import recording_of

@@ -10,7 +10,7 @@ from agentcore.messages import ChatResponse
 from agentcore.reasons import NormalizedStopReason
 from agentcore.replay import Assumed, Observed, Pace, WhatIf
 from agentcore.replay.assumptions import SHARE
-from agentcore.replay.pending_call import seconds_at
+from agentcore.replay.pace import seconds_at
 from agentcore.replay.recorded_run import Past
 from agentcore.values import replace
 from agentcore.verdict import verdict

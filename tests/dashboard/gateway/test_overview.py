@@ -15,6 +15,7 @@ from dashboard.gateway.overview import ReasonCount, latest_calls, overview_of
 from dashboard.timeline.services import HISTORY
 from dashboard.turns.models import Turn
 from tests.dashboard.gateway.stored_calls import call_stored
+from tests.dashboard.pages import compact
 
 pytestmark = pytest.mark.django_db
 HOUR = timedelta(hours=1)
@@ -123,6 +124,6 @@ def test_a_model_called_under_its_requested_name_is_named_once(browser: Client):
             project=project_default(), agent_name=agent_name, provider="openai", model=model, max_tokens=10
         )
         stored(turn)
-    html = browser.get("/gateway/").content.decode()
+    html = compact(browser.get("/gateway/").content.decode())
     assert "helper<small>m</small>" in html
     assert 'data-label="Model">sim-essay</td>' in html

@@ -18,7 +18,7 @@ from dashboard.timeline.services import turns_erase
 from dashboard.turns.models import Turn
 from tests.dashboard.driving import AgentOf, drive, driven
 from tests.dashboard.live_sockets import dialled, everything
-from tests.dashboard.pages import page, text_of
+from tests.dashboard.pages import compact, page, text_of
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -93,7 +93,7 @@ def test_the_second_decision_is_refused_with_the_turn_and_the_first_decision(age
     turn_control(turn=turn, by="ada", action="release", **seen)
     from_inbox = {"HX-Request": "true", "HX-Target": "inbox-told"}
     answer = browser.post(f"/turns/{turn.id}/control", {"action": "refuse", **seen}, headers=from_inbox)
-    assert "“Count.”: not done. ada approved these calls at" in text_of(answer.content.decode())
+    assert "“Count.”: not done. ada approved these calls at" in text_of(compact(answer.content.decode()))
     drive(turn)
     browser.post(f"/turns/{turn.id}/control", {"action": "refuse", **seen}, headers=from_inbox)
     told = text_of(page(browser, "/inbox/"))

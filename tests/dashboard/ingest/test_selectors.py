@@ -11,6 +11,7 @@ from dashboard.turns.seals.models import Tombstone
 from dashboard.turns.seals.seal_check import check_all
 from dashboard.turns.seals.services import chain_some, seal_make
 from tests.dashboard.ingest import exports
+from tests.dashboard.pages import compact
 
 pytestmark = pytest.mark.django_db
 LOST, AGENT = "openllmetry-langchain-cuttool", "vercel-ai-sdk-agent"
@@ -19,11 +20,11 @@ LOST, AGENT = "openllmetry-langchain-cuttool", "vercel-ai-sdk-agent"
 def test_the_page_of_every_export_opens_and_lists_what_is_unknown(browser: Client) -> None:
     exports.send(*exports.pieces_of([LOST, AGENT, "otel-openai-v2-hangup-stream", "logfire-pydanticai-cuttool"]))
     for turn in Turn.objects.select_related("ingested"):
-        page = browser.get(f"/turns/{turn.id}").content.decode()
+        page = compact(browser.get(f"/turns/{turn.id}").content.decode())
         assert f"ingested by {turn.ingested.instrumentations[0]}" in page
         assert turn.ingested.trace.hex in page
     lost = Turn.objects.get(ingested__service="demo-openllmetry-langchain")
-    page = browser.get(f"/turns/{lost.id}").content.decode()
+    page = compact(browser.get(f"/turns/{lost.id}").content.decode())
     assert "They may be a truncated tool call that was lost." in page
     assert "Consistent with a policy that allows no further call." in page
     assert "999,99" not in page, "a limit that stands for none has no meter"

@@ -1,6 +1,7 @@
 """Sockets over a real channel layer and database: after the pushes a page is what it would be if opened anew."""
 
 import asyncio
+import re
 from collections.abc import Callable
 
 import pytest
@@ -21,7 +22,7 @@ from dashboard.turns.models import Turn
 from dashboard.turns.selectors import turn_get
 from tests.dashboard.driving import AgentOf, Play, drive, driven
 from tests.dashboard.live_sockets import Dialled, dialled, everything
-from tests.dashboard.pages import page
+from tests.dashboard.pages import compact, page
 from tests.dashboard.pushed_page import by_id, fresh
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -58,7 +59,7 @@ async def test_text_is_pushed_while_it_streams(queued: Turn):
         driving = asyncio.create_task(driven(queued))
         pushed = await everything(socket, until="What if…")
         await driving
-    drafts = [html for html in pushed if html.startswith('<span id="draft" hx-swap-oob="true">')]
+    drafts = [html for html in pushed if compact(html).strip().startswith('<span id="draft" hx-swap-oob="true">')]
     assert len(drafts) >= 3
     assert len({*drafts}) == len(drafts)
 
@@ -128,7 +129,7 @@ async def test_a_rerun_is_pushed_as_its_column(queued: Turn):
         driving = asyncio.create_task(driven(queued))
         pushed = await everything(socket, until="continuations used")
         await driving
-    assert all(html.startswith('<div id="rerun"') for html in pushed)
+    assert all(html.lstrip().startswith('<div id="rerun"') for html in pushed)
 
 
 async def test_a_rerun_is_followed_to_its_end_including_in_its_family(play: Play, browser: Client):
@@ -138,7 +139,7 @@ async def test_a_rerun_is_followed_to_its_end_including_in_its_family(play: Play
     waiting = await database_sync_to_async(page)(browser, address)
     await database_sync_to_async(drive)(child)
     async with dialled(f"/ws/turns/{child.id}/rerun/?seq=0") as socket:
-        pushed = (await socket.receive_from()).replace(' hx-swap-oob="true"', "")
+        pushed = compact(await socket.receive_from()).replace(' hx-swap-oob="true"', "")
     fresh_page = await database_sync_to_async(page)(browser, address)
     for part in (f'<span id="came-{child.id}">', f'<p class="numbers" id="spent-{child.id}">'):
         assert line_of(pushed, part) == line_of(fresh_page, part)
@@ -146,8 +147,14 @@ async def test_a_rerun_is_followed_to_its_end_including_in_its_family(play: Play
 
 
 def line_of(html: str, part: str) -> str:
-    """From where the part begins to the end of its line."""
-    return html[html.index(part) :].splitlines()[0]
+    """The element that begins with `part`."""
+    name, depth = part[1:].partition(" ")[0], 0
+    whole = html[html.index(part) :]
+    for tag in re.finditer(rf"<(/?){name}\b", whole):
+        depth += -1 if tag[1] else 1
+        if not depth:
+            return whole[: tag.end()]
+    raise AssertionError(f"{part} has no end")
 
 
 async def test_an_action_refused_by_the_machine_is_pushed_without_a_record(queued: Turn):

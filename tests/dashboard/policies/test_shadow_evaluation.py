@@ -29,7 +29,7 @@ from dashboard.timeline.services import turns_erase
 from dashboard.turns.history import recording_of
 from dashboard.turns.models import Turn
 from tests.dashboard.driving import Play
-from tests.dashboard.pages import page
+from tests.dashboard.pages import compact, page
 from tests.dashboard.racing import at_once
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -281,7 +281,7 @@ def test_a_page_that_was_open_when_the_shadow_ended_offers_no_promotion_and_says
     address = f"/policies/{shadow.version.policy_id}"
     assert "data-over" not in page(anns, address)
     anns.post(f"/policies/shadows/{shadow.pk}/promote", {"why": "as tried"})
-    polled = anns.get(address, headers={"HX-Request": "true"}).content.decode()
+    polled = compact(anns.get(address, headers={"HX-Request": "true"}).content.decode())
     assert "data-over" in polled, "the styles hide the acts beside it"
     assert "This shadow run has ended: v2 was activated. Reload the page" in unescape(polled)
     assert "This shadow run has ended" not in page(anns, address), "it shows the versions as they are"

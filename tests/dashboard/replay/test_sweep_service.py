@@ -17,7 +17,8 @@ from dashboard.replay.rerun_changes import RerunChanges
 from dashboard.replay.rerun_service import turn_rerun
 from dashboard.replay.services import turn_what_if
 from dashboard.replay.sweep_chart import charts_of
-from dashboard.replay.sweep_result import Found, Point, Sweep, recommended
+from dashboard.replay.sweep_point import Point, recommended
+from dashboard.replay.sweep_result import Found, Sweep
 from dashboard.replay.sweep_service import SWEPT, turn_sweep
 from dashboard.turns.models import Turn
 from tests.dashboard.driving import Play, drive

@@ -11,7 +11,7 @@ from dashboard.replay.rerun_service import turn_rerun
 from dashboard.turns.models import Record, Turn
 from dashboard.turns.record_compression import PACKED
 from tests.dashboard.driving import AgentOf, Play, drive
-from tests.dashboard.pages import HTMX, page, text_of
+from tests.dashboard.pages import HTMX, compact, page, text_of
 from tests.together import together
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -119,9 +119,9 @@ def test_a_rerun_under_impossible_numbers_stores_nothing(browser: Client, cut: T
 
 
 def test_verify_says_that_all_records_agree(browser: Client, cut: Turn):
-    html = browser.post(f"/turns/{cut.id}/replay/verify", headers=HTMX).content.decode()
+    html = compact(browser.post(f"/turns/{cut.id}/replay/verify", headers=HTMX).content.decode())
     assert re.search(r"All <b>5</b>\u00a0records replayed", html)
-    plain = browser.post(f"/turns/{cut.id}/replay/verify").content.decode()
+    plain = compact(browser.post(f"/turns/{cut.id}/replay/verify").content.decode())
     assert "<html" in plain
 
 
@@ -130,7 +130,7 @@ def test_verify_names_a_missing_record_without_a_link(browser: Client, cut: Turn
         cursor.execute("ALTER TABLE turns_record DISABLE TRIGGER ALL")
         Record.objects.filter(turn_id=cut.id, seq=3).delete()
         cursor.execute("ALTER TABLE turns_record ENABLE TRIGGER ALL")
-    html = browser.post(f"/turns/{cut.id}/replay/verify", headers=HTMX).content.decode()
+    html = compact(browser.post(f"/turns/{cut.id}/replay/verify", headers=HTMX).content.decode())
     assert "<b>2</b>\u00a0records match. Record 3 of 5 is missing. Verification stops there." in html
     assert ("?step=" in html, "<table>" in html) == (False, False)
 

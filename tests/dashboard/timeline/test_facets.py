@@ -15,7 +15,7 @@ from dashboard.timeline.facets import LABELS, facets
 from dashboard.timeline.values import Facet, FacetValue
 from dashboard.turns.filters import NOT, TimelineFilters
 from dashboard.turns.selectors import turns_matching
-from tests.dashboard.pages import text_of
+from tests.dashboard.pages import compact, text_of
 from tests.dashboard.timeline.populations import FILTERS, NOW, POPULATIONS, make_turn, make_turns, undone
 from tests.examples import examples
 
@@ -107,8 +107,8 @@ def test_individually_found_turns_are_found_once_for_all_facets(monkeypatch: pyt
 
 def test_each_button_that_excludes_says_what_it_leaves_out_and_how_many(browser: Client):
     make_turn(NOW, model_stop_reason="max_tokens", resource="max_steps", error_type="server_error", continuations=1)
-    html = browser.get("/timeline/facets").content.decode()
-    names = {text_of(label) for label in re.findall(r'<label class="not".*?</label>', html, re.DOTALL)}
+    html = compact(browser.get("/timeline/facets").content.decode())
+    names = {text_of(label).strip() for label in re.findall(r'<label class="not".*?</label>', html, re.DOTALL)}
     assert {
         "not cut off, leaves out 1 turn",
         "not Max steps, leaves out 1 turn",

@@ -4,7 +4,7 @@ from django.test import Client
 
 from dashboard.accounts.models import User
 from dashboard.timeline.models import SavedView
-from tests.dashboard.pages import page
+from tests.dashboard.pages import compact, page
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -32,8 +32,8 @@ def test_filters_are_saved_under_a_name_and_listed_in_the_menu(browser: Client, 
 
 def test_htmx_gets_the_menu_with_the_result(browser: Client):
     response = browser.post("/timeline/views", GIVEN, headers={"HX-Request": "true"})
-    html = response.content.decode()
-    assert html.startswith('<details class="menu" id="views" open>')
+    html = compact(response.content.decode())
+    assert html.strip().startswith('<details class="menu" id="views" open>')
     assert "“Cut off” is saved." in html
 
 

@@ -123,7 +123,9 @@ def of_lint(browser: Client) -> Iterator[Shown]:
         for code in re.findall(r'<section class="card lint" id="(lint-\w+)"', whole):
             part = section(whole, code)
             (leads_to,) = [address for address, _ in links(part) if address.startswith("/?")]
-            yield Shown(f"/lint?days={days} {code}", number_in(text_of(re.findall("<h2.*?</h2>", part)[0])), leads_to)
+            yield Shown(
+                f"/lint?days={days} {code}", number_in(text_of(re.findall("<h2.*?</h2>", part, re.DOTALL)[0])), leads_to
+            )
         for leads_to, words in links(section(whole, "lint-sources")):
             yield Shown(f"/lint?days={days} {words}", number_in(words), leads_to)
 

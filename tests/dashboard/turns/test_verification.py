@@ -12,7 +12,7 @@ from dashboard.turns.history import recording_of
 from dashboard.turns.verification import examined, forget, is_verified, missing_records, proof_of
 from tests.agentcore.playbook import ended
 from tests.dashboard.driving import Play
-from tests.dashboard.pages import page
+from tests.dashboard.pages import page, text_of
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -42,7 +42,7 @@ def test_a_turn_with_missing_records_names_them(play: Play, gone: list[int], wor
     assert parting_words(found.divergence) == said
     assert proof_of(turn, left).missing_records == said
     shown = {"verified": False, "missing_records": said, "turn": turn}
-    assert f"Replay differs: {said}" in render_to_string("turns/_verification.html", shown)
+    assert f"Replay differs: {said}" in text_of(render_to_string("turns/_verification.html", shown))
 
 
 def test_the_records_before_a_missing_one_are_verified(play: Play):

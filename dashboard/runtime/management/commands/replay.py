@@ -22,7 +22,8 @@ from dashboard.policies.suggestions.suggestion_text import because, certainty_wo
 from dashboard.policies.suggestions.sweep_suggestions import suggested_sweep
 from dashboard.replay.divergence_text import parting_words
 from dashboard.replay.services import WhatIf, turn_verify, turn_what_if
-from dashboard.replay.sweep_result import Point, Sweep
+from dashboard.replay.sweep_point import Point
+from dashboard.replay.sweep_result import Sweep
 from dashboard.runtime.database_setup import prepare
 from dashboard.turns import api_serializers, selectors
 from dashboard.turns.certainty_text import MEANINGS, assumption_and_share, limit_word

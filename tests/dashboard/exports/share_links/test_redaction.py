@@ -27,6 +27,7 @@ from dashboard.turns.selectors import attempts_of
 from dashboard.turns.step_view import step_view, steps_json
 from dashboard.turns.turn_view import TurnView, recording_view, turn_view
 from tests.dashboard.driving import AgentOf, drive
+from tests.dashboard.pages import compact, text_of
 from tests.dashboard.turns.histories import TOOL, recorded, started, with_a_tool
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -43,7 +44,7 @@ def html_of(turn: Turn, *, redacted: bool = True) -> str:
     _, token = link_create(turn=turn, lifetime="1h", redacted=redacted, by=user)
     response = Client().get(f"/share/{token}")
     assert response.status_code == 200
-    return response.content.decode()
+    return compact(response.content.decode())
 
 
 def phrases(text: str) -> set[tuple[str, ...]]:
@@ -101,7 +102,7 @@ def test_names_and_values_of_a_schema_are_removed_from_reasons_and_verdict(agent
     html = html_of(turn)
     assert WORD not in html
     assert "[redacted]" in html
-    assert "Failed without a valid envelope after" in html
+    assert "Failed without a valid envelope after" in text_of(html)
 
 
 @pytest.mark.parametrize("arguments", [{f"{WORD}Key": 1}, {"expression": [WORD, 7]}, {"expression": {f"{WORD}Key": 5}}])

@@ -17,7 +17,7 @@ from dashboard.policies.suggestions.suggestion_text import sentence
 from dashboard.replay.rerun_service import turn_rerun
 from dashboard.turns.models import Turn
 from tests.dashboard.driving import Play, drive
-from tests.dashboard.pages import page, read, text_of
+from tests.dashboard.pages import compact, page, read, text_of
 from tests.dashboard.policies.suggestions.test_selectors import lengths
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -97,7 +97,7 @@ def test_a_redacted_link_omits_what_a_re_run_used(browser: Client, cut: Turn):
 
 @pytest.mark.parametrize("form", [{}, {"redacted": "on"}])
 def test_the_page_has_no_links_and_makes_no_requests(browser: Client, cut: Turn, form: dict[str, str]):
-    html = Client().get(made(browser, cut, **form)).content.decode()
+    html = compact(Client().get(made(browser, cut, **form)).content.decode())
     links = set(re.findall(r'(?:href|src|action)="([^"]*)"', html))
     assert all(link.startswith(("/static/", "#t", "#shape-", "?step=")) for link in links), links
     assert not re.search(r"hx-|ws-connect|csrf|/turns/|<input type=\"(?!range|checkbox\" id=\"keys-on\")", html)

@@ -32,7 +32,7 @@ from dashboard.turns.models import Turn
 from dashboard.turns.verification import verification_of
 from tests.dashboard.gateway.served.conftest import turn_of
 from tests.dashboard.gateway.served.upstream import Reply, called, said, whole
-from tests.dashboard.pages import text_of
+from tests.dashboard.pages import compact, text_of
 from tests.together import together
 
 BROKEN = Reply([b"{}"], status=500, content_type="application/json")
@@ -225,11 +225,11 @@ def test_the_pages_show_how_many_turns_were_only_observed(gate, upstream, watche
     cut = {(cell.continuations, cell.max_tokens) for _, cells in shown.rows for cell in cells if cell.counts["partial"]}
     assert cut == {(0, watched.max_tokens)}, "under all others more would have been asked for"
     sooner = tried(ours, {"limits": {"max_total_output_chars": 2}}, stands=True)
-    row = client.get(f"/backtests/{sooner.pk}").content.decode().split("<tbody>")[1].split("</tbody>")[0]
+    row = compact(client.get(f"/backtests/{sooner.pk}").content.decode()).split("<tbody>")[1].split("</tbody>")[0]
     turns, *parts = [int(cell) for cell in re.findall(r'<td class="num"[^>]*>(\d+)', row)[:7]]
     assert (turns, parts) == (1, [0, 0, 0, 0, 1, 0]), "every turn is in one of the columns"
     made = tried(ours, ONE_MORE, stands=True)
     for page in (f"/backtests/{made.pk}", "/backtests/limits/map?evaluate=page"):
-        html = unescape(client.get(page).content.decode())
+        html = unescape(compact(client.get(page).content.decode()))
         assert "<b>1</b>\u00a0turn of these was only observed by the gateway" in html
     assert Turn.objects.count() == 1

@@ -8,6 +8,7 @@ from dashboard.runtime.request_guard.body_limits import body_limit_of
 from dashboard.turns.models import Turn
 from tests.dashboard.api.conftest import Program, api  # noqa: F401 - a fixture
 from tests.dashboard.ingest.logs.samples import FILES
+from tests.dashboard.pages import compact
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("imports_here")]
 
@@ -17,16 +18,18 @@ def sent(browser: Client, name: str, content: bytes):
 
 
 def test_an_uploaded_transcript_becomes_turns_with_their_origin(browser: Client) -> None:
-    html = sent(browser, "<s1>.jsonl", FILES["claude"] + b"nonsense\n").content.decode()
+    html = compact(sent(browser, "<s1>.jsonl", FILES["claude"] + b"nonsense\n").content.decode())
     assert "<b>2</b>\u00a0turns imported" in html
     assert "&lt;s1&gt;.jsonl" in html
     assert "<b>9:</b> It is not JSON" in html
     last = Turn.objects.order_by("id").last()
     assert f'href="/turns/{last.id}"' in html
-    page = browser.get(f"/turns/{last.id}").content.decode()
+    page = compact(browser.get(f"/turns/{last.id}").content.decode())
     assert "from a log; not verified" in page
     assert "The turns before it contain the others" in page
-    assert "<b>2</b>\u00a0turns were imported before" in sent(browser, "s1.jsonl", FILES["claude"]).content.decode()
+    assert "<b>2</b>\u00a0turns were imported before" in compact(
+        sent(browser, "s1.jsonl", FILES["claude"]).content.decode()
+    )
 
 
 def test_of_many_refused_records_the_first_are_told_and_where_to_find_the_rest(browser: Client, api: Program) -> None:  # noqa: F811

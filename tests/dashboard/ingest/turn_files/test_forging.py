@@ -21,6 +21,7 @@ from dashboard.turns.seals import keys
 from dashboard.turns.seals.models import KnownKey
 from tests.dashboard.driving import Play, drive
 from tests.dashboard.ingest.turn_files.test_services import brought, changed, erase, exported, refused, signed
+from tests.dashboard.pages import compact
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -249,17 +250,17 @@ def test_another_installation_is_named_once_its_key_is_known(honest: Turn, monke
 def test_the_origin_is_shown_on_page_list_link_api_and_next_export(honest: Turn, browser: Any):
     file = exported(honest)
     assert file["origin"] is None
-    assert "recorded by this installation" in browser.get(f"/turns/{honest.id}").content.decode()
+    assert "recorded by this installation" in compact(browser.get(f"/turns/{honest.id}").content.decode())
     erase(honest)
     ada = User.objects.create(username="ada")
     made = brought(without(file, "signature"), by=ada)
     turn = Turn.objects.get(pk=made.turn.pk)
     _, token = link_create(turn=turn, lifetime="1h", redacted=True, by=ada)
     for address in (f"/turns/{turn.id}", f"/share/{token}"):
-        html = browser.get(address).content.decode()
+        html = compact(browser.get(address).content.decode())
         assert "imported" in html
         assert "by ada, not signed" in html
-    assert "imported" in browser.get("/").content.decode()
+    assert "imported" in compact(browser.get("/").content.decode())
     told = browser.get(f"/api/v1/turns/{turn.id}").json()["origin"]
     assert (told["imported_by"], told["signature"]) == ("ada", "unsigned")
     again = exported(turn)
@@ -272,7 +273,7 @@ def test_an_imported_comment_marks_its_name_as_a_claim(honest: Turn, browser: An
     file = exported(honest)
     erase(honest)
     made = brought(file)
-    assert "imported, claimed to be by ada" in browser.get(f"/turns/{made.turn.id}").content.decode()
+    assert "imported, claimed to be by ada" in compact(browser.get(f"/turns/{made.turn.id}").content.decode())
     assert browser.get(f"/api/v1/turns/{made.turn.id}/comments").json()[0]["imported"]
 
 

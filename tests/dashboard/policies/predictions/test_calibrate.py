@@ -177,7 +177,7 @@ def test_a_budget_of_money_is_respected_and_refused_where_no_price_is_known(cut:
     assert calibration_state.is_left(Budget(None, Decimal(1)), Used(0, Decimal("0.90")), priced)
     assert not calibration_state.is_left(Budget(None, Decimal(1)), Used(0, Decimal("0.91")), priced)
     assert not calibration_state.is_left(Budget(None, Decimal(1)), Used(), bound), "it has no price"
-    with pytest.raises(CommandError, match="there is none for sim-essay"):
+    with pytest.raises(CommandError, match="the simulator is free for sim-essay"):
         told("--money", "1.00", "--max-continuations", "0")
     assert not Prediction.objects.exists()
     assert not Calibration.objects.exists(), "a plan that was refused is made anew the next time"

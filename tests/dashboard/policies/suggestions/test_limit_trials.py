@@ -13,7 +13,7 @@ from dashboard.policies.suggestions.suggestion_text import because
 from dashboard.policies.suggestions.sweep_suggestions import suggested_sweep
 from dashboard.turns.models import Turn
 from tests.dashboard.driving import Play, drive
-from tests.dashboard.pages import text_of
+from tests.dashboard.pages import compact, text_of
 from tests.together import together
 
 REFUSED = {
@@ -95,10 +95,10 @@ def test_the_page_offers_to_set_the_ceiling_and_keeps_the_result(play: Play, bro
     cut = play("sim-essay", max_tokens=60)
     Connection.objects.update(max_output_tokens=None)
     drive(limit_find(turn=cut, suggestion=suggested(cut)))
-    panel = browser.get(f"/turns/{cut.id}/limit", headers={"HX-Request": "true"}).content.decode()
+    panel = compact(browser.get(f"/turns/{cut.id}/limit", headers={"HX-Request": "true"}).content.decode())
     connection = Connection.objects.get()
     assert f"Set Max output tokens of {connection.name} to 60" in text_of(panel)
-    form = browser.get(f"/connections/{connection.name}?max_output_tokens=60").content.decode()
+    form = compact(browser.get(f"/connections/{connection.name}?max_output_tokens=60").content.decode())
     assert 'name="max_output_tokens" value="60"' in form
     proven = drive(limit_find(turn=cut, suggestion=suggested(cut)))
     Connection.objects.update(max_output_tokens=60)

@@ -293,8 +293,8 @@ def test_a_re_run_with_more_continuations_proves_the_number_it_used(cut: Turn):
     assert said is not None
     assert (said.limit, said.basis, certainty_word(said)) == ("max_continuations", Basis.RERUN, "proven")
     assert (said.value, said.given, said.rerun) == (again.continuations, 40, again.id)
-    assert said.overrides["limits"]["max_total_completion_tokens"] == 4_000
-    total = "Max completion tokens per turn (max_total_completion_tokens) 4,000"
+    assert said.overrides["limits"]["max_total_completion_tokens"] == again.output_tokens, "what it used is enough"
+    total = f"Max completion tokens per turn (max_total_completion_tokens) {again.output_tokens}"
     both = f"Max continuations (max_continuations) {said.value} and {total}"
     assert sentence(said) == f"With {both} the turn would have finished.", "one of the two alone is not enough"
     assert suggestions_now([cut.id], cut.project)[0][1] == said

@@ -25,7 +25,7 @@ from dashboard.runtime.management.commands.ask import AsLines as AskAsLines
 from dashboard.turns.filters import TimelineFilters
 from dashboard.turns.models import Turn
 from tests.dashboard.driving import Play, drive
-from tests.dashboard.pages import HTMX, page, text_of
+from tests.dashboard.pages import HTMX, compact, page, text_of
 from tests.dashboard.policies.suggestions.test_selectors import lengths
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -103,8 +103,8 @@ def replayed(browser: Client, turn: Turn, **body: object) -> dict[str, Any]:
 
 def test_each_surface_gives_the_same_answer_or_the_reason_for_a_difference(browser: Client, turn: Turn, asked: Asked):
     said = browser.get(f"/api/v1/turns/{turn.id}/verdict").json()["suggestion"]
-    head = browser.get(f"/turns/{turn.id}/limit", headers=HTMX).content.decode()
-    cell = words(browser.get(f"/turns/limits?turn={turn.id}", headers=HTMX).content.decode())
+    head = compact(browser.get(f"/turns/{turn.id}/limit", headers=HTMX).content.decode())
+    cell = words(compact(browser.get(f"/turns/limits?turn={turn.id}", headers=HTMX).content.decode()))
     sweep = words(page(browser, f"/turns/{turn.id}/replay/sweep"))
     if asked.word == "none":
         (advice,) = re.findall(
@@ -120,7 +120,7 @@ def test_each_surface_gives_the_same_answer_or_the_reason_for_a_difference(brows
     assert cell.startswith(asked.word if asked.word == "not known" else f"{said['value']:,}")
     assert words(said["words"]) in words(head)
     assert f"{said['value']:,}" in sweep
-    assert "Of a limit, pages say likely where the what-if is estimated; the page of a turn says not known" in sweep
+    assert "Of the value of a limit, pages say likely where its what-if is estimated, and not known where" in sweep
     assert "estimated" not in sweep.partition("How certain is this?")[0], "likely is the word for a limit"
     assert words(said["words"]) in words(page(browser, f"/turns/{turn.id}/replay")), "beside the recording"
 
@@ -160,7 +160,7 @@ def test_a_what_if_at_the_value_agrees_or_names_other_evidence(browser: Client, 
     if said is None:
         return
     address = f"/turns/{turn.id}/replay?{urlencode(flat(said['overrides']))}"
-    html = browser.get(address, headers={**HTMX, "HX-Target": "what-if"}).content.decode()
+    html = compact(browser.get(address, headers={**HTMX, "HX-Target": "what-if"}).content.decode())
     imagined = replayed(browser, turn, mode="what_if", overrides=said["overrides"])
     (calls,) = re.findall(r"<dt>Calls</dt><dd>(\d+)", html)
     assert imagined["attempts"] == int(calls)

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 from django.test import Client
 
+from agentcore.policy import higher
 from agentcore.replay import fold
 from agentcore.snapshot import Snapshot
 from agentcore.values import replace
@@ -17,7 +18,7 @@ from dashboard.replay.rerun_service import turn_rerun
 from dashboard.turns.history import recording_of
 from dashboard.turns.models import Turn
 from tests.dashboard.driving import Play, drive
-from tests.dashboard.pages import HTMX, text_of
+from tests.dashboard.pages import HTMX, compact, text_of
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -83,7 +84,7 @@ def ended_by_steps(late: Turn) -> Turn:
 def test_a_limit_that_ended_the_re_run_is_raised_in_the_next_with_its_number(ended_by_steps: Turn, browser: Client):
     said = told(ended_by_steps)
     assert said.overrides == {"limits": {"max_seconds": said.value, "max_steps": 25}}
-    panel = text_of(browser.get(f"/turns/{ended_by_steps.id}/limit", headers=HTMX).content.decode())
+    panel = text_of(compact(browser.get(f"/turns/{ended_by_steps.id}/limit", headers=HTMX).content.decode()))
     assert "was stopped by max_steps, so it does not show whether this is enough" in panel
     assert f"One live re-run with max_seconds {said.value} and max_steps 25" in panel
     again = drive(turn_rerun(turn=ended_by_steps, overrides={"limits": {"max_seconds": 120, "max_steps": 25}}))

@@ -19,7 +19,7 @@ from dashboard.replay.rerun_changes import RerunChanges
 from dashboard.replay.rerun_service import turn_rerun
 from dashboard.turns.models import Turn
 from tests.dashboard.driving import Play, drive
-from tests.dashboard.pages import HTMX, page, text_of
+from tests.dashboard.pages import HTMX, compact, page, text_of
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -83,7 +83,7 @@ def test_a_smaller_likely_value_is_proven_next(browser: Client, cut: Turn):
 def test_no_value_is_offered_for_use_while_a_re_run_looks_for_a_smaller_one(browser: Client, cut: Turn):
     find(browser, cut)
     drive(cut.children.get())
-    follows = browser.get(f"/turns/{cut.id}/limit?found=first", headers=HTMX).content.decode()
+    follows = compact(browser.get(f"/turns/{cut.id}/limit?found=first", headers=HTMX).content.decode())
     assert "Use " not in follows, "the second re-run is about to start"
     running = find(browser, cut, "less")
     again = cut.children.latest("id")
@@ -91,7 +91,7 @@ def test_no_value_is_offered_for_use_while_a_re_run_looks_for_a_smaller_one(brow
     assert "Backtest" not in running
     assert f"in progress: whether less than {cut.children.earliest('id').max_tokens:,} is enough…" in text_of(running)
     drive(again)
-    found = browser.get(f"/turns/{cut.id}/limit?found=second", headers=HTMX).content.decode()
+    found = compact(browser.get(f"/turns/{cut.id}/limit?found=second", headers=HTMX).content.decode())
     assert f"Use {again.max_tokens} for sim-essay" in found
 
 
@@ -106,20 +106,20 @@ def test_a_smaller_value_is_offered_to_an_agent_that_uses_the_larger_proven_one(
 
 
 def test_one_click_tries_the_larger_and_the_smaller_value_as_announced(browser: Client, cut: Turn):
-    before = text_of(browser.get(f"/turns/{cut.id}/limit", headers=HTMX).content.decode())
+    before = text_of(compact(browser.get(f"/turns/{cut.id}/limit", headers=HTMX).content.decode()))
     (told,) = re.findall(r"Up to two live re-runs: with Max tokens per call ([\d,]+)\. If", before)
     value = int(told.replace(",", ""))
     assert f"About {2 * value:,} output tokens, at most {2 * 5 * value:,}, simulator, free" in before
     begun = find(browser, cut)
     assert f'hx-get="/turns/{cut.id}/limit?found=first"' in begun
     drive(cut.children.get())
-    assert 'hx-trigger="load"' not in browser.get(f"/turns/{cut.id}/limit", headers=HTMX).content.decode()
-    found = browser.get(f"/turns/{cut.id}/limit?found=first", headers=HTMX).content.decode()
+    assert 'hx-trigger="load"' not in compact(browser.get(f"/turns/{cut.id}/limit", headers=HTMX).content.decode())
+    found = compact(browser.get(f"/turns/{cut.id}/limit?found=first", headers=HTMX).content.decode())
     (form,) = re.findall(r'<form[^>]*hx-trigger="load"[^>]*>.*?</form>', found, re.DOTALL)
     assert 'name="only" value="less"' in form, "the backtest is of the value that is left"
     find(browser, cut, "less")
     again = drive(cut.children.get(max_tokens__lt=value))
-    found = browser.get(f"/turns/{cut.id}/limit?found=second", headers=HTMX).content.decode()
+    found = compact(browser.get(f"/turns/{cut.id}/limit?found=second", headers=HTMX).content.decode())
     assert 'hx-trigger="load"' not in found
     assert Backtest.objects.get().max_tokens == again.max_tokens
     assert f"With Max tokens per call (max_tokens) {again.max_tokens} the turn finished." in text_of(found)
@@ -256,14 +256,16 @@ def test_a_re_run_that_ended_without_an_answer_is_reported(browser: Client, cut:
     browser.post(f"/turns/{cut.id}/limit/find", {"value": value_of(browser, cut)}, headers=HTMX)
     cut.children.update(status=status, terminal_reason="provider_error" if status == "failed" else "cancelled")
     value = cut.children.get().max_tokens
-    shown = text_of(browser.get(f"/turns/{cut.id}/limit?found=first", headers=HTMX).content.decode())
+    shown = text_of(compact(browser.get(f"/turns/{cut.id}/limit?found=first", headers=HTMX).content.decode()))
     assert (
         f"The last re-run, with Max tokens per call {value}, {words}, so it does not show whether this is enough."
         in shown
     )
     assert "Find the limit" in shown
     drive(turn_rerun(turn=cut, overrides={"max_tokens": value}))
-    assert "The last re-run" not in text_of(browser.get(f"/turns/{cut.id}/limit", headers=HTMX).content.decode())
+    assert "The last re-run" not in text_of(
+        compact(browser.get(f"/turns/{cut.id}/limit", headers=HTMX).content.decode())
+    )
 
 
 def test_a_re_run_costs_no_more_than_announced(browser: Client, play: Play):
@@ -324,9 +326,9 @@ def continued(cut: Turn, limits: dict[str, int]) -> Turn:
 
 def test_a_draft_is_offered_until_all_related_settings_are_active(browser: Client, cut: Turn):
     turn = continued(cut, {"max_continuations": 40})
-    panel = text_of(browser.get(f"/turns/{turn.id}/limit", headers=HTMX).content.decode())
+    panel = text_of(compact(browser.get(f"/turns/{turn.id}/limit", headers=HTMX).content.decode()))
     assert "Create draft: Max continuations" in panel
-    told = text_of(browser.post(f"/turns/{turn.id}/limit/use", {"value": "40"}, follow=True).content.decode())
+    told = text_of(compact(browser.post(f"/turns/{turn.id}/limit/use", {"value": "40"}, follow=True).content.decode()))
     assert "Draft v2 of “longer” created: Max continuations 40 and Max completion tokens per turn 4,000." in told
     draft = PolicyVersion.objects.get(policy__name="longer", version=2)
     assert draft.limits == {"max_continuations": 40, "max_total_completion_tokens": 4_000}
@@ -343,7 +345,7 @@ def test_no_draft_that_would_lower_current_limits_is_offered(browser: Client, pl
     turn = play("sim-tools", tools=["calculator"], overrides={"limits": {"max_steps": 1}})
     find(browser, turn)
     assert drive(turn.children.get()).status == "completed"
-    panel = text_of(browser.get(f"/turns/{turn.id}/limit", headers=HTMX).content.decode())
+    panel = text_of(compact(browser.get(f"/turns/{turn.id}/limit", headers=HTMX).content.decode()))
     assert "With Max steps (max_steps) 2 the turn would have finished." in panel, (
         "what the re-run used, not what it was given"
     )
@@ -370,7 +372,7 @@ def policy_with(turn: Turn, error_policy: dict[str, object]) -> Policy:
 def test_a_turn_of_another_program_says_that_it_cannot_be_re_run(browser: Client, play: Play):
     turn = play("sim-flaky")
     Turn.objects.filter(pk=turn.pk).update(agent=None)
-    panel = text_of(browser.get(f"/turns/{turn.id}/limit", headers=HTMX).content.decode())
+    panel = text_of(compact(browser.get(f"/turns/{turn.id}/limit", headers=HTMX).content.decode()))
     assert (
         "With rate limit errors set to retry and Max retries (max_retries) 3 the call would have been tried again."
         in panel
@@ -387,11 +389,11 @@ def test_a_forbidden_retry_is_planned_with_its_setting_and_its_price(browser: Cl
 
 def test_a_persistent_rate_limit_says_that_the_re_run_failed_too(browser: Client, play: Play):
     turn = play("sim-429")
-    before = browser.get(f"/turns/{turn.id}/limit", headers=HTMX).content.decode()
+    before = compact(browser.get(f"/turns/{turn.id}/limit", headers=HTMX).content.decode())
     assert "rate limit errors were set to stop." in text_of(before)
     assert ">Max retries</label>" in before
     drive(turn_rerun(turn=turn, overrides={"error_policy": {"on_rate_limit_error": "retry", "max_retries": 1}}))
-    panel = browser.get(f"/turns/{turn.id}/limit", headers=HTMX).content.decode()
+    panel = compact(browser.get(f"/turns/{turn.id}/limit", headers=HTMX).content.decode())
     assert "with Max retries 1 failed, too." in text_of(panel)
     assert "likely" not in panel.replace("or likely (estimated)", "")  # what the badge explains
     assert "How large Max retries (max_retries) must be for this turn is not known yet." in text_of(panel)
@@ -413,7 +415,7 @@ def test_row_panel_and_api_treat_the_answer_to_a_retry_as_unknown(browser: Clien
 def test_only_a_re_run_under_a_raised_limit_is_called_insufficient(browser: Client, cut: Turn):
     for max_tokens, told in ((30, False), (61, True)):
         assert drive(turn_rerun(turn=cut, overrides={"max_tokens": max_tokens})).status == "partial"
-        shown = text_of(browser.get(f"/turns/{cut.id}/limit", headers=HTMX).content.decode())
+        shown = text_of(compact(browser.get(f"/turns/{cut.id}/limit", headers=HTMX).content.decode()))
         assert (f"A re-run with Max tokens per call {max_tokens} was cut off, too." in shown) is told
 
 
