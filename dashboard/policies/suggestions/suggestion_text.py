@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 
 from agentcore.number_format import count, number, percent, seconds
-from agentcore.policy import LIMIT_NAMES
+from agentcore.policy import LIMIT_NAMES, limit_in_words
 from agentcore.replay import Certainty
 from dashboard.agents.limit_fields import amount
 from dashboard.policies.suggestions.suggestion import Basis, Costs, Goal, Number, Suggestion
@@ -126,7 +126,7 @@ def _setting(said: Suggestion) -> str:
 
 def _none(said: Suggestion) -> str:
     what = "the tool call to be complete at once" if said.goal is Goal.NO_REPAIR else "this turn"
-    return f"How large {_with_key(said.limit)} must be for {what} is not known yet."
+    return f"How large {limit_in_words(said.limit)} must be for {what} is not known yet."
 
 
 _SENTENCES: Mapping[Basis, Callable[[Suggestion], str]] = {

@@ -175,7 +175,7 @@ def test_the_number_in_the_heading_equals_that_of_the_what_if(browser: Client, p
     assert f"certain: one call with Max tokens per call (max_tokens) ≥ {enough} would have been enough" in html, (
         "the tree too"
     )
-    assert re.search(r"call 1 used 150 of 150.tokens, and was cut there <a [^>]+href=\"#t2\"", html)
+    assert re.search(r"call 1 used 150 of 150 tokens, and was cut there <a [^>]+href=\"#t2\"", html)
 
 
 def test_dropped_overlap_and_seams_are_shown(browser: Client, cut: Turn):

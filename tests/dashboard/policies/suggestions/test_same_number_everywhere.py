@@ -52,6 +52,7 @@ def turn(request: pytest.FixtureRequest, play: Play, simulator_url: str) -> Turn
 
 
 def text_of(html: str) -> str:
+    html = re.sub("</?code>", "", html)  # within a word's brackets
     return " ".join(re.sub("<[^>]+>", " ", html).replace("&#x27;", "'").split())
 
 

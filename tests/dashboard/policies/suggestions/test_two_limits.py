@@ -7,7 +7,11 @@ from typing import Any
 import pytest
 from django.test import Client
 
+<<<<<<< HEAD
 from agentcore.policy import limit_in_words
+=======
+from agentcore.policy import higher
+>>>>>>> key51
 from agentcore.replay import fold
 from agentcore.snapshot import Snapshot
 from agentcore.values import replace
@@ -134,7 +138,11 @@ def test_a_total_that_ended_the_turn_is_what_is_named(play: Play, browser: Clien
     said = told(turn)
     assert (said.limit, said.recorded) == (limit, TOTALS[limit])
     verdict = browser.get(f"/api/v1/turns/{turn.id}/verdict").json()
+<<<<<<< HEAD
     assert f"a higher {limit_in_words(limit)}" in f"{verdict}", "the verdict names it, too"
+=======
+    assert higher(limit) in f"{verdict}", "the verdict names it, too"
+>>>>>>> key51
     again = drive(turn_rerun(turn=turn, overrides=said.overrides))
     assert again.status == "completed", f"{again.resource} ended it"
     found = told(turn)
