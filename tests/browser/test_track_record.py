@@ -57,7 +57,7 @@ def test_the_live_rerun_of_a_suggestion_is_shown_in_the_track_record(page: Page)
     )
     expect(limit.get_by_role("button", name=re.compile(r"Try \d+ live"))).to_be_hidden(timeout=LONG)
     expect(limit.get_by_role("status")).not_to_contain_text("in progress", timeout=LONG)
-    value = int(re.findall(r"max_tokens (\d+) the turn finished", limit.inner_text())[0])
+    value = int(re.findall(r"\(max_tokens\) (\d+) the turn finished", limit.inner_text())[0])
     stored = page.request.get("/api/v1/predictions?limit=50").json()["items"]
     of_turn = [one["suggested"] for one in stored if one["parent_id"] == turn.removeprefix("/turns/")]
     (tried,) = [one for one in of_turn if one and one["value"] == value]
