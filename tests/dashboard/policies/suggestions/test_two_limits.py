@@ -86,7 +86,7 @@ def test_a_limit_that_ended_the_re_run_is_raised_in_the_next_with_its_number(end
     assert said.overrides == {"limits": {"max_seconds": said.value, "max_steps": 25}}
     panel = text_of(compact(browser.get(f"/turns/{ended_by_steps.id}/limit", headers=HTMX).content.decode()))
     assert "was stopped by Max steps (max_steps), so it does not show whether this is enough" in panel
-    assert f"One live re-run with max_seconds {said.value} and max_steps 25" in panel
+    assert f"One live re-run with Time limit {said.value} and Max steps 25" in panel
     again = drive(turn_rerun(turn=ended_by_steps, overrides={"limits": {"max_seconds": 120, "max_steps": 25}}))
     found = told(ended_by_steps)
     assert (found.basis, found.rerun) == (Basis.RERUN, again.id)
