@@ -43,7 +43,8 @@ _TRIM, _MMAP, _ARENAS = -1, -3, -8  #: options of mallopt, in malloc.h
 
 
 def give_back_memory() -> bool:
-    """For this process, best before it has threads. False: this C library has no such options, and needs none."""
+    """For this process, before it has threads: an arena that one of them has stays. False: this C library has no such
+    options, and needs none."""
     mallopt = getattr(ctypes.CDLL(None), "mallopt", None)
     if mallopt is None:
         return False
@@ -90,7 +91,6 @@ class Parts:
 
 def serve(parts: Parts) -> None:
     """Serves until SIGINT or SIGTERM. Raises StartError when a part gives up by itself."""
-    give_back_memory()
     # uvicorn's choice of loop is uvloop where that is installed.
     with asyncio.Runner(loop_factory=uvicorn.Config("", log_config=None).get_loop_factory()) as runner:
         runner.run(_serve(parts))

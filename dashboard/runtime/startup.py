@@ -23,7 +23,7 @@ from dashboard.runtime.processes.supervisor import Plan, supervise
 from dashboard.runtime.readiness import reachable_address
 from dashboard.runtime.request_guard.connection_census import ConnectionCensus
 from dashboard.runtime.request_guard.resource_limits import ResourceLimits
-from dashboard.runtime.server import serve
+from dashboard.runtime.server import give_back_memory, serve
 
 
 def start(environment: Environment, *, web: bool, simulator: bool, worker: bool, processes: int = 1) -> None:
@@ -31,6 +31,7 @@ def start(environment: Environment, *, web: bool, simulator: bool, worker: bool,
 
     `processes`: that serve; with more than one the worker is another, and this one supervises them.
     """
+    give_back_memory()
     limit = raise_limit()
     if environment.egress is None and not (web and worker):
         settings.EGRESS = APART  # nobody works at this machine alone

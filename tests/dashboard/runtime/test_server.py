@@ -1,6 +1,7 @@
 """Memory of what has ended becomes free, and goes back to the system."""
 
 import asyncio
+import ctypes
 import gc
 import subprocess
 import sys
@@ -35,6 +36,32 @@ def held(how: str) -> int:
 
 def test_memory_freed_between_retained_blocks_returns_to_the_system():
     assert held("given") < 4_000_000
+
+
+#: Starts with eight threads where the pool of connections begins; malloc_stats tells of each arena on stderr.
+STARTED = """
+import ctypes, os, threading, types
+os.environ["DJANGO_SETTINGS_MODULE"] = "dashboard.settings"
+import django
+django.setup()
+from dashboard.runtime import startup
+def pool(_):
+    together = threading.Barrier(9)
+    for _ in range(8):
+        threading.Thread(target=lambda: [bytearray(2_000), together.wait()]).start()
+    together.wait()
+    ctypes.CDLL(None).malloc_stats()
+    raise KeyboardInterrupt
+startup.check_server = pool
+startup.start(types.SimpleNamespace(egress="any", database_url="given"), web=False, simulator=False, worker=True)
+"""
+
+
+@pytest.mark.skipif(not hasattr(ctypes.CDLL(None), "malloc_stats"), reason="another C library than glibc")
+def test_threads_that_exist_before_the_server_does_share_two_arenas():
+    """Where the bound was set once the pool had its threads, each of them had an arena of its own by then."""
+    told = subprocess.run([sys.executable, "-c", STARTED], capture_output=True, check=True, text=True).stderr
+    assert told.count("Arena ") == 2, told
 
 
 class Node:

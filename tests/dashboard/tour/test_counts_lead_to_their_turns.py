@@ -134,8 +134,8 @@ def of_the_timeline(browser: Client) -> Iterator[Shown]:
     """Facets, of which each value counts turns with it, and each *not* turns without it; and the chart's bars."""
     for query in ("", "agent=sim-essay", "not_status=completed", "requested_again=truncated"):
         whole = page(browser, f"/timeline/facets?{query}")
-        for choice in re.findall(r'<div class="choice">.*?</label></div>', whole, re.DOTALL):
-            name, value = map(html.unescape, re.findall(r' name="(\w+)" value="([^"]*)"', choice)[0])
+        for choice in re.findall(r'<div class="choice">.*?</label>\s*</div>', whole, re.DOTALL):
+            name, value = map(html.unescape, re.findall(r' name="(\w+)"\s+value="([^"]*)"', choice)[0])
             if name in query:
                 continue
             leads_to = "/?" + "&".join(part for part in (query, f"{name}={value}") if part)
