@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from agentcore.number_format import number
-from agentcore.policy import LIMIT_NAMES
+from agentcore.policy import LIMIT_NAMES, limit_in_words
 from agentcore.reasons import TurnStatus
 from agentcore.replay import Certainty, fold
 from agentcore.snapshot import Snapshot
@@ -194,7 +194,7 @@ class Panel:
         """How the re-run ended that tells nothing, behind `a re-run with Max tokens per call 640`."""
         turn = self.unanswered.turn if self.unanswered else None
         if turn is not None and turn.status == TurnStatus.PARTIAL and turn.resource:
-            return f"was stopped by {turn.resource}"
+            return f"was stopped by {limit_in_words(turn.resource)}"
         status = turn.status if turn else ""
         return _STOPPED.get(TurnStatus(status), "failed") if status else "failed"
 

@@ -141,7 +141,7 @@ def odd(odd_url: str) -> Connection:
             "partial",
             "output_cap",
             "x" * 120_000,
-            "Cut off at 120,000 characters: Max output characters was reached.",
+            "Cut off at 120,000 characters: Max output characters (max_total_output_chars) was reached.",
         ),
         ("unstorable characters", "completed", "completed", "a\ufffdb", ""),
         ("malformed call", "partial", "tool_repair_failed", "", "was malformed and did not run"),

@@ -43,7 +43,7 @@ def test_limits_that_the_draft_leaves_at_their_defaults_are_passed_too(browser: 
     patient = play("sim-essay", max_tokens=60, overrides={"limits": more})
     backtest = tried(policy={})
     assert (backtest.flipped, patient.status) == (1, "completed")
-    assert "Max continuations (<code>max_continuations</code>: 3 of 3)" in what_if(browser, backtest)
+    assert "Max continuations ( max_continuations : 3 of 3)" in what_if(browser, backtest)
 
 
 def test_the_error_policy_is_passed_too(browser: Client, play: Play):

@@ -293,7 +293,6 @@ def test_a_re_run_with_more_continuations_proves_the_number_it_used(cut: Turn):
     assert said is not None
     assert (said.limit, said.basis, certainty_word(said)) == ("max_continuations", Basis.RERUN, "proven")
     assert (said.value, said.given, said.rerun) == (again.continuations, 40, again.id)
-<<<<<<< HEAD
     total = said.overrides["limits"]["max_total_completion_tokens"]
     assert again.output_tokens <= total < 4_000, "what it used is enough, and no more is asked for"
     both = (
@@ -301,12 +300,6 @@ def test_a_re_run_with_more_continuations_proves_the_number_it_used(cut: Turn):
         f"(max_total_completion_tokens) {total} the turn would have finished."
     )
     assert sentence(said) == both, "one of the two alone is not enough"
-=======
-    assert said.overrides["limits"]["max_total_completion_tokens"] == again.output_tokens, "what it used is enough"
-    total = f"Max completion tokens per turn (max_total_completion_tokens) {again.output_tokens}"
-    both = f"Max continuations (max_continuations) {said.value} and {total}"
-    assert sentence(said) == f"With {both} the turn would have finished.", "one of the two alone is not enough"
->>>>>>> key51
     assert suggestions_now([cut.id], cut.project)[0][1] == said
     one_call = drive(turn_rerun(turn=cut, overrides={"max_tokens": 2_000}))
     proven = suggestion_for(cut)

@@ -7,11 +7,7 @@ from typing import Any
 import pytest
 from django.test import Client
 
-<<<<<<< HEAD
 from agentcore.policy import limit_in_words
-=======
-from agentcore.policy import higher
->>>>>>> key51
 from agentcore.replay import fold
 from agentcore.snapshot import Snapshot
 from agentcore.values import replace
@@ -90,7 +86,7 @@ def test_a_limit_that_ended_the_re_run_is_raised_in_the_next_with_its_number(end
     said = told(ended_by_steps)
     assert said.overrides == {"limits": {"max_seconds": said.value, "max_steps": 25}}
     panel = text_of(compact(browser.get(f"/turns/{ended_by_steps.id}/limit", headers=HTMX).content.decode()))
-    assert "was stopped by max_steps, so it does not show whether this is enough" in panel
+    assert "was stopped by Max steps (max_steps), so it does not show whether this is enough" in panel
     assert re.search(rf"One live re-run with Time limit {said.value}\D{{0,12}} and Max steps 25", panel)
     again = drive(turn_rerun(turn=ended_by_steps, overrides={"limits": {"max_seconds": 120, "max_steps": 25}}))
     found = told(ended_by_steps)
@@ -138,11 +134,7 @@ def test_a_total_that_ended_the_turn_is_what_is_named(play: Play, browser: Clien
     said = told(turn)
     assert (said.limit, said.recorded) == (limit, TOTALS[limit])
     verdict = browser.get(f"/api/v1/turns/{turn.id}/verdict").json()
-<<<<<<< HEAD
     assert f"a higher {limit_in_words(limit)}" in f"{verdict}", "the verdict names it, too"
-=======
-    assert higher(limit) in f"{verdict}", "the verdict names it, too"
->>>>>>> key51
     again = drive(turn_rerun(turn=turn, overrides=said.overrides))
     assert again.status == "completed", f"{again.resource} ended it"
     found = told(turn)

@@ -348,11 +348,7 @@ def test_no_draft_that_would_lower_current_limits_is_offered(browser: Client, pl
     turn = play("sim-tools", tools=["calculator"], overrides={"limits": {"max_steps": 1}})
     find(browser, turn)
     assert drive(turn.children.get()).status == "completed"
-<<<<<<< HEAD
     panel = text_of(browser.get(f"/turns/{turn.id}/limit", headers=HTMX).content.decode())
-=======
-    panel = text_of(compact(browser.get(f"/turns/{turn.id}/limit", headers=HTMX).content.decode()))
->>>>>>> key51
     assert "With Max steps (max_steps) 2 the turn would have finished." in panel, (
         "what the re-run used, not what it was given"
     )
@@ -379,11 +375,7 @@ def policy_with(turn: Turn, error_policy: dict[str, object]) -> Policy:
 def test_a_turn_of_another_program_says_that_it_cannot_be_re_run(browser: Client, play: Play):
     turn = play("sim-flaky")
     Turn.objects.filter(pk=turn.pk).update(agent=None)
-<<<<<<< HEAD
     panel = text_of(browser.get(f"/turns/{turn.id}/limit", headers=HTMX).content.decode())
-=======
-    panel = text_of(compact(browser.get(f"/turns/{turn.id}/limit", headers=HTMX).content.decode()))
->>>>>>> key51
     assert (
         "With rate limit errors set to retry and Max retries (max_retries) 3 the call would have been tried again."
         in panel
