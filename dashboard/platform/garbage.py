@@ -28,8 +28,8 @@ async def collect_garbage(stop: asyncio.Event) -> None:
 
     With these thresholds and a few calls a second Python itself looks every few minutes. Until then what ended holds
     some 20 MB, each peak a little more than the one before, of which the allocator returns nearly nothing. What is new
-    takes 0.3 ms. To look at all takes longer, for which every call of the gateway waits, so that is done seldom: 10 to
-    20 ms every two minutes under a soak's traffic. What the first requests have loaded is left out from then on.
+    takes 0.3 ms. To look at all takes 15 to 60 ms of two minutes of a soak's traffic, for which every call of the
+    gateway waits, so that is done seldom. What the first requests have loaded is left out from then on.
     """
     wait = _EVERY
     for look in count():
