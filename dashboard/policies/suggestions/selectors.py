@@ -87,12 +87,16 @@ def _suggestions(
         for found in _found(case, reruns, usage, recording):
             if found.known or place == len(tried):  # a value to begin with is one of the last limit
                 about: dict[str, Any] = {"refused": case.refused, "most": case.most}
-                whole = replace(found, together=_beside(case, reruns, found))
+                whole = replace(found, together=_beside(case, reruns, found, recording))
                 yield replace(whole, costs=_costs(case, whole), **about)
 
 
-def _beside(case: ExhaustedLimit, reruns: tuple[LimitTrial, ...], found: Suggestion) -> Mapping[str, Any] | None:
+def _beside(
+    case: ExhaustedLimit, reruns: tuple[LimitTrial, ...], found: Suggestion, recording: Recording | None
+) -> Mapping[str, Any] | None:
     """What has to be raised beside the suggested value; of one that a re-run has shown, what that was given."""
+    if found.basis is Basis.RECORDING:
+        return None if case.together is None or _is_enough_alone(case, found, recording) else case.together
     if found.basis is Basis.NONE:
         return case.beside(found.value, case.beside_ample)
     if found.basis in (Basis.AGENT, Basis.MODEL):
@@ -104,6 +108,14 @@ def _beside(case: ExhaustedLimit, reruns: tuple[LimitTrial, ...], found: Suggest
     needed = _needed_beside(case, least, found.value, limits)
     rest = {name: value for name, value in (case.together or {}).items() if name != "limits"}
     return ({**rest, "limits": needed} if needed else rest) or None
+
+
+def _is_enough_alone(case: ExhaustedLimit, found: Suggestion, recording: Recording | None) -> bool:
+    """Whether the recording is as sure of the value where nothing is raised beside it."""
+    with suppress(ValidationError, TooMuchWork):
+        point = run_of(turn=case.turn, name=case.limit, overrides={}, recording=recording).at(int(found.value))
+        return point.completed and point.certainty.rank <= found.certainty.rank
+    return False
 
 
 def _needed_beside(

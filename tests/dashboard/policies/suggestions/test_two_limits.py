@@ -14,6 +14,7 @@ from dashboard.policies.suggestions.selectors import suggestion_for
 from dashboard.policies.suggestions.suggestion import Basis, Suggestion
 from dashboard.policies.suggestions.suggestion_text import because
 from dashboard.replay.rerun_service import turn_rerun
+from dashboard.replay.services import turn_what_if
 from dashboard.turns.history import recording_of
 from dashboard.turns.models import Turn
 from tests.dashboard.driving import Play, drive
@@ -122,6 +123,7 @@ def test_what_the_re_run_did_not_use_of_the_limits_beside_is_not_asked_for(play:
     assert (proof.status, proof.output_text) == ("completed", again.output_text)
 
 
+WIDE = {"max_continuations": 12, "max_total_completion_tokens": 2_400}
 TOTALS = {"max_total_tokens": 300, "max_total_completion_tokens": 150}
 
 
@@ -144,3 +146,28 @@ def test_a_larger_cap_is_named_for_a_total_only_where_a_re_run_completed_with_it
     again = drive(turn_rerun(turn=turn, overrides={"max_tokens": 900}))
     found = told(turn)
     assert (again.status, found.limit, found.value, found.basis) == ("completed", "max_tokens", 900, Basis.RERUN)
+
+
+@pytest.fixture
+def one_character_short(play: Play) -> Turn:
+    """A re-run whose recording holds the whole answer, and which nothing else than the number of characters ended."""
+    turn = play("sim-essay", max_tokens=60, overrides={"limits": {"max_total_output_chars": 300}})
+    whole = drive(turn_rerun(turn=turn, overrides={"limits": {**WIDE, "max_total_output_chars": 9_000}}))
+    short = {"max_total_output_chars": len(whole.output_text) - 1}
+    again = drive(turn_rerun(turn=turn, overrides={"limits": {**WIDE, **short}}))
+    assert (whole.status, again.resource) == ("completed", "max_total_output_chars")
+    return again
+
+
+def test_a_value_that_is_certain_alone_is_named_alone(one_character_short: Turn):
+    said = told(one_character_short)
+    assert said.basis is Basis.RECORDING
+    stood = one_character_short.overrides["limits"]["max_total_output_chars"]
+    assert said.overrides == {"limits": {"max_total_output_chars": stood + 1}}
+    imagined = turn_what_if(turn=one_character_short, overrides=said.overrides)
+    assert (imagined.turn["status"], imagined.recording.certainty) == ("completed", said.certainty)
+
+
+def test_a_value_that_is_not_known_to_be_enough_alone_is_named_with_the_rest(play: Play):
+    turn = play("sim-essay", max_tokens=60, overrides={"limits": {"max_total_output_chars": 300}})
+    assert told(turn).overrides["limits"].keys() > {"max_total_output_chars"}
