@@ -155,3 +155,13 @@ def amount(limit: str, value: float | None) -> str:
         return (LIMIT_FIELDS[limit].unset if limit in LIMIT_FIELDS else None) or "no limit"
     unit = unit_of(limit)
     return f"{number(value)} {ONE.get(unit, unit.removesuffix('s')) if value == 1 else unit}"
+
+
+#: What limits of tokens count, where a number stands without the limit's name.
+_COUNTED_TOKENS = {"max_total_tokens": "input and output tokens", "max_total_completion_tokens": "output tokens"}
+
+
+def amount_used(limit: str, value: float) -> str:
+    """`2,090 input and output tokens`, `1 retry`: how much was used of a limit."""
+    tokens = _COUNTED_TOKENS.get(limit)
+    return f"{number(value)} {tokens}" if tokens else amount(limit, value)

@@ -227,8 +227,9 @@ def _reruns(case: ExhaustedLimit, reruns: tuple[LimitTrial, ...]) -> Iterator[Su
     about: dict[str, Any] = {"calls": least.turn.attempts, "used": least.turn.output_tokens, "rerun": least.turn.id}
     about["original"] = least.is_original
     told = Suggestion(case.limit, least.value, case.recorded, sure, Basis.RERUN, case.goal, given=least.value, **about)
-    value = max(_needed(case, least), case.in_vain + 1)
-    yield replace(told, value=value)
+    spent = used_of(case.limit, fold(recording_of(least.turn))[-1].after)
+    value = max(_needed(case, least, spent), case.in_vain + 1)
+    yield replace(told, value=value, spent=spent)
     if case.limit == "max_tokens" and again and (likely := _reported(case, least)) is not None:
         yield replace(told, value=likely, certainty=Certainty.ESTIMATED)
 
@@ -251,10 +252,14 @@ def proving_rerun(tried: TriedLimit) -> Turn | None:
     return None if least is None else least.turn
 
 
-def _needed(case: ExhaustedLimit, trial: LimitTrial) -> int:
+def _needed(case: ExhaustedLimit, trial: LimitTrial, used: int) -> int:
     """What a re-run that completed used of the limit, where every call of it would have been the same under that value;
-    else what it was given."""
-    used = used_of(case.limit, fold(recording_of(trial.turn))[-1].after)
+    else what it was given. Of a total, which is checked before each call, the smallest value of which that is true."""
+    stood = max(case.recorded or 0, case.used)
+    if case.limit in CONTINUING[1:] and trial.turn.attempts <= MOST_ATTEMPTS and stood < trial.value:
+        with suppress(ValidationError, TooMuchWork):
+            run = run_of(turn=trial.turn, name=case.limit, overrides={})
+            return run.between(int(stood), trial.value, lambda at: at.completed and at.certainty is Certainty.RECORDED)
     return used if _completes(case, trial, used, (Certainty.RECORDED,)) else trial.value
 
 

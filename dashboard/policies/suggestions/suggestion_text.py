@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping
 from agentcore.number_format import count, number, percent, seconds
 from agentcore.policy import LIMIT_NAMES
 from agentcore.replay import Certainty
-from dashboard.agents.limit_fields import amount
+from dashboard.agents.limit_fields import amount, amount_used
 from dashboard.policies.suggestions.suggestion import Basis, Costs, Goal, Number, Suggestion
 from dashboard.turns.prices.templatetags.prices import money
 
@@ -208,10 +208,12 @@ def rerun_named(said: Suggestion) -> str:
 
 
 def rerun_found(said: Suggestion) -> str:
-    """What it took: of the limit itself where that is known, else of tokens."""
-    of_limit = _needed_less(said) and said.limit != "max_tokens"
-    used = amount(said.limit, said.value) if of_limit else count(said.used or 0, "token")
-    return f"completed in {count(said.calls or 1, 'call')} and used {used}.{_unlike(said)}"
+    """What it took: of the limit itself, in its unit; of the cap of a call and of retries, tokens."""
+    of_limit = said.spent is not None and said.limit not in ("max_tokens", "max_retries")
+    used = amount_used(said.limit, said.spent or 0) if of_limit else count(said.used or 0, "token")
+    less = of_limit and said.value < (said.spent or 0)
+    why = " This limit is checked before each call, so less than was used is enough." if less else ""
+    return f"completed in {count(said.calls or 1, 'call')} and used {used}.{why}{_unlike(said)}"
 
 
 def _unlike(said: Suggestion) -> str:

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from django.test import Client
 
-from agentcore.replay import fold
+from agentcore.replay import Certainty, fold
 from agentcore.snapshot import Snapshot
 from agentcore.values import replace
 from dashboard.policies.suggestions.exhausted_limits import ExhaustedLimit
@@ -171,3 +171,34 @@ def test_a_value_that_is_certain_alone_is_named_alone(one_character_short: Turn)
 def test_a_value_that_is_not_known_to_be_enough_alone_is_named_with_the_rest(play: Play):
     turn = play("sim-essay", max_tokens=60, overrides={"limits": {"max_total_output_chars": 300}})
     assert told(turn).overrides["limits"].keys() > {"max_total_output_chars"}
+
+
+def test_a_total_of_a_re_run_is_the_least_that_its_recording_shows_to_be_enough(play: Play):
+    turn = play("sim-essay", max_tokens=60, overrides={"limits": {"max_total_tokens": 300}})
+    drive(turn_rerun(turn=turn, overrides=told(turn).overrides))
+    said = told(turn)
+    again = Turn.objects.get(pk=said.rerun)
+    used = recording_last(again).spent.total_tokens
+    assert (said.basis, said.spent) == (Basis.RERUN, used)
+    assert said.value < used
+    ends = {
+        more: turn_what_if(turn=again, overrides={"limits": {"max_total_tokens": said.value + more}})
+        for more in (-1, 0)
+    }
+    assert (ends[0].turn["status"], ends[0].recording.certainty) == ("completed", Certainty.RECORDED)
+    assert ends[-1].turn["status"] != "completed"
+    assert because(said).endswith(
+        f"and used {used:,} input and output tokens. "
+        "This limit is checked before each call, so less than was used is enough."
+    )
+    proof = drive(turn_rerun(turn=turn, overrides=said.overrides))
+    assert (proof.status, proof.output_text) == ("completed", again.output_text)
+
+
+def test_what_a_re_run_used_is_told_in_the_unit_of_the_limit(play: Play):
+    turn = play("sim-essay", max_tokens=60, overrides={"limits": {"max_total_output_chars": 300}})
+    again = drive(turn_rerun(turn=turn, overrides={"limits": {**WIDE, "max_total_output_chars": 9_000}}))
+    value = len(again.output_text)
+    assert because(told(turn)).endswith(f" and used {value:,} characters.")
+    drive(turn_rerun(turn=turn, overrides={"limits": {**WIDE, "max_total_output_chars": value}}))
+    assert because(told(turn)).endswith(f" and used {value:,} characters."), "also where it was given no more"
