@@ -4,6 +4,7 @@ import math
 from typing import Any
 
 import pytest
+from django.template.loader import render_to_string
 from django.test import Client
 
 from agentcore.replay import Certainty, fold
@@ -12,7 +13,7 @@ from agentcore.values import replace
 from dashboard.policies.suggestions.exhausted_limits import ExhaustedLimit
 from dashboard.policies.suggestions.selectors import suggestion_for
 from dashboard.policies.suggestions.suggestion import Basis, Suggestion
-from dashboard.policies.suggestions.suggestion_text import because
+from dashboard.policies.suggestions.suggestion_text import because, sentence
 from dashboard.replay.rerun_service import turn_rerun
 from dashboard.replay.services import turn_what_if
 from dashboard.turns.history import recording_of
@@ -86,7 +87,7 @@ def test_a_limit_that_ended_the_re_run_is_raised_in_the_next_with_its_number(end
     assert said.overrides == {"limits": {"max_seconds": said.value, "max_steps": 25}}
     panel = text_of(compact(browser.get(f"/turns/{ended_by_steps.id}/limit", headers=HTMX).content.decode()))
     assert "was stopped by max_steps, so it does not show whether this is enough" in panel
-    assert f"One live re-run with max_seconds {said.value} and max_steps 25" in panel
+    assert f"One live re-run with Time limit {said.value} s and Max steps 25" in panel
     again = drive(turn_rerun(turn=ended_by_steps, overrides={"limits": {"max_seconds": 120, "max_steps": 25}}))
     found = told(ended_by_steps)
     assert (found.basis, found.rerun) == (Basis.RERUN, again.id)
@@ -202,3 +203,16 @@ def test_what_a_re_run_used_is_told_in_the_unit_of_the_limit(play: Play):
     assert because(told(turn)).endswith(f" and used {value:,} characters.")
     drive(turn_rerun(turn=turn, overrides={"limits": {**WIDE, "max_total_output_chars": value}}))
     assert because(told(turn)).endswith(f" and used {value:,} characters."), "also where it was given no more"
+
+
+def test_a_time_limit_stands_with_its_unit_in_sentences_and_in_the_row_of_a_list(late: Turn, browser: Client):
+    again = drive(turn_rerun(turn=late, overrides={"limits": {"max_seconds": 120}}))
+    said = told(late)
+    assert (said.basis, said.rerun) == (Basis.RERUN, again.id)
+    assert f"With Time limit (max_seconds) {said.value} s the turn " in sentence(said)
+    assert because(said).startswith("A live re-run with Time limit 120 s completed in ")
+    panel = text_of(compact(browser.get(f"/turns/{late.id}/limit", headers=HTMX).content.decode()))
+    assert "Time limit was 0.2 s." in panel.replace("\u00a0", " ")
+    cell = render_to_string("suggestions/_cell.html", {"said": said}).replace("\u00a0", " ")
+    assert "was 0.2 s" in text_of(compact(cell))
+    assert f"{said.value} s" in text_of(compact(cell))
