@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from agentcore.errors import ErrorType
-from agentcore.number_format import as_set, number
+from agentcore.number_format import as_set, number, seconds
 from agentcore.policy import LIMIT_NAMES, SPEC_KEYS, Limits
 
 #: What people call each setting of a turn, by its key, on every page and in every sentence.
@@ -155,3 +155,18 @@ def amount(limit: str, value: float | None) -> str:
         return (LIMIT_FIELDS[limit].unset if limit in LIMIT_FIELDS else None) or "no limit"
     unit = unit_of(limit)
     return f"{number(value)} {ONE.get(unit, unit.removesuffix('s')) if value == 1 else unit}"
+
+
+def setting(limit: str, value: float) -> str:
+    """`1,305`, `8 s`: a value behind its limit's name, with the unit where the name does not say it."""
+    return seconds(value) if limit == "max_seconds" else number(value)
+
+
+#: What limits of tokens count, where a number stands without the limit's name.
+_COUNTED_TOKENS = {"max_total_tokens": "input and output tokens", "max_total_completion_tokens": "output tokens"}
+
+
+def amount_used(limit: str, value: float) -> str:
+    """`2,090 input and output tokens`, `1 retry`: how much was used of a limit."""
+    tokens = _COUNTED_TOKENS.get(limit)
+    return f"{number(value)} {tokens}" if tokens else amount(limit, value)

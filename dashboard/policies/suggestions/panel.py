@@ -4,11 +4,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from agentcore.number_format import number
 from agentcore.policy import LIMIT_NAMES, limit_in_words
 from agentcore.reasons import TurnStatus
 from agentcore.replay import Certainty, fold
 from agentcore.snapshot import Snapshot
+from dashboard.agents.limit_fields import setting
 from dashboard.agents.models import Connection
 from dashboard.live.turn_loader import connection_of, may_be_rerun
 from dashboard.policies.backtests.models import Backtest
@@ -126,7 +126,7 @@ class Panel:
         if forbade:
             return ", ".join(f"{error_kind(key)} errors were set to stop" for key in forbade)
         value = self.suggestion.recorded
-        return f"{self.name} was {'not set' if value is None else number(value)}"
+        return f"{self.name} was {'not set' if value is None else setting(self.suggestion.limit, value)}"
 
     @property
     def may_be_used(self) -> bool:

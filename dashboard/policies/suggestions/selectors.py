@@ -87,12 +87,16 @@ def _suggestions(
         for found in _found(case, reruns, usage, recording):
             if found.known or place == len(tried):  # a value to begin with is one of the last limit
                 about: dict[str, Any] = {"refused": case.refused, "most": case.most}
-                whole = replace(found, together=_beside(case, reruns, found))
+                whole = replace(found, together=_beside(case, reruns, found, recording))
                 yield replace(whole, costs=_costs(case, whole), **about)
 
 
-def _beside(case: ExhaustedLimit, reruns: tuple[LimitTrial, ...], found: Suggestion) -> Mapping[str, Any] | None:
+def _beside(
+    case: ExhaustedLimit, reruns: tuple[LimitTrial, ...], found: Suggestion, recording: Recording | None
+) -> Mapping[str, Any] | None:
     """What has to be raised beside the suggested value; of one that a re-run has shown, what that was given."""
+    if found.basis is Basis.RECORDING:
+        return None if case.together is None or _is_enough_alone(case, found, recording) else case.together
     if found.basis is Basis.NONE:
         return case.beside(found.value, case.beside_ample)
     if found.basis in (Basis.AGENT, Basis.MODEL):
@@ -104,6 +108,14 @@ def _beside(case: ExhaustedLimit, reruns: tuple[LimitTrial, ...], found: Suggest
     needed = _needed_beside(case, least, found.value, limits)
     rest = {name: value for name, value in (case.together or {}).items() if name != "limits"}
     return ({**rest, "limits": needed} if needed else rest) or None
+
+
+def _is_enough_alone(case: ExhaustedLimit, found: Suggestion, recording: Recording | None) -> bool:
+    """Whether the recording is as sure of the value where nothing is raised beside it."""
+    with suppress(ValidationError, TooMuchWork):
+        point = run_of(turn=case.turn, name=case.limit, overrides={}, recording=recording).at(int(found.value))
+        return point.completed and point.certainty.rank <= found.certainty.rank
+    return False
 
 
 def _needed_beside(
@@ -215,8 +227,9 @@ def _reruns(case: ExhaustedLimit, reruns: tuple[LimitTrial, ...]) -> Iterator[Su
     about: dict[str, Any] = {"calls": least.turn.attempts, "used": least.turn.output_tokens, "rerun": least.turn.id}
     about["original"] = least.is_original
     told = Suggestion(case.limit, least.value, case.recorded, sure, Basis.RERUN, case.goal, given=least.value, **about)
-    value = max(_needed(case, least), case.in_vain + 1)
-    yield replace(told, value=value)
+    spent = used_of(case.limit, fold(recording_of(least.turn))[-1].after)
+    value = max(_needed(case, least, spent), case.in_vain + 1)
+    yield replace(told, value=value, spent=spent)
     if case.limit == "max_tokens" and again and (likely := _reported(case, least)) is not None:
         yield replace(told, value=likely, certainty=Certainty.ESTIMATED)
 
@@ -239,10 +252,14 @@ def proving_rerun(tried: TriedLimit) -> Turn | None:
     return None if least is None else least.turn
 
 
-def _needed(case: ExhaustedLimit, trial: LimitTrial) -> int:
+def _needed(case: ExhaustedLimit, trial: LimitTrial, used: int) -> int:
     """What a re-run that completed used of the limit, where every call of it would have been the same under that value;
-    else what it was given."""
-    used = used_of(case.limit, fold(recording_of(trial.turn))[-1].after)
+    else what it was given. Of a total, which is checked before each call, the smallest value of which that is true."""
+    stood = max(case.recorded or 0, case.used)
+    if case.limit in CONTINUING[1:] and trial.turn.attempts <= MOST_ATTEMPTS and stood < trial.value:
+        with suppress(ValidationError, TooMuchWork):
+            run = run_of(turn=trial.turn, name=case.limit, overrides={})
+            return run.between(int(stood), trial.value, lambda at: at.completed and at.certainty is Certainty.RECORDED)
     return used if _completes(case, trial, used, (Certainty.RECORDED,)) else trial.value
 
 

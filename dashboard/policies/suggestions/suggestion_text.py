@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping
 from agentcore.number_format import count, number, percent, seconds
 from agentcore.policy import LIMIT_NAMES, limit_in_words
 from agentcore.replay import Certainty
-from dashboard.agents.limit_fields import amount
+from dashboard.agents.limit_fields import amount, amount_used, setting
 from dashboard.policies.suggestions.suggestion import Basis, Costs, Goal, Number, Suggestion
 from dashboard.turns.prices.templatetags.prices import money
 
@@ -51,9 +51,9 @@ def _settings_of(said: Suggestion, named: Callable[[str], str]) -> list[str]:
     """`Max continuations 8`, `Max completion tokens per turn 960`: each setting to change."""
     beside = said.together or {}
     settings = [f"{error_kind(key)} errors set to {value}" for key, value in beside.get("error_policy", {}).items()]
-    settings.append(f"{named(said.limit)} {number(said.value)}")
-    limits = [(named(key), value) for key, value in beside.get("limits", {}).items()]
-    return settings + [f"no {name}" if value is None else f"{name} {number(value)}" for name, value in limits]
+    settings.append(f"{named(said.limit)} {setting(said.limit, said.value)}")
+    limits = beside.get("limits", {}).items()
+    return settings + [f"no {named(key)}" if v is None else f"{named(key)} {setting(key, v)}" for key, v in limits]
 
 
 def beside(said: Suggestion) -> list[str]:
@@ -63,7 +63,10 @@ def beside(said: Suggestion) -> list[str]:
     errors = [f"{value} on {error_kind(key)} errors" for key, value in together.get("error_policy", {}).items()]
     limits = together.get("limits", {}).items()
     return [
-        *(f"no {_short(key)}" if value is None else f"{_short(key)}\u00a0{number(value)}" for key, value in limits),
+        *(
+            f"no {_short(key)}" if value is None else f"{_short(key)}\u00a0{setting(key, value)}"
+            for key, value in limits
+        ),
         *errors,
     ]
 
@@ -204,14 +207,16 @@ def _of_another_try(said: Suggestion) -> str:
 def rerun_named(said: Suggestion) -> str:
     """`A live re-run`, with the value it was given where it needed less."""
     named = "The original turn" if said.original else "A live re-run"
-    return f"{named} with {name_of(said.limit)} {number(said.given or 0)}" if _needed_less(said) else named
+    return f"{named} with {name_of(said.limit)} {setting(said.limit, said.given or 0)}" if _needed_less(said) else named
 
 
 def rerun_found(said: Suggestion) -> str:
-    """What it took: of the limit itself where that is known, else of tokens."""
-    of_limit = _needed_less(said) and said.limit != "max_tokens"
-    used = amount(said.limit, said.value) if of_limit else count(said.used or 0, "token")
-    return f"completed in {count(said.calls or 1, 'call')} and used {used}.{_unlike(said)}"
+    """What it took: of the limit itself, in its unit; of the cap of a call and of retries, tokens."""
+    of_limit = said.spent is not None and said.limit not in ("max_tokens", "max_retries")
+    used = amount_used(said.limit, said.spent or 0) if of_limit else count(said.used or 0, "token")
+    less = of_limit and said.value < (said.spent or 0)
+    why = " This limit is checked before each call, so less than was used is enough." if less else ""
+    return f"completed in {count(said.calls or 1, 'call')} and used {used}.{why}{_unlike(said)}"
 
 
 def _unlike(said: Suggestion) -> str:

@@ -1,7 +1,7 @@
 """`{% limit_of_turn turn snapshot %}`: the limit that would have let a turn finish, in the head of its page;
 `{% suggested turn snapshot as said %}` and `{{ said|suggestion_words }}`: the same as a sentence on other pages;
 `{% shown_elsewhere turn given as said %}`: the same where it is not the recording that tells it, beside a what-if;
-`{{ said|beside }}`: the settings that must change with it, in short;
+`{{ said|beside }}`: the settings that must change with it, in short; `{{ value|as_setting:limit }}`: one with its unit;
 `{{ turn|may_need_a_limit }}`: whether a list should ask which limit that is; `{{ turn|last_suggestion }}`: what it was
 told last."""
 
@@ -12,6 +12,7 @@ from django import template
 from django.template.context import Context
 
 from agentcore.snapshot import Snapshot
+from dashboard.agents.limit_fields import setting
 from dashboard.policies.suggestions.exhausted_limits import may_need_a_limit
 from dashboard.policies.suggestions.next_step import leading_on
 from dashboard.policies.suggestions.panel import panel_of
@@ -28,6 +29,12 @@ register = template.Library()
 register.filter(may_need_a_limit)
 register.filter(last_suggestion)
 register.filter(beside)
+
+
+@register.filter
+def as_setting(value: float, limit: str) -> str:
+    """`1,305`, `8 s`: a value of a limit, with its unit where the limit's name does not say it."""
+    return unbroken(setting(limit, value))
 
 
 @register.inclusion_tag("suggestions/_limit.html", takes_context=True)

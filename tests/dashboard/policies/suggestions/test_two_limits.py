@@ -1,21 +1,22 @@
 """A re-run that tries one limit is not ended by another: that is raised beside it, or named with its number next."""
 
 import math
-import re
 from typing import Any
 
 import pytest
+from django.template.loader import render_to_string
 from django.test import Client
 
 from agentcore.policy import limit_in_words
-from agentcore.replay import fold
+from agentcore.replay import Certainty, fold
 from agentcore.snapshot import Snapshot
 from agentcore.values import replace
 from dashboard.policies.suggestions.exhausted_limits import ExhaustedLimit
 from dashboard.policies.suggestions.selectors import suggestion_for
 from dashboard.policies.suggestions.suggestion import Basis, Suggestion
-from dashboard.policies.suggestions.suggestion_text import because
+from dashboard.policies.suggestions.suggestion_text import because, sentence
 from dashboard.replay.rerun_service import turn_rerun
+from dashboard.replay.services import turn_what_if
 from dashboard.turns.history import recording_of
 from dashboard.turns.models import Turn
 from tests.dashboard.driving import Play, drive
@@ -87,7 +88,7 @@ def test_a_limit_that_ended_the_re_run_is_raised_in_the_next_with_its_number(end
     assert said.overrides == {"limits": {"max_seconds": said.value, "max_steps": 25}}
     panel = text_of(compact(browser.get(f"/turns/{ended_by_steps.id}/limit", headers=HTMX).content.decode()))
     assert "was stopped by Max steps (max_steps), so it does not show whether this is enough" in panel
-    assert re.search(rf"One live re-run with Time limit {said.value}\D{{0,12}} and Max steps 25", panel)
+    assert f"One live re-run with Time limit {said.value} s and Max steps 25" in panel
     again = drive(turn_rerun(turn=ended_by_steps, overrides={"limits": {"max_seconds": 120, "max_steps": 25}}))
     found = told(ended_by_steps)
     assert (found.basis, found.rerun) == (Basis.RERUN, again.id)
@@ -124,6 +125,7 @@ def test_what_the_re_run_did_not_use_of_the_limits_beside_is_not_asked_for(play:
     assert (proof.status, proof.output_text) == ("completed", again.output_text)
 
 
+WIDE = {"max_continuations": 12, "max_total_completion_tokens": 2_400}
 TOTALS = {"max_total_tokens": 300, "max_total_completion_tokens": 150}
 
 
@@ -146,3 +148,72 @@ def test_a_larger_cap_is_named_for_a_total_only_where_a_re_run_completed_with_it
     again = drive(turn_rerun(turn=turn, overrides={"max_tokens": 900}))
     found = told(turn)
     assert (again.status, found.limit, found.value, found.basis) == ("completed", "max_tokens", 900, Basis.RERUN)
+
+
+@pytest.fixture
+def one_character_short(play: Play) -> Turn:
+    """A re-run whose recording holds the whole answer, and which nothing else than the number of characters ended."""
+    turn = play("sim-essay", max_tokens=60, overrides={"limits": {"max_total_output_chars": 300}})
+    whole = drive(turn_rerun(turn=turn, overrides={"limits": {**WIDE, "max_total_output_chars": 9_000}}))
+    short = {"max_total_output_chars": len(whole.output_text) - 1}
+    again = drive(turn_rerun(turn=turn, overrides={"limits": {**WIDE, **short}}))
+    assert (whole.status, again.resource) == ("completed", "max_total_output_chars")
+    return again
+
+
+def test_a_value_that_is_certain_alone_is_named_alone(one_character_short: Turn):
+    said = told(one_character_short)
+    assert said.basis is Basis.RECORDING
+    stood = one_character_short.overrides["limits"]["max_total_output_chars"]
+    assert said.overrides == {"limits": {"max_total_output_chars": stood + 1}}
+    imagined = turn_what_if(turn=one_character_short, overrides=said.overrides)
+    assert (imagined.turn["status"], imagined.recording.certainty) == ("completed", said.certainty)
+
+
+def test_a_value_that_is_not_known_to_be_enough_alone_is_named_with_the_rest(play: Play):
+    turn = play("sim-essay", max_tokens=60, overrides={"limits": {"max_total_output_chars": 300}})
+    assert told(turn).overrides["limits"].keys() > {"max_total_output_chars"}
+
+
+def test_a_total_of_a_re_run_is_the_least_that_its_recording_shows_to_be_enough(play: Play):
+    turn = play("sim-essay", max_tokens=60, overrides={"limits": {"max_total_tokens": 300}})
+    drive(turn_rerun(turn=turn, overrides=told(turn).overrides))
+    said = told(turn)
+    again = Turn.objects.get(pk=said.rerun)
+    used = recording_last(again).spent.total_tokens
+    assert (said.basis, said.spent) == (Basis.RERUN, used)
+    assert said.value < used
+    ends = {
+        more: turn_what_if(turn=again, overrides={"limits": {"max_total_tokens": said.value + more}})
+        for more in (-1, 0)
+    }
+    assert (ends[0].turn["status"], ends[0].recording.certainty) == ("completed", Certainty.RECORDED)
+    assert ends[-1].turn["status"] != "completed"
+    assert because(said).endswith(
+        f"and used {used:,} input and output tokens. "
+        "This limit is checked before each call, so less than was used is enough."
+    )
+    proof = drive(turn_rerun(turn=turn, overrides=said.overrides))
+    assert (proof.status, proof.output_text) == ("completed", again.output_text)
+
+
+def test_what_a_re_run_used_is_told_in_the_unit_of_the_limit(play: Play):
+    turn = play("sim-essay", max_tokens=60, overrides={"limits": {"max_total_output_chars": 300}})
+    again = drive(turn_rerun(turn=turn, overrides={"limits": {**WIDE, "max_total_output_chars": 9_000}}))
+    value = len(again.output_text)
+    assert because(told(turn)).endswith(f" and used {value:,} characters.")
+    drive(turn_rerun(turn=turn, overrides={"limits": {**WIDE, "max_total_output_chars": value}}))
+    assert because(told(turn)).endswith(f" and used {value:,} characters."), "also where it was given no more"
+
+
+def test_a_time_limit_stands_with_its_unit_in_sentences_and_in_the_row_of_a_list(late: Turn, browser: Client):
+    again = drive(turn_rerun(turn=late, overrides={"limits": {"max_seconds": 120}}))
+    said = told(late)
+    assert (said.basis, said.rerun) == (Basis.RERUN, again.id)
+    assert f"With Time limit (max_seconds) {said.value} s the turn " in sentence(said)
+    assert because(said).startswith("A live re-run with Time limit 120 s completed in ")
+    panel = text_of(compact(browser.get(f"/turns/{late.id}/limit", headers=HTMX).content.decode()))
+    assert "Time limit was 0.2 s." in panel.replace("\u00a0", " ")
+    cell = render_to_string("suggestions/_cell.html", {"said": said}).replace("\u00a0", " ")
+    assert "was 0.2 s" in text_of(compact(cell))
+    assert f"{said.value} s" in text_of(compact(cell))
