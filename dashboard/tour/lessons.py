@@ -14,7 +14,7 @@ GROUPS: Mapping[str, tuple[Lesson, ...]] = {
         Lesson(
             "continued",
             "Cut and continued",
-            "The answer was cut at Max tokens per call. Whystop had it continued, and joined the parts.",
+            "The answer was cut at Max tokens per call. Whystop requested the rest, and joined the parts.",
             "sim-essay",
             ESSAY,
             {"max_tokens": 150},
