@@ -1,7 +1,8 @@
 """For every number that stopped turns: who set it so, when, and how many turns it stopped since, at what cost.
 
 A stop is charged to what the version said that its turn ran under, also where the policy was set otherwise since, and
-where another version counted already: a turn that is run again takes the words of the first one.
+where another version counted already. Where no policy set the number, each value has a line of its own. Re-runs do not
+count, as in a backtest: whoever runs a turn again chose its limits.
 
 Counted are the newest stops of a period, up to `MOST`; the page says where there were more. Prices are list prices of
 all tokens of a turn as if they were one call: an estimate, and said to be.
@@ -45,6 +46,7 @@ class LimitSetting:
     policy: str = ""
     policy_id: UUID | None = None
     since: datetime | None = None  #: when it was set to what it said then
+    value: str = ""  #: what it said, in words, where no policy has set it: turns' own overrides differ from each other
 
 
 @dataclass(slots=True)
@@ -54,7 +56,6 @@ class LedgerLine:
     said: LimitSetting
     setting: Setting | None = None
     ended: datetime | None = None  #: when it was set otherwise again; None: it still says so
-    value: Any = None  #: in the newest turn it stopped
     output_tokens: int = 0
     unanswered: int = 0  #: turns of which nothing at all was left
     spent: dict[tuple[str, str], list[int]] = field(default_factory=lambda: defaultdict(lambda: [0, 0]))
@@ -73,7 +74,8 @@ class LedgerLine:
         """What the address of its turns says, beside the days."""
         said = self.said
         since = said.since.isoformat() if said.since else ""
-        return urlencode({"field": said.field, "level": said.level, "policy": said.policy_id or "", "since": since})
+        query = {"field": said.field, "level": said.level, "policy": said.policy_id or "", "since": since}
+        return urlencode({**query, "value": said.value})
 
     @property
     def was(self) -> str:
@@ -87,8 +89,8 @@ class LedgerLine:
 
     @property
     def shown(self) -> str:
-        """What it said; where no policy says it, what it said when it last stopped a turn."""
-        return value_in_words(self.said.field, self.setting.value if self.setting else self.value)
+        """What it said."""
+        return value_in_words(self.said.field, self.setting.value) if self.setting else self.said.value
 
     @property
     def words(self) -> str:
@@ -153,10 +155,11 @@ def ledger_of(project: Project, *, since: datetime, now: datetime) -> Ledger:
         changed = acted.get((row["id"], said.field))
         value = changed.value if changed else _value(row, said.field)
         setting = set_by(history, version_id, said.field, value, row["created_at"]) if version_id else None
-        said = replace(said, since=setting.at if setting else None)
+        words = "" if setting else value_in_words(said.field, value)
+        said = replace(said, since=setting.at if setting else None, value=words)
         if said not in lines:
             ended = ended_at(history, setting) if setting else None
-            lines[said] = LedgerLine(said, setting, ended, value)
+            lines[said] = LedgerLine(said, setting, ended)
         _add(lines[said], row)
     ordered = sorted(lines.values(), key=lambda line: -line.turns)
     return Ledger(tuple(ordered), stops, len(rows) > MOST, tuple(_silent(histories, lines, now)))
@@ -165,7 +168,9 @@ def ledger_of(project: Project, *, since: datetime, now: datetime) -> Ledger:
 def _rows(project: Project, since: datetime) -> list[Mapping[str, Any]]:
     last = Outcome.objects.filter(turn_id=OuterRef("id")).order_by("-seq", "-position").values("resolved_by")[:1]
     cohorts = Cohort.objects.filter(project=project, stop_reason__in=STOPS).values("id")
-    turns = Turn.objects.filter(cohort__in=cohorts, id__gte=first_id_at(since), terminal_reason__in=TERMINAL)
+    turns = Turn.objects.filter(
+        cohort__in=cohorts, id__gte=first_id_at(since), terminal_reason__in=TERMINAL, parent__isnull=True
+    )
     found = turns.annotate(resolved_by=Subquery(last), said=Length("output_text")).order_by("-id")
     return list(found.values(*COLUMNS, "resolved_by", "said")[: MOST + 1])
 

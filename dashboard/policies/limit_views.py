@@ -13,7 +13,7 @@ from agentcore.sufficient_max_tokens import END_AT_MOST
 from dashboard.accounts.models import User
 from dashboard.agents.models import PolicyVersion
 from dashboard.agents.selectors import policy_list, policy_version_active, project_current
-from dashboard.policies.backtests.answer_lengths import ASKED, ENOUGH, MOST, estimate_of
+from dashboard.policies.backtests.answer_lengths import MOST, estimate_of
 from dashboard.policies.backtests.curve_chart import charts_of
 from dashboard.policies.backtests.forms import CellForm
 from dashboard.policies.backtests.selectors import turns_asked
@@ -33,8 +33,8 @@ def limits(request: HttpRequest) -> HttpResponse:
     context = {
         "errors": list(errors.values()),
         "found": found,
-        "quantiles": [found.curve.quantile(of) for of in ASKED],
-        "charts": charts_of(found.curve, found.curve.quantile(ENOUGH)),
+        "quantiles": found.quantiles,
+        "charts": charts_of(found.curve, found.nearly_all),
         "chips": chips_of(filters),
         "query": query_of(filters),
         "matching": turns_matching(project=project_current(), filters=filters)[: MOST + 1].count(),

@@ -115,7 +115,7 @@ def ledger(request: HttpRequest) -> HttpResponse:
 def stops(request: HttpRequest) -> HttpResponse:
     """The turns of one line of the ledger, the newest first."""
     found, days = _ledger(request)
-    asked = {name: request.GET.get(name, "") for name in ("field", "level", "policy", "since")}
+    asked = {name: request.GET.get(name, "") for name in ("field", "level", "policy", "since", "value")}
     line = next((line for line in found.lines if line.query == urlencode(asked)), None)
     if line is None:
         raise Http404("The ledger no longer has this line; its turns may be older than the selected period.")

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Any
 
-from agentcore.policy import LIMIT_NAMES
+from agentcore.policy import LIMIT_NAMES, limit_in_words
 from agentcore.remedies import RE_RUN
 from agentcore.replay import Certainty
 from dashboard.agents.limit_fields import amount, unit_of
@@ -126,12 +126,13 @@ class Sweep:
 
     @property
     def finding(self) -> str:
-        said = [f"{name} {each.words}" for name, each in self._told.items()]
+        said = ", ".join(f"{name} {each.words}" for name, each in self._told.items())
         if not said:
             first, last = self.points[0].value, self.points[-1].value
-            return f"No value of {self.name} from {first:,} to {last:,} is known to complete"
+            limit = limit_in_words(self.name)
+            return f"The turn is not known to complete with any value of {limit} from {first:,} to {last:,}"
         never = "" if self.certain else ", certain at no value that was tried"
-        return f"{self.name} that completes: {', '.join(said)}{never}"
+        return f"{self.title} ({self.name}): {said.replace(' ', ' to complete ', 1)}{never}"
 
     @property
     def named(self) -> tuple[tuple[str, str, str], ...]:

@@ -14,7 +14,7 @@ GROUPS: Mapping[str, tuple[Lesson, ...]] = {
         Lesson(
             "continued",
             "Cut and continued",
-            "The answer was cut at max_tokens. Whystop asked the model to continue, and joined the parts.",
+            "The answer was cut at Max tokens per call. Whystop requested the rest, and joined the parts.",
             "sim-essay",
             ESSAY,
             {"max_tokens": 150},
@@ -38,7 +38,7 @@ GROUPS: Mapping[str, tuple[Lesson, ...]] = {
         Lesson(
             "not-continued",
             "Continuation switched off",
-            "With max_continuations 0, the turn ends at the first cut. Most agents do this, and report success.",
+            "With Max continuations at 0, the first cut ends the turn. Most agents then report success.",
             "sim-essay",
             "Explain why nobody noticed the cut.",
             {"max_tokens": 150, "limits": {"max_continuations": 0}},
@@ -55,7 +55,7 @@ GROUPS: Mapping[str, tuple[Lesson, ...]] = {
         Lesson(
             "cut-call",
             "A tool call that was cut",
-            "The arguments were cut at max_tokens. Whystop did not run the call. It asked again with more tokens.",
+            "The arguments were cut at Max tokens per call. Whystop requested the call again with more tokens.",
             "sim-cut-tool",
             "Add up the invoice.",
             {"max_tokens": 50},
@@ -63,7 +63,7 @@ GROUPS: Mapping[str, tuple[Lesson, ...]] = {
         Lesson(
             "cut-call-refused",
             "A cut tool call, without a repair",
-            "With max_tool_repair_attempts 0, the broken call is not requested again. It never runs.",
+            "With Max tool-call repairs at 0, the broken call is not requested again. It never runs.",
             "sim-cut-tool",
             "Add up the second invoice.",
             {"max_tokens": 40, "limits": {"max_tool_repair_attempts": 0}},
@@ -89,7 +89,7 @@ GROUPS: Mapping[str, tuple[Lesson, ...]] = {
         Lesson(
             "endless",
             "An endless answer",
-            "This model never stops by itself, so no limit is large enough. Max continuations ended the turn.",
+            "Max continuations ended the turn. Find the limit tries more tokens, but this model never stops by itself.",
             "sim-endless",
             "List everything.",
             {"max_tokens": 40},
@@ -174,7 +174,7 @@ GROUPS: Mapping[str, tuple[Lesson, ...]] = {
         Lesson(
             "rate-limit-for-good",
             "429, again and again",
-            "The retry failed as well, and the turn ended at max_retries.",
+            "The retry failed as well, and the turn ended at Max retries.",
             "sim-flaky",
             "Is anybody there?",
             {"model": "sim-429", "error_policy": {**RETRY, "max_retries": 2}},
@@ -222,7 +222,7 @@ GROUPS: Mapping[str, tuple[Lesson, ...]] = {
         Lesson(
             "context-full",
             "The context window is full",
-            "The conversation does not fit into the model’s context window. A higher max_tokens does not help.",
+            "The conversation does not fit into the model’s context window. More tokens per call do not help.",
             "sim-odd",
             "Read all of this, and then answer.",
             {"model": "sim-context"},
@@ -255,7 +255,7 @@ GROUPS: Mapping[str, tuple[Lesson, ...]] = {
         Lesson(
             "json-cut",
             "JSON that was cut",
-            "The object was cut at max_tokens. Whystop asked for it again with more tokens.",
+            "The object was cut at Max tokens per call. Whystop asked for it again with more tokens.",
             "sim-json",
             "Report it briefly.",
             {"max_tokens": 60},
@@ -265,7 +265,7 @@ GROUPS: Mapping[str, tuple[Lesson, ...]] = {
         Lesson(
             "replayed",
             "A re-run under another limit",
-            "“Cut too often” once more from the start, with max_tokens 400. Compare the result with its prediction.",
+            "“Cut too often” once more, with 400 tokens per call. Compare the result with its prediction.",
             "sim-essay",
             overrides={"max_tokens": 400},
             after="gave-up",
@@ -273,7 +273,7 @@ GROUPS: Mapping[str, tuple[Lesson, ...]] = {
         Lesson(
             "forked",
             "A fork",
-            "A fork re-runs a turn from one of its steps: here from the first cut, with max_tokens 400.",
+            "A fork re-runs a turn from one of its steps: the first cut, with 400 tokens per call.",
             "sim-essay",
             overrides={"max_tokens": 400},
             after="gave-up",

@@ -91,7 +91,7 @@ def sees_a_lesson_and_its_limit(page: Page, clicks: Clicks) -> None:
     expect(page.locator("#tour-title")).to_contain_text("32 of 32 turns ended", timeout=LONG)
     expect(page.locator("#tour")).not_to_contain_text("not loaded yet")
     clicks.on(page, "link", "Open the first lesson")
-    expect(page.locator(".lesson")).to_contain_text("Whystop asked the model to continue, and joined the parts.")
+    expect(page.locator(".lesson")).to_contain_text("Whystop requested the rest, and joined the parts.")
     expect(page.locator(".verdict").first).to_contain_text("Completed after 2 continuations.")
     expect(page.locator("#answer .seam")).to_have_count(2)
     clicks.on(page, "link", "Next lesson")

@@ -26,7 +26,7 @@ from agentcore.sufficient_max_tokens import END_AT_MOST
 from dashboard.agents.models import Project
 from dashboard.gateway.models import GatewayCall
 from dashboard.policies.backtests.batched_queries import rows_of_each
-from dashboard.policies.backtests.survival import LEAST_ENDED, Curve, Length, estimate
+from dashboard.policies.backtests.survival import LEAST_ENDED, Curve, Length, Quantile, estimate
 from dashboard.turns.filters import TimelineFilters
 from dashboard.turns.models import UNFINISHED, Turn
 from dashboard.turns.selectors import turns_matching
@@ -152,6 +152,21 @@ class Estimate:
         end takes that nobody reports. None where these answers do not bear out so many."""
         longest, share = self.curve.expected(ENOUGH)
         return None if longest is None or share < ENOUGH else longest + END_AT_MOST
+
+    @property
+    def quantiles(self) -> tuple[Quantile, ...]:
+        """The shares that the page lists. From `ENOUGH` on, a share that these answers do not bear out has no number:
+        the sentence says of it that more answers are needed."""
+        return tuple(self._quantile(of) for of in ASKED)
+
+    @property
+    def nearly_all(self) -> Quantile:
+        """The one that the chart marks."""
+        return self._quantile(ENOUGH)
+
+    def _quantile(self, of: float) -> Quantile:
+        known = of < ENOUGH or self.curve.expected(of)[1] >= of
+        return self.curve.quantile(of) if known else Quantile(of, None, None, None)
 
     @property
     def few(self) -> bool:

@@ -84,7 +84,22 @@ def test_a_stop_is_attributed_to_the_policy_of_that_time_even_if_changed_since(
     assert page(browser, f"/policies/ledger/turns?{now.query}&days=1").count("/replay?max_continuations=1") == 2
 
 
-def test_a_re_run_turn_is_attributed_to_the_version_it_ran_under(
+def test_turns_with_overrides_of_their_own_have_a_line_for_each_value(play: Play, project: Project, browser: Client):
+    turns = [
+        play("sim-essay", name=f"own-{i}", max_tokens=40, overrides={"limits": {"max_continuations": n}})
+        for i, n in enumerate((0, 1, 1))
+    ]
+    lines = {line.shown: line for line in the_ledger(project).lines}
+    assert {shown: line.turns for shown, line in lines.items()} == {"0 continuations": 1, "1 continuation": 2}
+    assert lines["0 continuations"].examples == [turns[0].id]
+    html = page(browser, f"/policies/ledger/turns?{lines['0 continuations'].query}&days=1")
+    assert "1 turn stopped by Max continuations: 0 continuations" in text_of(html)
+    assert f"/turns/{turns[0].id}" in html
+    assert f"/turns/{turns[1].id}" not in html
+    assert "Re-runs are left out." in text_of(page(browser, "/policies/ledger"))
+
+
+def test_a_re_run_does_not_count_and_names_the_version_it_ran_under(
     play: Play, project: Project, ann: User, browser: Client
 ):
     bob = User.objects.create_user("bob", is_staff=True)
@@ -94,7 +109,7 @@ def test_a_re_run_turn_is_attributed_to_the_version_it_ran_under(
     again = drive(turn_rerun(turn=first, overrides={}))
     assert again.terminal_reason == "retry_limit"
     (line,) = the_ledger(project).lines
-    assert (line.turns, line.shown, line.setting.by) == (2, "1 continuation", "ann")
+    assert (line.turns, line.shown, line.setting.by) == (1, "1 continuation", "ann")
     stop = stop_setting_of(again)
     assert (stop.setting.by, stop.setting.value) == ("ann", 1)
     assert "bob" not in page(browser, f"/policies/ledger/turns?{line.query}&days=1")

@@ -86,17 +86,25 @@ def a_point(value: int, certainty: Certainty | None) -> Point:
 @pytest.mark.parametrize(
     ("certain", "likely", "words"),
     [
-        (Found(9, 9), Found(9, 9), "certain from 9"),
-        (Found(9, 9), Found(7, 7), "certain from 9, likely from 7"),
-        (None, Found(7, 7), "likely from 7, certain at no value that was tried"),
-        (Found(7, 9), Found(7, 7), "certain from 9 (and at 7, but not at every value between), likely from 7"),
-        (Found(7, None), Found(7, 7), "certain at 7, but not at every larger value that was tried, likely from 7"),
+        (Found(9, 9), Found(9, 9), "certain to complete from 9"),
+        (Found(9, 9), Found(7, 7), "certain to complete from 9, likely from 7"),
+        (None, Found(7, 7), "likely to complete from 7, certain at no value that was tried"),
+        (
+            Found(7, 9),
+            Found(7, 7),
+            "certain to complete from 9 (and at 7, but not at every value between), likely from 7",
+        ),
+        (
+            Found(7, None),
+            Found(7, 7),
+            "certain to complete at 7, but not at every larger value that was tried, likely from 7",
+        ),
     ],
 )
 def test_two_values_are_named_and_gaps_are_described(certain: Found | None, likely: Found, words: str):
     points = tuple(a_point(value, Certainty.CERTAIN) for value in (7, 9))
     found = Sweep("max_tokens", 60, points, certain, likely, sure=True, tried=2)
-    assert found.finding == f"max_tokens that completes: {words}"
+    assert found.finding == f"Max tokens per call (max_tokens): {words}"
 
 
 def test_a_limit_that_changes_nothing_recorded_is_certain_from_its_usage(whole: Turn):
@@ -126,7 +134,8 @@ def test_continuations_are_swept_one_by_one(whole: Turn):
 def test_an_ending_missing_from_the_recording_is_not_called_complete(cut: Turn):
     found = turn_sweep(turn=cut, name="max_tokens", values=range(20, 420, 20), overrides={})
     assert found.least is None
-    assert "No value of max_tokens from 20 to 400 is known to complete" in found.words
+    values = "any value of Max tokens per call (max_tokens) from 20 to 400"
+    assert f"The turn is not known to complete with {values}" in found.words
     assert "tokens on, it is not known how the turn ends at some values. Re-run live to find out." in found.words
 
 

@@ -83,5 +83,9 @@ def test_lessons_have_unique_names_and_prompts():
     assert all(lesson.after in ENDS for lesson in LESSONS if lesson.after)
 
 
+def test_a_lesson_calls_limits_by_their_names_and_not_by_their_keys():
+    assert [lesson.says for lesson in LESSONS if "_" in lesson.says] == []
+
+
 def test_a_lesson_is_short():
     assert {lesson.key: lesson.says for lesson in LESSONS if len(lesson.says.split()) > MOST_WORDS} == {}

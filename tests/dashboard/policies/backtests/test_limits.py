@@ -81,6 +81,17 @@ def test_the_sentence_counts_ended_and_truncated_answers_and_marks_estimates():
     )
 
 
+def test_the_table_gives_no_number_that_the_sentence_denies(browser: Client):
+    for n in range(12):
+        make_turn(output_tokens=100 + n, **ENDED)
+    found = estimate_of(project=project_default(), filters=TimelineFilters())
+    assert "more answers are needed to estimate where 95 % are complete" in found.words
+    assert [quantile.tokens for quantile in found.quantiles] == [105, 108, 110, None, None]
+    html = page(browser, "/backtests/limits")
+    assert text_of(html).count("not known") == 2
+    assert "<b>111</b>" not in html
+
+
 def test_a_turn_and_its_re_runs_count_once_by_the_first_that_ended(browser: Client):
     cut = {**ENDED, "model_stop_reason": "max_tokens", "status": "partial"}
     first = make_turn(output_tokens=100, **cut)

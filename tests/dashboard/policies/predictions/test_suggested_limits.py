@@ -21,6 +21,7 @@ from dashboard.policies.predictions.models import Prediction
 from dashboard.policies.predictions.record_text import suggested_reason_words
 from dashboard.policies.predictions.suggested_limits import was_tried_again
 from dashboard.policies.predictions.suggested_record import (
+    SuggestedTally,
     suggested_of,
     suggested_tallies,
     tally_of_suggestion,
@@ -242,6 +243,11 @@ def test_a_re_run_with_another_prompt_or_from_the_middle_tests_nothing(short: Tu
     assert Prediction.objects.get().suggested is None
     turn_rerun(turn=short, overrides={"max_tokens": LONG}, words=RerunChanges(messages={1: "Something else."}))
     assert Prediction.objects.count() == 1
+
+
+def test_a_proven_limit_is_never_called_untested():
+    proven = SuggestedTally("openai", "sim-essay", Basis.RERUN, "proven", "certain")
+    assert tally_words(proven) == "No proven limit of this model has been re-run again yet."
 
 
 @pytest.mark.parametrize("limit", ["max_tokens", "max_steps", "max_seconds"])

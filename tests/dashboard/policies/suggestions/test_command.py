@@ -101,7 +101,9 @@ def test_a_sweep_is_a_table_that_names_the_smallest_value_that_completes(play: P
     assert lines[0].split() == ["max_continuations", "ends", "certainty", "attempts", "output", "tokens", "price"]
     assert len(lines) == 1 + 6 + 1 + 1
     assert lines[1 + turn.continuations].endswith("simulator, free  <- certain")
-    assert lines[-2].startswith(f"max_continuations that completes: certain from {turn.continuations}. ")
+    assert lines[-2].startswith(
+        f"Max continuations (max_continuations): certain to complete from {turn.continuations}. "
+    )
     assert lines[-1] == f"Recommended: max_continuations {turn.continuations} ({turn.attempts} calls, recorded)"
 
 

@@ -21,7 +21,7 @@ from tests.dashboard.policies.suggestions.test_selectors import lengths
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
-NOT_KNOWN = "is known to complete"
+NOT_KNOWN = "is not known to complete"
 
 
 @pytest.fixture
