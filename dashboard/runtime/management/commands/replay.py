@@ -113,11 +113,22 @@ class Command(BaseCommand):
             row = f"{ends} {point.calls:>8} {tokens:>13}  {money(point.price, turn.model)}"
             self.stdout.write(f"{row}{_mark(found, point)}")
         self.stdout.write(found.words)
-        if found.lead is not None:
-            self.stdout.write(f"Recommended: {name} {found.lead.value:,} ({found.lead.word})")
-        for point in found.recommended:
+        self._recommended(found)
+
+    def _recommended(self, found: Sweep) -> None:
+        """One line for each value, by what is surest of it."""
+        lead, points = found.lead, list(found.recommended)
+        same = next((point for point in points if lead is not None and point.value == lead.value), None)
+        if lead is not None and same is not None:
+            if lead.proven or lead.certainty.rank <= same.certainty.rank:
+                points.remove(same)
+            else:
+                lead = None
+        if lead is not None:
+            self.stdout.write(f"Recommended: {found.name} {lead.value:,} ({lead.word})")
+        for point in points:
             calls = f"{point.calls} call{'' if point.calls == 1 else 's'}"
-            self.stdout.write(f"Recommended: {name} {point.value:,} ({calls}, {limit_word(point.certainty)})")
+            self.stdout.write(f"Recommended: {found.name} {point.value:,} ({calls}, {limit_word(point.certainty)})")
 
     def _what_if(self, turn: Turn, overrides: dict[str, Any], *, as_json: bool) -> None:
         try:

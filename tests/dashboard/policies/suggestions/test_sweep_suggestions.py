@@ -3,16 +3,21 @@
 import json
 from io import StringIO
 from typing import Any
+from uuid import UUID
 
 import pytest
 from django.core.management import call_command
 from django.test import Client
 
+from agentcore.replay import Certainty
 from agentcore.sufficient_max_tokens import END_AT_MOST
+from agentcore.values import replace
 from dashboard.policies.suggestions import sweep_suggestions
 from dashboard.policies.suggestions.selectors import LEAST, suggestion_for
 from dashboard.policies.suggestions.suggestion_text import sentence
 from dashboard.replay.rerun_service import turn_rerun
+from dashboard.replay.suggested_value import SuggestedValue
+from dashboard.runtime.management.commands import replay
 from dashboard.turns.models import Turn
 from tests.dashboard.driving import Play, drive
 from tests.dashboard.pages import page
@@ -58,6 +63,29 @@ def test_the_value_proven_by_a_live_re_run_ranks_first_on_page_api_and_terminal(
     call_command("replay", str(cut.id), "--sweep", "max_tokens=10:300:10", stdout=written)
     assert f"Recommended: max_tokens {value} (proven)" in written.getvalue()
     assert f"{value:>20}  " in written.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("value", "lines"),
+    [
+        (SuggestedValue(150, "proven", Certainty.CERTAIN, "", rerun=UUID(int=1)), ["150 (proven)"]),
+        (SuggestedValue(150, "likely", Certainty.ESTIMATED, ""), ["150 (2 calls, recorded)"]),
+        (SuggestedValue(151, "likely", Certainty.ESTIMATED, ""), ["151 (likely)", "150 (2 calls, recorded)"]),
+    ],
+)
+def test_a_value_is_recommended_once_on_a_terminal_by_what_is_surest_of_it(
+    monkeypatch: pytest.MonkeyPatch, play: Play, value: SuggestedValue, lines: list[str]
+):
+    turn = play("sim-essay", max_tokens=150)
+    found = sweep_suggestions.suggested_sweep(turn=turn, name="max_tokens", values=range(150, 151), overrides={})
+    assert [point.value for point in found.recommended] == [150]
+    told = replace(found, suggested=(value,))
+    monkeypatch.setattr(replay, "suggested_sweep", lambda **asked: told)
+    written = StringIO()
+    call_command("replay", str(turn.id), "--sweep", "max_tokens=150:150", stdout=written)
+    advised = [line for line in written.getvalue().splitlines() if line.startswith("Recommended: ")]
+    calls = f"{turn.attempts} calls"
+    assert advised == [f"Recommended: max_tokens {line.replace('2 calls', calls)}" for line in lines]
 
 
 def test_a_likely_value_ranks_first_where_none_is_proven_and_can_be_proven_there(browser: Client, cut: Turn):
