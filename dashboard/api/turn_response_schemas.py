@@ -58,7 +58,9 @@ class RecordedTurn(BaseModel):
 
     id: UUID
     agent: str
-    provider: str
+    provider: str = Field(
+        description="The API dialect of the calls. It is also that of the simulator, whose turns are `simulated`."
+    )
     model: str
     status: str = Field(
         description=f"{words(TurnStatus)}. Pages read it together with the stop reasons, as one ending: "
@@ -100,6 +102,9 @@ class RecordedTurn(BaseModel):
     )
     origin: Origin | None = Field(description="The origin of an imported turn; null for a turn that was recorded here.")
     ingested: Ingested | None = Field(description="The origin of an ingested turn; null for other turns.")
+    simulated: bool = Field(
+        description="Whether the model is one of the built-in simulator, which is free and calls no provider."
+    )
 
 
 class Turn(RecordedTurn):

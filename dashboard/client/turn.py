@@ -66,6 +66,7 @@ class Turn(Replays):
     verdict: str  #: by the recording alone
     #: By other turns and re-runs, too; None: it needs none, no limit would have helped, or the server is older.
     suggestion: Suggestion | None = field(default=None, kw_only=True)
+    simulated: bool = field(default=False, kw_only=True)  #: the model is the simulator's; False if the server is older
     json: Json = field(repr=False, compare=False)  #: all that the server told
     _connection: Connection = field(repr=False, compare=False)
 

@@ -10,6 +10,7 @@ from uuid import UUID
 from agentcore import serial
 from agentcore.replay import Record as ReplayedRecord
 from agentcore.replay import Verification, WhatIf
+from dashboard.agents.samples import is_simulated
 from dashboard.platform.provided import Provided
 from dashboard.turns.certainty_text import assumption_shown
 from dashboard.turns.models import Attempt, Outcome, Record, Turn
@@ -50,6 +51,7 @@ TURN_KEYS = (
     "verdict",
     "origin",
     "ingested",
+    "simulated",
 )
 ATTEMPT_KEYS = (
     "index",
@@ -108,7 +110,7 @@ def recorded_json(turn: Turn) -> Shown:
     version = turn.policy_version.version if turn.policy_version else None
     came = {"origin": origin_told(turn), "ingested": ingested_told(turn)}
     apart = {"agent": turn.agent_name, "policy_version": version, "run_id": turn.run, **came}
-    apart["verdict"] = verdict_now(turn)
+    apart |= {"verdict": verdict_now(turn), "simulated": is_simulated(turn.model)}
     told = {key: apart[key] if key in apart else getattr(turn, key) for key in TURN_KEYS}
     return {**told, "lint": turn.signs}
 

@@ -51,6 +51,7 @@ TURN = [
     "verdict",
     "origin",
     "ingested",
+    "simulated",
     "suggestion",
 ]
 ATTEMPT = [
@@ -89,6 +90,7 @@ def test_a_turn_is_started_run_and_read(api: Program, agent_of: AgentOf):
     assert list(ended) == [*TURN, "waiting", "not_done"]
     assert (ended["waiting"], ended["not_done"]) == (None, [])
     assert (ended["status"], ended["stop_reason"], ended["attempts"]) == ("partial", "retry_limit", 4)
+    assert (ended["provider"], ended["simulated"]) == ("openai", True)
     assert ended["notice"]
     assert ended["verdict"]
     assert ended["started_at"].endswith("Z")

@@ -31,14 +31,6 @@ from dashboard.turns.models import Turn
 from dashboard.turns.origins import vouched_of
 from dashboard.turns.prices.templatetags.prices import money
 
-NUMBERS = (
-    "max_continuations",
-    "max_total_completion_tokens",
-    "max_total_output_chars",
-    "max_total_tokens",
-    "max_steps",
-)
-
 
 class Command(BaseCommand):
     help = "Verify a turn. With limits, print how it would have ended under them (what-if). No provider is called."
@@ -46,8 +38,9 @@ class Command(BaseCommand):
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("turn", help="the id of the turn, which is the last part of the address of its page")
         parser.add_argument("--max-tokens", type=int, help="the most output tokens of each call")
-        for name in NUMBERS:
-            parser.add_argument(f"--{name.replace('_', '-')}", type=int, help=LIMIT_FIELDS[name].meaning)
+        for name, field in LIMIT_FIELDS.items():
+            kind = int if field.whole else float
+            parser.add_argument(f"--{name.replace('_', '-')}", type=kind, help=field.meaning.replace("%", "%%"))
         parser.add_argument(
             "--sweep",
             metavar="LIMIT=FIRST:LAST[:STEP]",
@@ -59,7 +52,7 @@ class Command(BaseCommand):
     def handle(self, *_args: Any, **options: Any) -> None:
         prepare(settings.ENVIRONMENT, simulator_url=None)
         turn = _turn(options["turn"])
-        limits = {name: options[name] for name in NUMBERS if options[name] is not None}
+        limits = {name: options[name] for name in LIMIT_FIELDS if options[name] is not None}
         overrides = {"max_tokens": options["max_tokens"], "limits": limits}
         if options["sweep"]:
             self._sweep(turn, options["sweep"], overrides, as_json=options["json"])

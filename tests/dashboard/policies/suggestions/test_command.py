@@ -7,6 +7,7 @@ import pytest
 from django.core.management import CommandError, call_command
 from django.db import connection, transaction
 
+from dashboard.agents.limit_fields import LIMIT_FIELDS
 from dashboard.turns.models import Record
 from tests.dashboard.driving import Play
 
@@ -43,6 +44,15 @@ def test_with_options_the_what_if_is_shown(play: Play):
     assert "Completed in 1 call." in lines
     assert any(line.startswith("Estimated. It depends on assumptions") for line in lines)
     assert any(line.startswith("- The continued text takes ") for line in lines)
+
+
+def test_every_limit_of_a_policy_is_an_option(play: Play):
+    turn = play("sim-essay", overrides={"max_tokens": 150})
+    for name, field in LIMIT_FIELDS.items():
+        value = max(1, int(field.minimum))
+        lines = told(str(turn.id), f"--{name.replace('_', '-')}", str(value)).splitlines()
+        assert "Call 1 of sim-essay" in lines[0], name
+    assert "[THINK]" in told(str(turn.id), "--max-seconds", "0.5")
 
 
 def test_an_assumption_that_often_fails_is_marked(play: Play):
