@@ -14,8 +14,8 @@ from agentcore.reasons import NormalizedStopReason
 class CapWords(NamedTuple):
     """What the cap of a call is called, and how it is said that none was set."""
 
-    name: str
-    unset: str
+    name: str  #: by its key or by the name that readers see
+    unset: str  #: that none was set, as the end of a sentence
 
 
 STORED = CapWords("max_tokens", "with no max_tokens set")  #: in reasons that histories keep

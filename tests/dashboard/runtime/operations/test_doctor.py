@@ -38,7 +38,10 @@ def data_dir(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def found(check: Check, name: str) -> Finding:
-    return next(one for one in examine((check,)) if one.name == name)
+    findings = list(examine((check,)))
+    named = [one for one in findings if one.name == name]
+    assert named, findings
+    return named[0]
 
 
 @pytest.fixture
@@ -57,7 +60,10 @@ def connection(base_url: str, **more: str) -> Connection:
 
 def test_each_check_is_one_line_and_in_json_one_object():
     out = StringIO()
-    call_command("doctor", "--json", stdout=out)
+    try:
+        call_command("doctor", "--json", stdout=out)
+    except SystemExit:
+        pytest.fail(out.getvalue())
     told = json.loads(out.getvalue())
     assert told["state"] in ("ok", "warning")
     assert {"database", "migrations", "clock", "queue", "egress", "disk"} <= {one["name"] for one in told["findings"]}
