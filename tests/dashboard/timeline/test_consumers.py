@@ -164,7 +164,7 @@ async def test_a_tag_is_shown_in_the_row(queued: Turn):
     async with dialled("/ws/timeline/") as socket:
         await socket.receive_from()
         await Turn.objects.filter(pk=queued.pk).aupdate(tags=["odd"])
-        await follow(socket, page, until='<span class="tag">odd</span>')
+        await follow(socket, page, until='class="tag">odd</span>')
     assert page.rows == (await opened()).rows
 
 

@@ -238,8 +238,11 @@ def test_a_database_that_lets_nobody_in_for_lack_of_disk_space_is_said_to_lack_i
     assert finding.words == f"Not checked: {who} has no room left on its disk: free some space there."
 
 
-def test_a_database_that_stores_rows_is_ok():
-    assert found(database_checks.database, "writes").state is State.OK
+def test_a_database_that_stores_rows_is_ok_also_for_a_session_that_had_temporary_tables():
+    with database.cursor() as cursor:
+        cursor.execute("CREATE TEMPORARY TABLE before_it AS SELECT generate_series(1, 1000)")
+    for _ in range(2):
+        assert found(database_checks.database, "writes").state is State.OK
 
 
 @pytest.mark.parametrize(
