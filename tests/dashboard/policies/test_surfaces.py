@@ -140,7 +140,7 @@ def words(text: str) -> str:
 
 def happened(verdict: str) -> str:
     """A verdict without what would have helped."""
-    return re.sub(r" (?:With|Higher limits|A larger) .*", "", verdict)
+    return re.sub(r" (?:With|Higher limits|A higher) .*", "", verdict)
 
 
 def shared(turn: Turn) -> str:
