@@ -14,7 +14,7 @@ from dashboard.accounts.roles import REPLAY
 from dashboard.agents.models import Policy
 from dashboard.agents.policies import POLICY_CLEANERS
 from dashboard.agents.selectors import policy_get, project_current
-from dashboard.api import replay_request_schemas, replay_response_schemas, request_schemas
+from dashboard.api import backtest_response_schemas, replay_request_schemas, replay_response_schemas, request_schemas
 from dashboard.api.callers import caller, require
 from dashboard.api.list_pages import Paged, page_of
 from dashboard.api.problems import about, about_parts_of
@@ -95,7 +95,7 @@ def _what_if(turn: Turn, overrides: dict[str, Any]) -> dict[str, Any]:
     return imagined.shown(turn)
 
 
-@router.post("/backtests", response={201: replay_response_schemas.BacktestId}, summary="Start a backtest")
+@router.post("/backtests", response={201: backtest_response_schemas.BacktestId}, summary="Start a backtest")
 def backtest_create(request: HttpRequest, body: replay_request_schemas.NewBacktest) -> Status[dict[str, Any]]:
     """The backtest runs in the background. The filters of the timeline select its turns; re-runs are left out."""
     made = backtests.backtest_create(
@@ -136,21 +136,21 @@ def _filter(given: dict[str, Any]) -> dict[str, Any]:
     return filters.as_dict()
 
 
-@router.get("/backtests", response=replay_response_schemas.BacktestPage, summary="List backtests")
+@router.get("/backtests", response=backtest_response_schemas.BacktestPage, summary="List backtests")
 def backtest_list(request: HttpRequest, page: Paged) -> dict[str, Any]:
     """Newest first, a page at a time."""
     found = page_of(list_backtests(project=project_current()), page, order="-id", limit=page.limit)
     return {**found.as_dict(), "items": [backtest_summary(backtest) for backtest in found.items]}
 
 
-@router.get("/backtests/{backtest_id}", response=replay_response_schemas.Backtest, summary="Get a backtest")
+@router.get("/backtests/{backtest_id}", response=backtest_response_schemas.Backtest, summary="Get a backtest")
 def backtest_get(request: HttpRequest, backtest_id: UUID) -> dict[str, Any]:
     """The progress of the backtest, how many turns would have ended differently, and at what cost."""
     return backtest_shown(get_backtest(backtest_id, project=project_current()))
 
 
 @router.post(
-    "/backtests/{backtest_id}/cancel", response={202: replay_response_schemas.Backtest}, summary="Cancel a backtest"
+    "/backtests/{backtest_id}/cancel", response={202: backtest_response_schemas.Backtest}, summary="Cancel a backtest"
 )
 def backtest_cancel(request: HttpRequest, backtest_id: UUID) -> Status[dict[str, Any]]:
     """The backtest ends soon and keeps its results so far. A backtest that has ended does not change."""

@@ -345,7 +345,9 @@ def test_with_all_columns_each_is_readable_and_the_prompt_stays_in_sight(
     assert before["width"] > 16 * 9, "16 letters"
     page.locator(".list").evaluate("list => { list.scrollLeft = list.scrollWidth; }")
     assert prompt.bounding_box() == before
-    assert head.bounding_box()["x"] == before["x"]  # type: ignore[index]
+    stays = head.bounding_box()
+    assert stays
+    assert stays["x"] == before["x"]
     age = page.locator("#rows .c-age").first.bounding_box()
     assert age
     assert before["x"] + before["width"] <= age["x"] < age["x"] + age["width"] <= width

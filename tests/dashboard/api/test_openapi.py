@@ -12,6 +12,7 @@ from django.conf import settings
 from pydantic import BaseModel
 
 from dashboard.api import (
+    backtest_response_schemas,
     configuration_response_schemas,
     replay_request_schemas,
     replay_response_schemas,
@@ -28,6 +29,7 @@ pytestmark = pytest.mark.django_db
 
 ANSWERED = (
     configuration_response_schemas,
+    backtest_response_schemas,
     replay_response_schemas,
     run_response_schemas,
     turn_response_schemas,
