@@ -170,7 +170,7 @@ def test_no_limit_is_named_at_which_repeats_of_an_essay_would_exceed_the_calls(p
     """Recorded at 400 tokens; a sweep once said that 88 completes, where at 88 to 92 it really ends partial."""
     turn = played(page, "sim-essay", "All of it at once.", max_tokens=400)
     page.goto(f"{turn}/replay/sweep?limit=max_tokens&begin=86&end=94&step=2")
-    expect(page.locator("#sweep").get_by_label("undecidable from 86 to 94")).not_to_have_count(0)
+    expect(page.locator("#sweep").get_by_label("not known from 86 to 94")).not_to_have_count(0)
     for cap in (88, 89, 90, 92):
         page.goto(f"{turn}/replay?max_tokens={cap}")
         expect(page.locator("#what-if .endings > div")).to_have_count(2)
