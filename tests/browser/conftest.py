@@ -13,9 +13,11 @@ import pytest
 from playwright.sync_api import Browser, BrowserContext, Locator, Page, expect, sync_playwright
 
 from dashboard.platform.postgres.processes import end_all
+from dashboard.simulator.app import Simulator
 from tests import first_start, forked_start
-from tests.browser.journeys import played
+from tests.browser.journeys import api, played
 from tests.browser.places import other_turn  # noqa: F401 - a fixture for all of them
+from tests.dashboard.conftest import serving
 from tests.first_start import CHECKOUT
 
 ARGUMENTS = [
@@ -33,6 +35,8 @@ DESK = {"width": 1280, "height": 900}
 PHONE = {"width": 390, "height": 844}
 NewPage = Callable[..., Page]
 PATIENCE = 60_000  #: ms; a machine that is busy is not at fault
+#: A whole answer of the simulator takes 0.4 s instead of 3. Tests that watch a stream take `talker`.
+BRISK = {"WHYSTOP_SIM_TOKEN_MS": "1"}
 expect.set_options(timeout=PATIENCE)
 
 
@@ -67,7 +71,7 @@ def installation(
 def environment(started_once: Callable[[Path], None]) -> Iterator[dict[str, str]]:
     """That of the installation which this package's tests share: its simulator takes scripts."""
     with surroundings(started_once) as given:
-        yield {**given, "WHYSTOP_TEST_SEAM": "1"}
+        yield {**given, **BRISK, "WHYSTOP_TEST_SEAM": "1"}
 
 
 @pytest.fixture(scope="package")
@@ -127,6 +131,18 @@ def cut_turn(chrome: Browser, signed_in: dict[str, object], link: str) -> str:
     address = played(page, "sim-essay", "Look at this.", max_tokens=60)
     context.close()
     return address
+
+
+@pytest.fixture(scope="package")
+def talker(chrome: Browser, signed_in: dict[str, object], link: str) -> Iterator[str]:
+    """The name of an agent that talks without end, as slowly as the simulator does by default."""
+    with serving(Simulator()) as address:
+        context = chrome.new_context(base_url=base_of(link), storage_state=signed_in)
+        page = context.new_page()
+        api(page, "connections", {"name": "unhurried", "provider": "openai", "base_url": address})
+        api(page, "agents", {"name": "talker", "connection": "unhurried", "model": "sim-endless", "max_tokens": 4_000})
+        context.close()
+        yield "talker"
 
 
 @pytest.fixture(scope="package")

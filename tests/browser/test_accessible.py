@@ -127,8 +127,8 @@ def test_the_rows_of_a_run_are_accessible(page: Page, cut_turn: str):
     check(page, within="#rows")
 
 
-def test_a_turn_is_accessible_while_it_streams(page: Page):
-    ask(page, "sim-endless", "Go on and on.", max_tokens=4_000)
+def test_a_turn_is_accessible_while_it_streams(page: Page, talker: str):
+    ask(page, talker, "Go on and on.", max_tokens=4_000)
     page.goto("/?q=Go+on+and+on")
     page.get_by_role("link", name="Go on and on.").first.click()
     cancel = page.get_by_role("button", name="Cancel", exact=True)

@@ -7,8 +7,8 @@ from tests.browser.conftest import NewPage
 from tests.browser.journeys import LONG, ask, ended, until
 
 
-def test_a_reload_mid_turn_misses_nothing(page: Page, new_page: NewPage):
-    ask(page, "sim-endless", "Go on for long.", max_tokens=150)
+def test_a_reload_mid_turn_misses_nothing(page: Page, new_page: NewPage, talker: str):
+    ask(page, talker, "Go on for long.", max_tokens=150)
     expect(page.locator("#draft")).to_contain_text(" ", timeout=LONG)
     page.reload()
     address = ended(page)
@@ -19,8 +19,8 @@ def test_a_reload_mid_turn_misses_nothing(page: Page, new_page: NewPage):
         expect(page.locator(part)).to_have_text(fresh.locator(part).inner_text(), use_inner_text=True)
 
 
-def test_cancel_ends_the_turn_and_keeps_the_text(page: Page):
-    ask(page, "sim-endless", "I will cancel this.", max_tokens=2000)
+def test_cancel_ends_the_turn_and_keeps_the_text(page: Page, talker: str):
+    ask(page, talker, "I will cancel this.", max_tokens=2000)
     expect(page.locator("#draft")).to_contain_text(" ", timeout=LONG)
     page.get_by_role("button", name="Cancel").click()
     ended(page)
@@ -66,8 +66,8 @@ def test_enter_inserts_a_line_break_where_this_browser_is_set_to(page: Page):
 END = "document.getElementById('draft').getBoundingClientRect().bottom"
 
 
-def test_the_page_follows_the_stream_until_the_reader_scrolls_away_and_counts_its_tokens(page: Page):
-    ask(page, "sim-endless", "Let me read.", max_tokens=4_000)
+def test_the_page_follows_the_stream_until_the_reader_scrolls_away_and_counts_its_tokens(page: Page, talker: str):
+    ask(page, talker, "Let me read.", max_tokens=4_000)
     expect(page.locator("#tokens-out")).to_have_text(re.compile(r"≈\s+[0-9]"))
     until(page, lambda: page.evaluate("scrollY > 400"), "it does not follow")
     composer = "document.getElementById('composer').getBoundingClientRect().top"
@@ -87,9 +87,9 @@ def test_the_page_follows_the_stream_until_the_reader_scrolls_away_and_counts_it
     ended(page)
 
 
-def test_the_page_follows_a_stream_whose_text_starts_below_the_window(new_page: NewPage):
+def test_the_page_follows_a_stream_whose_text_starts_below_the_window(new_page: NewPage, talker: str):
     page = new_page(viewport={"width": 1280, "height": 500})
-    ask(page, "sim-endless", "Let me read on.", max_tokens=4_000)
+    ask(page, talker, "Let me read on.", max_tokens=4_000)
     until(page, lambda: page.evaluate("scrollY > 400"), "it does not follow")
     page.get_by_role("button", name="Cancel", exact=True).first.click()
     ended(page)

@@ -42,10 +42,10 @@ def test_the_second_turn_knows_the_first_and_a_second_browser_shows_the_same(pag
         alike(viewer, fresh)
 
 
-def test_a_prompt_sent_during_a_turn_is_queued_and_can_be_withdrawn(page: Page):
-    begun(page, "Take your time.", agent="sim-endless", max_tokens=4_000)
-    go_on(page, "sim-endless", "I am next.")
-    go_on(page, "sim-endless", "I will be withdrawn.")
+def test_a_prompt_sent_during_a_turn_is_queued_and_can_be_withdrawn(page: Page, talker: str):
+    begun(page, "Take your time.", agent=talker, max_tokens=4_000)
+    go_on(page, talker, "I am next.")
+    go_on(page, talker, "I will be withdrawn.")
     expect(page.locator("#line li")).to_have_count(2)
     expect(page.locator("#line")).to_contain_text("Next, after “Take your time.” has ended.")
     page.locator("#line li").last.get_by_role("button", name="Withdraw").click()
@@ -243,4 +243,5 @@ def test_the_tab_of_the_agent_is_visible_on_a_phone(new_page: NewPage):
     page = new_page(viewport=PHONE)
     for name in ("sim-cut-tool", "sim-tools"):
         page.goto(f"/agents/{name}/live")
-        expect(page.locator(".tabs [aria-current]")).to_be_in_viewport(ratio=1)
+        # What scrolls stands at whole pixels, so a fraction of one may be out of sight.
+        expect(page.locator(".tabs [aria-current]")).to_be_in_viewport(ratio=0.99)

@@ -3,7 +3,7 @@
 import socket
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -52,6 +52,13 @@ def slow_simulator_url() -> Iterator[str]:
     """A simulator that speaks slowly enough to be interrupted."""
     with serving(Simulator(token_ms=10)) as url:
         yield url
+
+
+@pytest.fixture
+def hurry(monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
+    """Once it is called, simulators give further answers at once: for what is left when nothing is to be interrupted
+    any more."""
+    return lambda: monkeypatch.setattr(Simulator, "_pace", lambda *_: 0.0)
 
 
 @pytest.fixture

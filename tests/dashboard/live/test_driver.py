@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+from collections.abc import Callable
 from typing import Any
 from uuid import uuid4
 
@@ -263,9 +264,12 @@ def test_limits_raised_during_a_hold_are_evaluated_again(agent_of: AgentOf):
     assert {r.event["by"] for r in acted} == {"a tester"}
 
 
-def test_a_worker_that_takes_over_keeps_the_partial_answer_and_requests_the_rest(agent_of: AgentOf, slow: Connection):
+def test_a_worker_that_takes_over_keeps_the_partial_answer_and_requests_the_rest(
+    agent_of: AgentOf, slow: Connection, hurry: Callable[[], None]
+):
     turn = turn_start(agent=agent_of("sim-essay", connection=slow), input_text="slowly")
     asyncio.run(abandon_when_it_speaks(turn))
+    hurry()
     turn.refresh_from_db()
     assert turn.status == "running"
     turn = drive(turn)

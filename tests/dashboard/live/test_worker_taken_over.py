@@ -35,10 +35,11 @@ def late_piece(turn: Turn, n: int, raw: bytes = b"late") -> None:
 
 
 @pytest.fixture
-def abandoned(agent_of, slow) -> Turn:
+def abandoned(agent_of, slow, hurry) -> Turn:
     """A turn whose worker went away in the middle of a stream."""
     turn = turn_start(agent=agent_of("sim-essay", connection=slow), input_text="slowly")
     asyncio.run(abandon_when_it_speaks(turn))
+    hurry()
     turn.refresh_from_db()
     return turn
 
@@ -77,7 +78,7 @@ def test_text_that_arrives_during_a_takeover_is_also_read(abandoned, monkeypatch
     assert verify(recording_of(turn)).verified
 
 
-def test_a_driver_whose_turn_was_taken_over_stops_mid_stream(agent_of, slow):
+def test_a_driver_whose_turn_was_taken_over_stops_mid_stream(agent_of, slow, hurry):
     turn = turn_start(agent=agent_of("sim-essay", connection=slow), input_text="slowly")
 
     async def overtaken() -> Driver:
@@ -86,6 +87,7 @@ def test_a_driver_whose_turn_was_taken_over_stops_mid_stream(agent_of, slow):
             sleeping = asyncio.create_task(sleeper.drive())
             while sleeper.performer.exchange is None or sleeper.performer.exchange.reading.first_token is None:
                 await asyncio.sleep(0.02)
+            hurry()
             await Driver(turn.id, transport, SignalInbox()).drive()
             with pytest.raises(LostTurnError):
                 await sleeping

@@ -1,4 +1,6 @@
-"""People who may and may not change policies."""
+"""People who may and may not change policies, and a turn that a time limit ended."""
+
+from dataclasses import replace
 
 import pytest
 from django.contrib.auth.models import Permission
@@ -7,6 +9,9 @@ from django.test import Client
 from dashboard.accounts.models import User
 from dashboard.agents import selectors
 from dashboard.agents.models import Project
+from dashboard.simulator.behaviours import MODELS
+from dashboard.turns.models import Turn
+from tests.dashboard.driving import Play
 
 
 @pytest.fixture
@@ -39,3 +44,10 @@ def anns(ann: User) -> Client:
     client = Client()
     client.force_login(ann)
     return client
+
+
+@pytest.fixture
+def late(play: Play, monkeypatch: pytest.MonkeyPatch) -> Turn:
+    """A turn that its time limit ended. The model takes 1.4 seconds here in place of 14, so its re-runs soon end."""
+    monkeypatch.setitem(MODELS, "sim-slow", replace(MODELS["sim-slow"], token_ms=4))
+    return play("sim-slow", overrides={"limits": {"max_seconds": 0.2}})

@@ -69,8 +69,7 @@ def test_a_re_run_that_was_cut_too_or_that_an_operator_changed_proves_nothing(cu
     assert backtested(1000).groups[0]["unended"] == 1
 
 
-def test_time_that_was_enough_once_is_no_more_than_likely(play: Play):
-    late = play("sim-slow", overrides={"limits": {"max_seconds": 0.2}})
+def test_time_that_was_enough_once_is_no_more_than_likely(late: Turn):
     drive(turn_rerun(turn=late, overrides={"limits": {"max_seconds": 120}, "model": "sim-slow"}))
     found = backtested(None, max_seconds=240)
     assert (found.flips[0]["certainty"], found.flips[0]["ends"]) == ("estimated", "completed")

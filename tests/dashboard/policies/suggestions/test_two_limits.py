@@ -43,11 +43,6 @@ def took(turn: Turn, milliseconds: list[int], **about: Any) -> None:
         Turn.objects.create(model=turn.model, duration_ms=each, input_text="Another.", **same, **more)
 
 
-@pytest.fixture
-def late(play: Play) -> Turn:
-    return play("sim-slow", overrides={"limits": {"max_seconds": 0.2}})
-
-
 def test_turns_that_took_less_than_a_second_tell_of_a_time_limit_below_one(late: Turn):
     used = max(recording_last(late).spent.seconds, (late.duration_ms or 0) / 1000)
     took(late, [int(1000 * used) + 150 + place * 7 % 30 for place in range(30)])
