@@ -8,7 +8,7 @@ from django.utils import timezone
 from ninja import Router
 
 from dashboard.agents.selectors import policy_list, project_current
-from dashboard.api import policy_response_schemas
+from dashboard.api import configuration_response_schemas
 from dashboard.api.list_pages import PagedArray, items_array
 from dashboard.api.name_lookup import named
 from dashboard.api.openapi import FILTER_PARAMETERS
@@ -21,7 +21,7 @@ router = Router(tags=["policies"])
 
 @router.get(
     "/limits/estimate",
-    response=policy_response_schemas.Estimate,
+    response=configuration_response_schemas.Estimate,
     summary="Estimate the smallest sufficient limit",
     openapi_extra={"parameters": FILTER_PARAMETERS},
 )
@@ -50,7 +50,7 @@ def _estimate(found: Estimate) -> dict[str, Any]:
 
 @router.get(
     "/policies/{name}/versions",
-    response=list[policy_response_schemas.PolicyVersion],
+    response=list[configuration_response_schemas.PolicyVersion],
     summary="List a policy's versions",
 )
 def policy_versions(request: HttpRequest, response: HttpResponse, name: str, page: PagedArray) -> list[dict[str, Any]]:

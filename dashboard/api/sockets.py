@@ -26,10 +26,9 @@ from dashboard.accounts.scopes import why_not
 from dashboard.accounts.session_watch import holder_of
 from dashboard.api.body_parser import MAX_BODY, TOO_LARGE
 from dashboard.api.problems import problem
-from dashboard.api.streaming import key_of, seq_asked
+from dashboard.api.streaming import UnsentMessages, key_of, seq_asked
 from dashboard.live.stream_limits import TooManyStreamsError
 from dashboard.live.turn_events import DamagedTurnError, Follower, followed
-from dashboard.live.unsent_messages import UnsentMessages
 from dashboard.platform.db_threads import COMMANDS, in_turn
 from dashboard.platform.fair_queue import FullError
 from dashboard.platform.strict_json import read_strictly

@@ -1,4 +1,4 @@
-"""Rates and times by the median of several runs, and how they are printed.
+"""Rates and times by the median of several runs, how they are printed, and the error that ends a measurement.
 
 Rates are per second of processor time, so per core: what other processes do meanwhile takes none of it.
 """
@@ -9,6 +9,13 @@ import sys
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+
+from django.core.management.base import CommandError
+
+
+class BenchError(CommandError):
+    """A measurement that cannot go on. Its sentence is for whoever started it, so no traceback is printed."""
+
 
 RUNS = 5
 RUN_SECONDS = 0.4

@@ -19,10 +19,10 @@ from agentcore.events import Event, ModelResponded
 from agentcore.messages import ChatResponse, Delta
 from agentcore.providers.base import Provider
 from dashboard.agents.models import Connection
-from dashboard.live.key_order import in_order_of
 from dashboard.live.provider_auth import headers_for
 from dashboard.live.response_reader import CallResult, ResponseReader
 from dashboard.live.transport import Head, Transport, TransportError
+from dashboard.live.turn_loader import in_order_of
 from dashboard.platform.db_threads import AWAY, PATIENCE_SECONDS, PAUSE_SECONDS
 from dashboard.platform.fields import storable_text
 from dashboard.turns.recorder import CallRow

@@ -8,7 +8,7 @@ database           DATABASE_URL as Django's settings; `embedded_database` is the
 statement_timeout  how long a statement may take, by who asks; `replica` takes reads that may be late
 db_threads         the database from an event loop, in threads that `fair_queue` shares out
 ids, fields        UUIDv7, and columns for text that Postgres refuses; `strict_json` reads JSON from outside
-number_bounds      how forms name the bounds of numbers; `shell_command` is `manage.py` for any shell of this machine
+number_bounds      how forms name the bounds of numbers
 egress             where calls may go, and with which keys
 notifications      ids of what changed, to open pages
 process_identity   which of several processes this one is; `process_limits` are what one sets for itself

@@ -19,7 +19,7 @@ from dashboard.agents import selectors as agents
 from dashboard.agents.change_tracking import MAX_WHY
 from dashboard.agents.models import PolicyActivation
 from dashboard.platform.fields import storable_text
-from dashboard.policies import policy_versions, selectors, services, shadow_reach
+from dashboard.policies import policy_versions, selectors, services
 from dashboard.policies.policy_file import MAX_FILE, policies_export, policies_import
 from dashboard.policies.policy_impact import place_warnings, version_warnings
 
@@ -179,7 +179,7 @@ def shadow(request: HttpRequest, version_id: UUID) -> HttpResponse:
     version = agents.policy_version_by_id(version_id, project=agents.project_current())
     act = partial(services.shadow_start, version=version, by=_by(request), why=_why(request))
     words = f"{version} now runs in shadow mode; turns are not affected."
-    _done(request, act, words, warned=lambda: shadow_reach.warnings_for(version.policy))
+    _done(request, act, words, warned=lambda: selectors.warnings_for(version.policy))
     return _to_shadow(version.policy_id)
 
 

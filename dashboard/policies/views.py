@@ -31,7 +31,7 @@ from dashboard.policies.ledger import Ledger, ledger_of
 from dashboard.policies.models import Shadow
 from dashboard.policies.overview import compared, policy_status, policy_statuses, version_policy_id, version_statuses
 from dashboard.policies.policy_actions import CHANGE
-from dashboard.policies.shadow_reach import reach_warning
+from dashboard.policies.selectors import reach_warning
 
 #: Periods of the ledger, in days.
 DAYS = (1, 7, 30, 90)

@@ -12,8 +12,7 @@ from pydantic import TypeAdapter, ValidationError
 from pydantic_core import ArgsKwargs
 
 from agentcore.messages import ToolSpec
-from dashboard.tools.outputs import text_of
-from dashboard.tools.tool import Run, Tool, ToolProblem, TurnContext
+from dashboard.tools.tool import Run, Tool, ToolProblem, TurnContext, text_of
 
 MOST_FAULTS = 5  #: of arguments, told at once
 MOST_THREADS = 16

@@ -7,8 +7,7 @@ from agentcore.errors import ErrorType
 from agentcore.events import ToolResult
 from agentcore.messages import ToolCall
 from agentcore.number_format import seconds
-from dashboard.tools.outputs import shown
-from dashboard.tools.tool import Tool, ToolProblem, TurnContext
+from dashboard.tools.tool import Tool, ToolProblem, TurnContext, shown
 
 GRACE_SECONDS = 0.5  #: for an asynchronous tool that is late to clear up
 MAX_PROBLEM_CHARS = 2_000

@@ -1,10 +1,13 @@
-"""What a tool is. Values only: nothing here runs one."""
+"""What a tool is, and what it returned as text. Values only: nothing here runs one."""
 
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from pydantic_core import to_json
+
 from agentcore.messages import ToolSpec
+from dashboard.platform.fields import storable_text
 
 TIMEOUT = 10.0  #: seconds, where a tool says nothing else
 MAX_CHARS = 20_000  #: of a result, where a tool says nothing else
@@ -53,3 +56,18 @@ class Tool:
     endable: bool = True  #: whether it ends when it is late; a thread does not
     wants_turn: bool = False  #: whether it looks at the `TurnContext`
     offered: Callable[[], bool] = always  #: whether it is there to be chosen, as the environment is
+
+
+def text_of(output: Any) -> str:
+    """Text as it is, anything else as JSON."""
+    if isinstance(output, str):
+        return output
+    return to_json(output, bytes_mode="base64", inf_nan_mode="strings", fallback=str).decode()
+
+
+def shown(output: Any, most: int) -> str:
+    """At most `most` characters of it, with a note on what was cut, and no character that cannot be stored."""
+    text = text_of(output)
+    if len(text) > most:
+        text = f"{text[:most]}\n… cut: {most:,} of {len(text):,} characters are shown, {len(text) - most:,} are not."
+    return storable_text(text)

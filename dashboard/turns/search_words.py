@@ -1,7 +1,18 @@
-"""The words of what was typed into the search field, and of texts, as the index has them."""
+"""The words and phrases of what was typed into the search field, and the words of texts, as the index has them."""
 
 import re
 import string
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+
+from django.contrib.postgres.search import SearchQuery, SearchVectorExact
+from django.db import models
+from django.db.models.functions import Concat, Left
+from django.db.models.lookups import IRegex
+
+from dashboard.platform.replica import read_connection
+from dashboard.turns.indexes import WORDS
 
 
 def words_query(asked: str) -> str:
@@ -36,3 +47,118 @@ _BLANK = str.maketrans(dict.fromkeys(string.punctuation, " "))
 _PART = re.compile(r'-?"[^"]*"|\S+')
 _PARTED = re.compile(r"\d[eE]\d+[^\W\d]")  #: a word of which PostgreSQL makes two: a number, and what follows
 _OR = re.compile(r"\sor\s", re.IGNORECASE)
+
+
+# Phrases: words of a search that must stand next to each other, as in `"two words"` and `foo.py`.
+# The text index knows words, and not cheaply where they stand: for a phrase PostgreSQL makes the vector of each turn
+# that has its words, and reads all of its texts for that (63 ms for 200,000 characters; a regular expression takes
+# 1.6 ms). So the index is asked for the words alone, and the texts of what it finds for the phrases.
+#: What is indexed of the texts (`whystop_search`, migration 0003).
+INPUT_CHARACTERS, OUTPUT_CHARACTERS = 80_000, 120_000
+TEXTS_SQL = f"left(input_text, {INPUT_CHARACTERS}) || ' ' || left(output_text, {OUTPUT_CHARACTERS})"
+TEXTS = Concat(
+    Left("input_text", INPUT_CHARACTERS), models.Value(" "), Left("output_text", OUTPUT_CHARACTERS),
+    output_field=models.TextField(),
+)  # fmt: skip
+EVERY_TURN = "!'\x01'"  #: no word and no term is so
+BETWEEN = "[^[:alnum:]]"  #: two words, each character
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """What a text must hold, or must not: words next to each other, lower case; often one alone."""
+
+    words: tuple[str, ...]
+    without: bool
+    pattern: str  #: a regular expression of PostgreSQL's, regardless of case
+
+    @property
+    def indexed(self) -> str:
+        """As the index is asked: turns without a phrase may have its words."""
+        if len(self.words) == 1:
+            return f"{'!' * self.without}'{self.words[0]}'"
+        return EVERY_TURN if self.without else " & ".join(f"'{word}'" for word in self.words)
+
+
+@dataclass(frozen=True, slots=True)
+class Search:
+    """Alternatives, in each of which all parts must hold; none where no word is asked for."""
+
+    alternatives: tuple[tuple[Part, ...], ...]
+
+    @property
+    def indexed(self) -> str:
+        """A tsquery for the index, which finds all that is asked for and sometimes more (`checked`); empty: nothing."""
+        return " | ".join(f"({' & '.join(part.indexed for part in parts)})" for parts in self.alternatives)
+
+    @property
+    def checked(self) -> tuple[tuple[Part, ...], ...]:
+        """What the texts are asked for; nothing where the index knows. Of one alternative that is its phrases."""
+        phrases = tuple(tuple(part for part in parts if len(part.words) > 1) for parts in self.alternatives)
+        return () if not any(phrases) else phrases if len(phrases) == 1 else self.alternatives
+
+    def texts_sql(self) -> tuple[str, dict[str, str]]:
+        """The condition on the texts of turns_turn, and its values by their names; `TRUE` where there is none."""
+        values, alternatives = dict[str, str](), list[str]()
+        for parts in self.checked:
+            conditions = []
+            for part in parts:
+                name = f"pattern_{len(values)}"
+                values[name] = part.pattern
+                conditions.append(f"{TEXTS_SQL} {'!~*' if part.without else '~*'} %({name})s")
+            alternatives.append(" AND ".join(conditions))
+        return " OR ".join(f"({conditions})" for conditions in alternatives) or "TRUE", values
+
+
+class _Tsquery(SearchQuery):
+    """A tsquery as it is written. Django's own have PostgreSQL look for words in it."""
+
+    template = "%(expressions)s::tsquery"
+
+
+def found_by(asked: str) -> models.Q:
+    """That a turn is found by what was typed into the search field."""
+    search = read(asked)
+    if not search.alternatives:
+        return models.Q(pk__in=())
+    texts = models.Q()
+    for parts in search.checked:
+        texts |= _all_of(parts)
+    return models.Q(SearchVectorExact(WORDS, _Tsquery(search.indexed))) & texts
+
+
+def _all_of(parts: tuple[Part, ...]) -> models.Q:
+    every = models.Q()
+    for part in parts:
+        said = models.Q(IRegex(TEXTS, part.pattern))
+        every &= ~said if part.without else said
+    return every
+
+
+@lru_cache(256)
+def read(asked: str) -> Search:
+    """What was typed into the search field. PostgreSQL parts it into words, as it does texts."""
+    words = words_query(asked)
+    if not words:
+        return Search(())
+    with read_connection().cursor() as cursor:
+        cursor.execute("SELECT websearch_to_tsquery('simple', %s)::text", [words])
+        ((query,),) = cursor.fetchall()
+    typed = asked.lower()
+    alternatives = query.split(" | ") if query else []
+    return Search(tuple(tuple(_part(each, typed) for each in parts.split(" & ")) for parts in alternatives))
+
+
+def _part(written: str, typed: str) -> Part:
+    """`written`: words between apostrophes, joined by `<->`; negated with `!`. No word holds punctuation of ASCII."""
+    words = tuple(re.findall(r"'([^']*)'", written))
+    return Part(words, written.startswith("!"), f"(^|{BETWEEN}){''.join(_joined(words, typed))}({BETWEEN}|$)")
+
+
+def _joined(words: tuple[str, ...], typed: str) -> Iterator[str]:
+    """The words with what stands between them: nothing, where PostgreSQL makes two of one, as of `7e2af3`."""
+    before = ""
+    for word in words:
+        yield "" if not before else f"{BETWEEN}*" if before + word in typed else f"{BETWEEN}+"
+        yield re.escape(word)
+        before = word

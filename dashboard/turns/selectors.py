@@ -16,8 +16,8 @@ from dashboard.turns.cohorts import COLUMNS, any_of, none_of
 from dashboard.turns.filters import HAS, NOT, OLDEST_FIRST, RANGES, TimelineFilters
 from dashboard.turns.id_range import FIRST, after, id_range_of
 from dashboard.turns.models import Attempt, Cohort, Outcome, Piece, Turn
-from dashboard.turns.phrases import found_by
 from dashboard.turns.run_fold import find_folded
+from dashboard.turns.search_words import found_by
 from dashboard.turns.sort_order import WINDOW, SortedPlace, beside, entries, window_of
 from dashboard.turns.text_budget import begun, fitting, with_beginnings
 from dashboard.turns.turn_query import find

@@ -27,8 +27,8 @@ from dashboard.turns import cohorts
 from dashboard.turns.filters import RANGES, TimelineFilters
 from dashboard.turns.id_range import FIRST, IdRange, after, growth_after, windows
 from dashboard.turns.indexes import WORDS_SQL
-from dashboard.turns.phrases import Search, read
 from dashboard.turns.search_terms import span_query, text_query
+from dashboard.turns.search_words import Search, read
 
 WALKED = 5_000  #: turns; a few milliseconds
 WINDOW = 2_000  #: turns in the first window of a search

@@ -4,13 +4,12 @@ from collections.abc import Mapping
 from typing import Any
 
 from agentcore.messages import CallIssue, ChatResponse, Delta, ToolCall
-from agentcore.providers.openai.content import read_content
+from agentcore.providers.openai.content import TextPieces, read_content
 from agentcore.providers.openai.echo import EchoCollector
 from agentcore.providers.openai.usage import find_usage
 from agentcore.providers.wire.error_objects import error_inside, find_error
 from agentcore.providers.wire.response_assembly import Evidence, Parts, echoable, has_cut_call
 from agentcore.providers.wire.stop_reasons import normalize
-from agentcore.providers.wire.text_buffer import TextPieces
 from agentcore.providers.wire.tool_calls import CallCollector
 from agentcore.providers.wire.untrusted_json import count, mapping, sequence, string
 from agentcore.reasons import NormalizedStopReason

@@ -7,7 +7,6 @@ stream_decoder                 the decoders: framed payloads, given to the diale
 untrusted_json                 JSON that is slightly wrong or cut; values whose shape is not trusted
 tool_calls                     the tool calls of an answer, their arguments read strictly
 content_blocks, block_answer   an answer of content blocks
-text_buffer                    a text in pieces
 stop_reasons                   what a stop word means
 reason_tracker                 which sighting of it wins
 response_assembly              parts and reason to a `ChatResponse`

@@ -2,7 +2,6 @@
 
 `capabilities` is what it promises, served at `/.well-known/openwop` and `/api/v1/capabilities`. The rest is the seam
 through which such a program makes the simulator answer as a check needs it, and reads what each call was asked with:
-`request_schemas` and `response_schemas` are its shapes, `script_validation` makes of a body what the simulator plays,
-`routes` are its addresses.
+`schemas` are its shapes, `script_validation` makes of a body what the simulator plays, `routes` are its addresses.
 The seam is closed unless WHYSTOP_TEST_SEAM=1. docs/reference/conformance-seam.md has an example.
 """

@@ -11,7 +11,7 @@ from ninja import Router, Status
 from ninja.errors import HttpError
 
 from dashboard.api.callers import Caller
-from dashboard.api.conformance import request_schemas, response_schemas
+from dashboard.api.conformance import schemas
 from dashboard.api.conformance.capabilities import capabilities
 from dashboard.api.conformance.script_validation import answers_of, name_clean
 from dashboard.simulator.dialects import BASES
@@ -39,7 +39,7 @@ router = Router(tags=["conformance"])
 seam = Router(tags=["conformance"], auth=SeamCaller())
 
 
-@router.get("/capabilities", response=response_schemas.Capabilities, summary="Get the capabilities of this host")
+@router.get("/capabilities", response=schemas.Capabilities, summary="Get the capabilities of this host")
 def capabilities_get(request: HttpRequest) -> dict[str, Any]:
     """Capabilities for envelopes: the reported events, the maximum number of calls, and that truncated answers are
     distinguished from invalid ones.
@@ -49,8 +49,8 @@ def capabilities_get(request: HttpRequest) -> dict[str, Any]:
     return capabilities()
 
 
-@seam.post("/simulator/scripts", response={201: response_schemas.Script}, summary="Write a script for the simulator")
-def script_create(request: HttpRequest, body: request_schemas.SimulatorScript) -> Status[dict[str, Any]]:
+@seam.post("/simulator/scripts", response={201: schemas.Script}, summary="Write a script for the simulator")
+def script_create(request: HttpRequest, body: schemas.SimulatorScript) -> Status[dict[str, Any]]:
     """The model `script-<name>` answers by it from now on, its first call first. One of the same name is written over.
 
     Only with WHYSTOP_TEST_SEAM=1; else there is nothing here. 409 where the simulator is not in this process.
@@ -62,13 +62,13 @@ def script_create(request: HttpRequest, body: request_schemas.SimulatorScript) -
     return Status(201, _script(_standing(name)))
 
 
-@seam.get("/simulator/scripts", response=list[response_schemas.Script], summary="List scripts")
+@seam.get("/simulator/scripts", response=list[schemas.Script], summary="List scripts")
 def script_list(request: HttpRequest) -> list[dict[str, Any]]:
     """All of them, by name. Only with WHYSTOP_TEST_SEAM=1."""
     return [_script(standing) for standing in SCRIPTS.all()]
 
 
-@seam.get("/simulator/scripts/{name}", response=response_schemas.Script, summary="Get a script")
+@seam.get("/simulator/scripts/{name}", response=schemas.Script, summary="Get a script")
 def script_get(request: HttpRequest, name: str) -> dict[str, Any]:
     """How far it has come. Only with WHYSTOP_TEST_SEAM=1."""
     return _script(_standing(name))
@@ -82,7 +82,7 @@ def script_delete(request: HttpRequest, name: str) -> Status[None]:
     return Status(204, None)
 
 
-@seam.get("/simulator/scripts/{name}/calls", response=response_schemas.ReceivedCalls, summary="List a script's calls")
+@seam.get("/simulator/scripts/{name}/calls", response=schemas.ReceivedCalls, summary="List a script's calls")
 def script_calls(request: HttpRequest, name: str) -> dict[str, Any]:
     """What each call asked with: its budget, its system prompt, its messages. Only with WHYSTOP_TEST_SEAM=1."""
     standing = _standing(name)

@@ -7,7 +7,7 @@ from itertools import zip_longest
 
 from django.core.exceptions import ValidationError
 
-from dashboard.api.conformance.request_schemas import ScriptedAnswer, ScriptedCall, ScriptedError, SimulatorScript
+from dashboard.api.conformance.schemas import ScriptedAnswer, ScriptedCall, ScriptedError, SimulatorScript
 from dashboard.simulator import texts
 from dashboard.simulator.behaviours import MODELS
 from dashboard.simulator.dialects.request_reader import CEILING

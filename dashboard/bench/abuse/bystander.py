@@ -16,8 +16,8 @@ from dataclasses import asdict, dataclass, field
 
 import aiohttp
 
-from dashboard.bench.errors import BenchError
 from dashboard.bench.gateway.bench_process import run
+from dashboard.bench.measurements import BenchError
 
 PER_SECOND = 20
 WARMING = 10  #: calls that do not count

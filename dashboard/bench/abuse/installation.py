@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from dashboard.bench.chaos.fleet import OURS
-from dashboard.bench.errors import BenchError
+from dashboard.bench.measurements import BenchError
 from dashboard.platform.environment import CHECKOUT
 from dashboard.platform.postgres.paths import find_cluster_paths
 from dashboard.platform.postgres.postmaster import find_postmaster

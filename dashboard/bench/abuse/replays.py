@@ -8,7 +8,7 @@ from itertools import cycle
 
 from dashboard.bench.abuse.attack_requests import Request, Target, send_all, together
 from dashboard.bench.abuse.installation import Installation
-from dashboard.bench.errors import BenchError
+from dashboard.bench.measurements import BenchError
 
 CALLS = 80  #: of the long turn: each answer was cut
 AT_ONCE = 8

@@ -17,10 +17,10 @@ from dashboard.agents.selectors import project_default
 from dashboard.agents.services import connection_create
 from dashboard.bench.chaos.fleet import OURS
 from dashboard.bench.chaos.scratch import Scratch, scratch
-from dashboard.bench.errors import BenchError
 from dashboard.bench.gateway import recording_proxy
 from dashboard.bench.gateway.bench_process import Part, part
 from dashboard.bench.gateway.callers import CHAT, GEMINI, RESPONSES
+from dashboard.bench.measurements import BenchError
 from dashboard.gateway.services import key_create
 from dashboard.turns.models import Turn
 

@@ -13,10 +13,10 @@ from dashboard.accounts.models import User
 from dashboard.accounts.services import OPERATOR, one_time_code_create
 from dashboard.agents.selectors import project_default
 from dashboard.bench.chaos.scratch import scratch
-from dashboard.bench.errors import BenchError
 from dashboard.bench.gateway.bench_process import Part, part
 from dashboard.bench.gateway.run import environment_of
 from dashboard.bench.ingest.spans import exports
+from dashboard.bench.measurements import BenchError
 from dashboard.gateway.services import key_create
 from dashboard.timeline.erase_flag import erasing
 from dashboard.turns.models import Turn

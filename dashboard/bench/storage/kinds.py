@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from http.client import HTTPConnection
 from typing import Any
 
-from dashboard.bench.errors import BenchError
+from dashboard.bench.measurements import BenchError
 from dashboard.bench.storage.prose import prose
 
 FIRST_CALLS, SINGLE_CALLS, SINGLE_CHARS = 40, 200, 2_000

@@ -9,8 +9,7 @@ from typing import Any
 
 from agentcore.messages import ToolSpec
 from agentcore.providers.wire.request_messages import FIRST_CALL, SETTINGS
-from dashboard.gateway.wire.offered_tools import OfferedTools
-from dashboard.gateway.wire.parsed_request import ParsedRequest
+from dashboard.gateway.wire.parsed_request import OfferedTools, ParsedRequest
 
 Json = dict[str, Any]
 

@@ -1,7 +1,7 @@
 """Which variables of the environment hold keys that may be sent, and where to.
 
 `WHYSTOP_KEY_NAMES` is a list by comma. `HF_TOKEN` lets this variable be sent to any host that is called, `*_API_KEY`
-every variable of such a name but those of well-known vendors, which go to their vendor's hosts (`vendor_keys.py`).
+every variable of such a name but those of well-known vendors, which go to their vendor's hosts (`VENDOR_HOSTS`).
 `OPENAI_API_KEY@api.openai.com` binds a name to a host: what any entry binds goes to the hosts it is bound to, and
 nowhere else. The host may be `*.example.com` and have a port behind it; `stdio` in its place stands for the programs of
 MCP servers.
@@ -9,14 +9,64 @@ MCP servers.
 
 import os
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from urllib.parse import urlsplit
 
 from django.conf import settings
 
-from dashboard.platform.egress import vendor_keys
+from dashboard.platform.egress.proxies import is_near
 from dashboard.platform.egress.rules import HOST, host_matches, port_split
+
+# Vendors' own names of API-key variables, and the hosts each key may be sent to.
+# Such a key goes to its vendor's hosts and to this machine, as long as `WHYSTOP_KEY_NAMES` covers it by a pattern
+# alone. Whoever starts Whystop may name it there, and send it elsewhere.
+_GOOGLE = ("generativelanguage.googleapis.com", "aiplatform.googleapis.com")
+_COHERE = ("api.cohere.com", "api.cohere.ai")
+VENDOR_HOSTS: Mapping[str, tuple[str, ...]] = {
+    "ANTHROPIC_API_KEY": ("api.anthropic.com",),
+    "CEREBRAS_API_KEY": ("api.cerebras.ai",),
+    "COHERE_API_KEY": _COHERE,
+    "CO_API_KEY": _COHERE,
+    "DEEPSEEK_API_KEY": ("api.deepseek.com",),
+    "FIREWORKS_API_KEY": ("api.fireworks.ai",),
+    "GEMINI_API_KEY": _GOOGLE,
+    "GOOGLE_API_KEY": _GOOGLE,
+    "GROQ_API_KEY": ("api.groq.com",),
+    "LLAMA_API_KEY": ("api.llama.com",),
+    "MISTRAL_API_KEY": ("api.mistral.ai", "codestral.mistral.ai"),
+    "OPENAI_API_KEY": ("api.openai.com", "*.api.openai.com"),
+    "OPENROUTER_API_KEY": ("openrouter.ai", "*.openrouter.ai"),
+    "PERPLEXITY_API_KEY": ("api.perplexity.ai",),
+    "STRIPE_API_KEY": ("*.stripe.com",),
+    "TOGETHER_API_KEY": ("api.together.xyz", "api.together.ai"),
+    "XAI_API_KEY": ("api.x.ai", "*.api.x.ai"),
+}
+#: Variables by which whoever starts Whystop names one more host for a key.
+_CHOSEN = {"OPENAI_API_KEY": "OPENAI_BASE_URL"}
+
+
+def vendor_hosts_of(name: str) -> tuple[str, ...]:
+    """The hosts that this variable is for; empty where its name is no vendor's."""
+    found = VENDOR_HOSTS.get(name, ())
+    chosen = _host(os.environ.get(_CHOSEN.get(name, ""), ""))
+    return (*found, chosen) if chosen else found
+
+
+def is_vendors_host(name: str, url: str) -> bool:
+    """Whether this variable may go to an address without being named; to a program where that is empty."""
+    hosts = vendor_hosts_of(name)
+    host = urlsplit(url).hostname or ""
+    return not (hosts and url) or is_near(host) or any(host_matches(known, host) for known in hosts)
+
+
+def _host(url: str) -> str:
+    try:
+        return urlsplit(url.strip()).hostname or ""
+    except ValueError:  # the first start says what is wrong with it
+        return ""
+
 
 DEFAULT = "*_API_KEY"
 PROGRAMS = "stdio"
@@ -84,7 +134,7 @@ class KeyNames:
         bound = [entry for entry in self.entries if entry.host and entry.matches(name)]
         if bound:
             return any(entry.leads_to(url) if url else entry.host == PROGRAMS for entry in bound)
-        return self._is_named(name) or (self.holds(name) and vendor_keys.is_for(name, url))
+        return self._is_named(name) or (self.holds(name) and is_vendors_host(name, url))
 
     def binds(self, name: str) -> bool:
         """Whether an entry says which hosts this variable goes to."""
@@ -153,7 +203,7 @@ def found() -> list[str]:
 
 
 def _unnamed(name: str, host: str) -> str:
-    home = ", ".join(vendor_keys.hosts_of(name))
+    home = ", ".join(vendor_hosts_of(name))
     return (
         f"{name} goes to {home} and this machine alone, unless WHYSTOP_KEY_NAMES names it. "
         f"Name another variable, or ask the person who starts Whystop to add {name}@{host} to that list "

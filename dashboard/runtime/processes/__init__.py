@@ -10,8 +10,7 @@ hub                 what the supervisor is told and asked
 members             a process, as the supervisor knows it
 messages            what is said over the socket
 link                the socket, in a process
-process_main        what runs in such a process
+process_main        what runs in such a process, and the limits of keys there
 connection_handover connections, in a process
 channel_layer       live updates between processes
-key_counter         limits of keys, in a process
 """

@@ -20,8 +20,7 @@ from pydantic_core import from_json
 
 from dashboard.agents.schema_validation.judge_overload import JudgingSpent
 from dashboard.agents.validation import json_schema_valid
-from dashboard.tools.outputs import text_of
-from dashboard.tools.tool import ToolProblem
+from dashboard.tools.tool import ToolProblem, text_of
 
 MAX_TOOLS = 500
 MAX_NAME_CHARS = 200

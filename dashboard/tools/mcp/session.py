@@ -11,7 +11,7 @@ import atexit
 import logging
 import threading
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from concurrent.futures import Future
 from contextlib import AbstractAsyncContextManager, nullcontext
 from dataclasses import dataclass, field
@@ -19,12 +19,14 @@ from functools import cache
 from typing import Any
 
 import anyio
+import httpx2
 from mcp import Client, MCPError
-from mcp.types import HEADER_MISMATCH, CallToolRequest, CallToolRequestParams, CallToolResult, Tool
+from mcp.types import CONNECTION_CLOSED, HEADER_MISMATCH, CallToolRequest, CallToolRequestParams, CallToolResult, Tool
+from pydantic import ValidationError
 
 from agentcore.number_format import seconds
 from dashboard.agents.schema_validation.validator import judging_budget
-from dashboard.tools.mcp import problems
+from dashboard.platform.egress.hidden_keys import unquoted
 from dashboard.tools.mcp.responses import MAX_TOOLS, ToolOffer, offered, result_of
 from dashboard.tools.mcp.servers import Server
 from dashboard.tools.mcp.transports import dialed
@@ -124,7 +126,7 @@ class _Visit:
                 async with self._place(), Client(dialed(self.server, self.heard), cache=None) as client:
                     self._say(await self.ask(client))
         except BaseException as error:
-            self._fail(problems.in_words(error, self.server, self.heard))
+            self._fail(in_words(error, self.server, self.heard))
             if isinstance(error, asyncio.CancelledError):
                 raise
         finally:
@@ -159,3 +161,50 @@ def _leave_all() -> None:
     deadline = time.monotonic() + LEAVING_SECONDS
     while _visits and time.monotonic() < deadline:
         time.sleep(0.02)
+
+
+class ServerProblem(ToolProblem):
+    """A server could not be asked, or did not answer as one. `heard`: a program's last words, for who set it up."""
+
+    def __init__(self, message: str, heard: str = "") -> None:
+        super().__init__(message)
+        self.heard = heard
+
+
+def in_words(error: BaseException, server: Server, heard: Sequence[str]) -> ToolProblem:
+    """The problem in words; one that is in words already stays as it is."""
+    first = _first(error)
+    if isinstance(first, ToolProblem):
+        return first
+    statuses = f" ({heard[-1]})" if heard and server.transport == "http" else ""
+    last_words = "\n".join(heard) if server.transport == "stdio" else ""
+    return ServerProblem(f"MCP server “{server.name}” {_sentence(first, server)}{statuses}.", last_words)
+
+
+def _first(error: BaseException) -> BaseException:
+    """The SDK's task groups wrap what happened, some of it several times."""
+    while isinstance(error, BaseExceptionGroup):
+        error = error.exceptions[0]
+    return error
+
+
+def _sentence(error: BaseException, server: Server) -> str:
+    match error:
+        case TimeoutError() | httpx2.TimeoutException():
+            return f"did not answer within {seconds(server.timeout)}"
+        case FileNotFoundError():
+            return f"cannot be started: there is no command “{server.command}” here"
+        case httpx2.ProtocolError():
+            return f"cannot be reached at {server.url}: {unquoted(str(error)) or type(error).__name__}"
+        case httpx2.TransportError():
+            return f"cannot be reached at {server.url}: {str(error) or type(error).__name__}"
+        case OSError():
+            return f"cannot be started: {error.strerror or error}"
+        case MCPError() if error.code == CONNECTION_CLOSED:
+            return "ended before it answered"
+        case MCPError():
+            return f"answered with an error: {error.message.rstrip('.')}"
+        case ValidationError():
+            return "answered what is not of the Model Context Protocol"
+        case _:
+            return f"failed: {type(error).__name__}: {error}"

@@ -22,11 +22,11 @@ from dashboard.accounts.audit.models import Entry
 from dashboard.accounts.models import ApiToken, User
 from dashboard.accounts.services import api_token_create, bootstrap_token_ensure
 from dashboard.accounts.websocket import AccessStack
+from dashboard.api.streaming import UnsentMessages
 from dashboard.live import stream_limits as counting
 from dashboard.live.models import Signal
 from dashboard.live.services import turn_start
 from dashboard.live.turn_events import Follower
-from dashboard.live.unsent_messages import UnsentMessages
 from dashboard.runtime.websocket_routes import router
 from dashboard.turns.models import Turn
 from tests.dashboard.api.conftest import Program

@@ -24,8 +24,8 @@ from dashboard.live.services import turn_start
 from dashboard.policies.backtests import runner
 from dashboard.policies.backtests.services import backtest_create
 from dashboard.policies.backtests.sweep_map import cell_of, experience_with, sample_of
-from dashboard.policies.backtests.terminal_output import lines_of
 from dashboard.runtime.management.commands.ask import AsLines
+from dashboard.runtime.management.commands.backtest import lines_of
 from dashboard.turns.filters import TimelineFilters
 from dashboard.turns.models import Turn
 from tests.dashboard.driving import drive

@@ -5,7 +5,7 @@ from typing import Any
 
 from agentcore.messages import ToolSpec
 from dashboard.gateway.wire.faults import Fault, missing, wrong_type
-from dashboard.gateway.wire.offered_tools import ANYTHING, NO_TOOLS, OfferedTools, read_specs
+from dashboard.gateway.wire.parsed_request import ANYTHING, NO_TOOLS, OfferedTools, read_specs
 
 _PLAIN = frozenset({"name", "description", "parameters"})
 

@@ -13,8 +13,14 @@ from dashboard.gateway.wire.gemini.address import STREAM, ParsedAddress, camel
 from dashboard.gateway.wire.gemini.conversation import Conversation, read_contents, system_of
 from dashboard.gateway.wire.gemini.faults import expected, invalid
 from dashboard.gateway.wire.gemini.tools import json_schema, read_tools, run_by_provider
-from dashboard.gateway.wire.offered_tools import OfferedTools
-from dashboard.gateway.wire.parsed_request import LONGEST_NAME, MOST_TOKENS, ParsedRequest, SchemaFault, read_body
+from dashboard.gateway.wire.parsed_request import (
+    LONGEST_NAME,
+    MOST_TOKENS,
+    OfferedTools,
+    ParsedRequest,
+    SchemaFault,
+    read_body,
+)
 
 DIALECT = "gemini"
 CONFIG, CAP = "generationConfig", "maxOutputTokens"

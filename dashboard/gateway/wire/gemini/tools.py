@@ -11,7 +11,7 @@ from agentcore.messages import ToolSpec
 from dashboard.gateway.wire.faults import Fault
 from dashboard.gateway.wire.gemini.address import camel
 from dashboard.gateway.wire.gemini.faults import expected, invalid, required
-from dashboard.gateway.wire.offered_tools import ANYTHING, NO_TOOLS, OfferedTools, read_specs
+from dashboard.gateway.wire.parsed_request import ANYTHING, NO_TOOLS, OfferedTools, read_specs
 
 Schema = dict[str, Any]
 

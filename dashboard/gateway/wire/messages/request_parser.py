@@ -11,8 +11,15 @@ from dashboard.gateway.wire.faults import Fault
 from dashboard.gateway.wire.messages.conversation import Conversation, read_messages, system_of
 from dashboard.gateway.wire.messages.faults import expected, invalid, required
 from dashboard.gateway.wire.messages.tools import is_parallel, read_tools, run_by_provider
-from dashboard.gateway.wire.offered_tools import NO_TOOLS, OfferedTools
-from dashboard.gateway.wire.parsed_request import LONGEST_NAME, MOST_TOKENS, ParsedRequest, SchemaFault, read_body
+from dashboard.gateway.wire.parsed_request import (
+    LONGEST_NAME,
+    MOST_TOKENS,
+    NO_TOOLS,
+    OfferedTools,
+    ParsedRequest,
+    SchemaFault,
+    read_body,
+)
 
 DIALECT = "anthropic"
 #: What is read here by name; everything else goes up to an upstream of this dialect as it is.

@@ -6,7 +6,7 @@ from typing import Any
 from agentcore.messages import ToolSpec
 from dashboard.gateway.wire.faults import Fault
 from dashboard.gateway.wire.messages.faults import expected, invalid, required
-from dashboard.gateway.wire.offered_tools import ANYTHING, NO_TOOLS, OfferedTools, read_specs
+from dashboard.gateway.wire.parsed_request import ANYTHING, NO_TOOLS, OfferedTools, read_specs
 
 #: Types of Anthropic's own tools that the client runs; all others are run by Anthropic, within the answer.
 _RUN_BY_CLIENTS = ("bash_", "text_editor_", "computer_", "memory_", "browser_")

@@ -12,8 +12,7 @@ from agentcore.providers.wire.request_messages import FIRST_CALL, SETTINGS
 from agentcore.values import replace
 from dashboard.gateway.wire.chat.request_parser import read_model
 from dashboard.gateway.wire.faults import Fault, below, missing, unsupported, wrong_type
-from dashboard.gateway.wire.offered_tools import OfferedTools
-from dashboard.gateway.wire.parsed_request import MOST_TOKENS, ParsedRequest, SchemaFault, read_body
+from dashboard.gateway.wire.parsed_request import MOST_TOKENS, OfferedTools, ParsedRequest, SchemaFault, read_body
 from dashboard.gateway.wire.responses.conversation import Conversation, Item, read_input
 from dashboard.gateway.wire.responses.tools import read_tools, run_by_provider
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from agentcore.messages import ToolSpec
 from dashboard.gateway.wire.faults import Fault, missing, wrong_type
-from dashboard.gateway.wire.offered_tools import ANYTHING, NO_TOOLS, OfferedTools, read_specs
+from dashboard.gateway.wire.parsed_request import ANYTHING, NO_TOOLS, OfferedTools, read_specs
 
 _FUNCTION = "function"
 #: Types of tools that the client runs; all others are run by the provider, within the answer.

@@ -5,6 +5,7 @@ import signal
 from argparse import ArgumentParser
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import asdict
 from threading import Event
 from typing import Any
 
@@ -19,14 +20,17 @@ from dashboard.agents.limit_fields import LIMIT_FIELDS
 from dashboard.agents.models import Policy, Project
 from dashboard.agents.policies import POLICY_FIELDS
 from dashboard.agents.project_command import ProjectCommand
+from dashboard.agents.samples import provider_shown
 from dashboard.agents.selectors import policy_get, policy_version_standing, project_current
 from dashboard.policies.backtests import runner
 from dashboard.policies.backtests.models import Backtest
+from dashboard.policies.backtests.presenters import BacktestView, backtest_view
+from dashboard.policies.backtests.result_text import counts_in_words, difference_in_words, in_words
 from dashboard.policies.backtests.selectors import backtest_get, backtest_shown
 from dashboard.policies.backtests.services import UNFINISHED, backtest_cancel, backtest_create
-from dashboard.policies.backtests.terminal_output import lines_of
 from dashboard.runtime.database_setup import prepare
 from dashboard.turns.filter_arguments import add_filter, filter_of
+from dashboard.turns.prices.templatetags.prices import no_price
 
 LOOK_SECONDS = 0.1  #: between two looks at what other processes still judge
 
@@ -132,3 +136,40 @@ def _signals() -> Iterator[Event]:
     finally:
         for number, handler in zip(numbers, before, strict=True):
             signal.signal(number, handler)
+
+
+# A backtest's result as lines for a terminal; every count shows the undecidable turns and the certainty of the
+# others.
+LISTED = 20  #: flipped turns that are named
+
+
+def lines_of(backtest: Backtest) -> Iterator[str]:
+    """Its sentence; what the decided turns would have cost; each provider and model, where there are several; why turns
+    are undecidable; and the first flipped turns."""
+    shown = backtest_view(backtest)
+    said = in_words(backtest)
+    yield f"{said[0].upper()}{said[1:]}."
+    yield from _cost(shown)
+    if len(shown.groups) > 1:
+        for each in shown.groups:
+            provider = provider_shown(each.group.provider, each.group.model)
+            yield f"{provider} {each.group.model}: {counts_in_words(asdict(each.group))}"
+    for reason in shown.reasons:
+        yield f"{reason.count:,} not decided: {reason.words} ({reason.why})"
+    for flip in shown.flips[:LISTED]:
+        about = ", ".join(filter(None, (flip.words, flip.difference, flip.flip.certainty, flip.flip.by_rerun)))
+        yield f"{flip.flip.turn}  {flip.flip.ended} → {flip.flip.ends}  {about}"
+    if backtest.flipped > LISTED:
+        yield f"… and {backtest.flipped - LISTED:,} more"
+
+
+def _cost(shown: BacktestView) -> Iterator[str]:
+    whole = shown.whole
+    if not whole.decided:
+        return
+    difference = (
+        difference_in_words(calls=whole.group.calls, tokens=whole.group.tokens, about=whole.group.is_about)
+        or "as many attempts and tokens"
+    )
+    price = whole.dollars if whole.priced else no_price(simulated=shown.simulated)
+    yield f"Of the {whole.decided:,} decided: {difference}; {price}"

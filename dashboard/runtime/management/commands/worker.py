@@ -2,11 +2,15 @@
 
 from argparse import ArgumentParser
 from typing import Any
+from wsgiref.simple_server import WSGIServer
 
 from django.conf import settings
 from django.core.management.base import BaseCommand
+from prometheus_client import start_http_server
 
-from dashboard.metrics.worker_port import serve_metrics
+from dashboard.metrics.counters import REGISTRY
+from dashboard.metrics.shared_counters import sampled
+from dashboard.platform.errors import StartError
 from dashboard.runtime.startup import start
 
 
@@ -30,3 +34,13 @@ class Command(BaseCommand):
         if metrics_port is not None:
             serve_metrics(settings.ENVIRONMENT.host, metrics_port)
         start(settings.ENVIRONMENT, web=False, simulator=False, worker=True)
+
+
+def serve_metrics(host: str, port: int) -> WSGIServer:
+    """Serve the counters of this process at this port, in a thread of its own, until the process ends. Raises
+    `StartError` where that cannot be."""
+    try:
+        server, _ = start_http_server(port, host, sampled(REGISTRY))
+    except (OSError, OverflowError) as error:
+        raise StartError(f"The metrics cannot be served at {host}:{port} ({error}): name another port.") from error
+    return server

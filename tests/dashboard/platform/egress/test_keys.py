@@ -2,7 +2,7 @@
 
 import pytest
 
-from dashboard.platform.egress import keys, vendor_keys
+from dashboard.platform.egress import keys
 from dashboard.platform.egress.keys import KeyNames
 from tests.together import together
 
@@ -82,11 +82,11 @@ def test_a_vendors_key_refused_for_a_host_is_reported_with_the_entry_that_would_
 
 
 def test_every_host_of_a_vendors_key_is_a_valid_list_entry():
-    for name, hosts in vendor_keys.HOSTS.items():
+    for name, hosts in keys.VENDOR_HOSTS.items():
         for host in hosts:
             bound = KeyNames.read(f"{name}@{host}")
             assert bound.may_go(name, f"https://{host.replace('*', 'a')}/v1")
-            assert vendor_keys.is_for(name, f"https://{host.replace('*', 'a')}/v1")
+            assert keys.is_vendors_host(name, f"https://{host.replace('*', 'a')}/v1")
 
 
 def test_the_message_about_a_name_does_not_reveal_whether_it_is_set(monkeypatch: pytest.MonkeyPatch):

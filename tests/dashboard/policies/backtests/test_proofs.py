@@ -10,8 +10,8 @@ from dashboard.live.services import turn_control
 from dashboard.policies.backtests import runner
 from dashboard.policies.backtests.models import Backtest
 from dashboard.policies.backtests.result_text import in_words
-from dashboard.policies.backtests.terminal_output import lines_of
 from dashboard.replay.rerun_service import turn_rerun
+from dashboard.runtime.management.commands.backtest import lines_of
 from dashboard.turns.models import Turn
 from tests.dashboard.driving import Play, drive
 from tests.dashboard.pages import page, text_of

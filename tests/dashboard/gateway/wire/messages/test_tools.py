@@ -4,7 +4,7 @@ import pytest
 
 from dashboard.gateway.wire.faults import Fault
 from dashboard.gateway.wire.messages.tools import is_parallel, read_tools, run_by_provider
-from dashboard.gateway.wire.offered_tools import NO_TOOLS, OfferedTools
+from dashboard.gateway.wire.parsed_request import NO_TOOLS, OfferedTools
 
 LOOK = {"name": "look", "description": "Looks.", "input_schema": {"type": "object"}}
 BASH = {"type": "bash_20250124", "name": "bash"}

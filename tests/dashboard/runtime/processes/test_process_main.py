@@ -8,8 +8,8 @@ import pytest
 
 from dashboard.gateway.access.limits import KeyLimits
 from dashboard.gateway.access.refusals import Refusal, too_fast
-from dashboard.runtime.processes import key_counter
-from dashboard.runtime.processes.key_counter import CountedElsewhere
+from dashboard.runtime.processes import process_main
+from dashboard.runtime.processes.process_main import CountedElsewhere
 
 LIMITS = KeyLimits(requests_per_minute=1)
 REFUSED = too_fast(what="requests", limit=1, retry_after=30)
@@ -29,7 +29,7 @@ class Supervisor:
 def clock(monkeypatch) -> list[float]:
     """The time, which stands still."""
     now = [100.0]
-    monkeypatch.setattr(key_counter, "_now", lambda: now[0])
+    monkeypatch.setattr(process_main, "_now", lambda: now[0])
     return now
 
 

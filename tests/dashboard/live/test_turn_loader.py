@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from dashboard.live.key_order import in_order_of
+from dashboard.live.turn_loader import in_order_of
 
 CASES = [
     ({"a": 1, "b": 2}, {"b": 0, "a": 0}, '{"b": 2, "a": 1}'),

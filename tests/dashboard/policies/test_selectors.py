@@ -6,7 +6,7 @@ from django.urls import reverse
 
 from dashboard.agents.models import Policy, PolicyVersion, Project
 from dashboard.policies.policy_creation import policy_create
-from dashboard.policies.shadow_reach import LOOKED_AT, reach_warning
+from dashboard.policies.selectors import LOOKED_AT, reach_warning
 from dashboard.turns.models import Turn
 from tests.dashboard.driving import Play
 from tests.dashboard.pages import page

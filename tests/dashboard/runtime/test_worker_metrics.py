@@ -7,8 +7,8 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from dashboard.metrics.counters import count_telemetry
-from dashboard.metrics.worker_port import serve_metrics
 from dashboard.platform.errors import StartError
+from dashboard.runtime.management.commands.worker import serve_metrics
 
 
 def test_the_counters_of_the_process_are_served_in_the_format_of_prometheus():

@@ -7,8 +7,7 @@ import pytest
 from dashboard.agents.models import Agent, Connection
 from dashboard.agents.selectors import project_default
 from dashboard.runtime.operations.doctor import Finding, State
-from dashboard.runtime.operations.last_calls import failed_last_calls
-from dashboard.runtime.operations.provider_checks import providers
+from dashboard.runtime.operations.provider_checks import failed_last_calls, providers
 from dashboard.turns.models import Attempt, Turn
 
 pytestmark = pytest.mark.django_db

@@ -13,8 +13,7 @@ from dashboard.turns.filters import TimelineFilters
 from dashboard.turns.id_range import IdRange
 from dashboard.turns.indexes import WORDS_SQL
 from dashboard.turns.models import Turn
-from dashboard.turns.phrases import read
-from dashboard.turns.search_words import words_query
+from dashboard.turns.search_words import read, words_query
 from dashboard.turns.selectors import turns_matching
 from dashboard.turns.turn_query import find
 from tests.dashboard.timeline.populations import make_turn

@@ -5,7 +5,7 @@ import sys
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agentcore.providers.wire.text_buffer import MANY, TextPieces
+from agentcore.providers.openai.content import MANY, TextPieces
 
 
 @given(st.lists(st.text(), max_size=20), st.integers(1, MANY))

@@ -10,7 +10,7 @@ from django.test import Client
 
 from dashboard.accounts.models import User
 from dashboard.platform.environment import CHECKOUT
-from dashboard.platform.shell_command import manage_py
+from dashboard.turns.templatetags.shell_command import shell_command
 from tests.dashboard.pages import page
 
 TEMPLATES = CHECKOUT / "templates"
@@ -42,8 +42,8 @@ def test_users_who_may_not_start_turns_see_no_folder_of_the_machine(client: Clie
 
 def test_the_command_names_the_data_folder_and_a_python_inside_of_the_checkout():
     inside = str(CHECKOUT / ".venv/bin/python")
-    assert manage_py({}, python=inside) == f"cd {CHECKOUT} && .venv/bin/python manage.py"
-    chosen = manage_py({"WHYSTOP_DATA_DIR": "/srv/my data"}, python="/usr/bin/python3")
+    assert shell_command({}, python=inside) == f"cd {CHECKOUT} && .venv/bin/python manage.py"
+    chosen = shell_command({"WHYSTOP_DATA_DIR": "/srv/my data"}, python="/usr/bin/python3")
     assert chosen == f"cd {CHECKOUT} && WHYSTOP_DATA_DIR='/srv/my data' /usr/bin/python3 manage.py"
 
 
