@@ -6,12 +6,13 @@ Also holds which traces tell of the same answers, by the ids that their provider
 import hashlib
 import json
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
 
 from django.db import connection
 
+from agentcore.values import replace
 from dashboard.ingest.conventions.span_reader import answer_number, is_about_a_model
 from dashboard.ingest.conventions.spans import Attributes, LogEvent, Span, SpanEvent
 from dashboard.ingest.wire.bodies import ParsedBody

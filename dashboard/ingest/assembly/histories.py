@@ -26,7 +26,7 @@ from agentcore.providers import get_provider
 from agentcore.reasons import NormalizedStopReason
 from agentcore.snapshot import Snapshot
 from agentcore.usage import likely_output, reported
-from agentcore.values import replace
+from agentcore.values import quickly_made, replace
 from dashboard.ingest.assembly.call_links import CallLink
 from dashboard.ingest.assembly.notes import loop_failure_told
 from dashboard.ingest.assembly.turn_grouping import TurnCall, TurnCalls, is_blank
@@ -42,6 +42,7 @@ _SECOND = 10**9
 Breaches = Callable[[Mapping[str, Any], Any], Sequence[Any]]
 
 
+@quickly_made
 @dataclass(frozen=True, slots=True)
 class BuiltStep:
     """One step of a history. `at`: nanoseconds since 1970; `ended`: the call whose event it is."""

@@ -6,10 +6,10 @@ Also holds the ids that providers give their answers, as the spans that are kept
 import hashlib
 import re
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any
 
 from agentcore.messages import Message, Role, TokenUsage
+from agentcore.values import replace
 from dashboard.ingest.conventions.attributes import (
     as_count,
     count_of,
