@@ -36,6 +36,7 @@ from dashboard.ingest.conventions.tables import dialect_of
 from dashboard.turns.sent_caps import DEFAULT_CAP, UNRECORDED
 
 ENDS = "The recording ends here."
+IDLE = Snapshot()
 _SECOND = 10**9
 
 #: Every breach of a tool's schema by a call's arguments.
@@ -61,7 +62,7 @@ class BuiltHistory:
     policy: Policy
     told: list[BuiltStep] = field(default_factory=list)
     used: int = 0
-    _snapshot: Snapshot = field(default_factory=Snapshot)
+    _snapshot: Snapshot = IDLE
 
     @property
     def began(self) -> int:

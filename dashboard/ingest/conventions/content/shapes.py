@@ -23,6 +23,7 @@ _ROLES = {
 #: Under which pydantic-ai, OpenLIT and OpenLLMetry put arguments that are no JSON.
 INVALID = "INVALID_JSON"
 _DECODER = json.JSONDecoder()
+_written = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), default=str).encode
 _RAW = frozenset({"raw", "_raw"})
 
 
@@ -45,7 +46,7 @@ def words(value: Any) -> str:
     """A text as it is, anything else as JSON; nothing is an empty text."""
     if isinstance(value, str):
         return value
-    return "" if value is None else json.dumps(value, ensure_ascii=False, separators=(",", ":"), default=str)
+    return "" if value is None else _written(value)
 
 
 def result_words(value: Any) -> str:
