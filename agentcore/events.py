@@ -152,6 +152,7 @@ class Interrupted:
 
 
 @strict()
+@quickly_made
 @dataclass(frozen=True, slots=True)
 class ToolResult:
     """The result of one tool call. `error` is None if it succeeded; `content` is the text sent to the model."""
@@ -166,6 +167,7 @@ class ToolResult:
 
 
 @strict()
+@quickly_made
 @dataclass(frozen=True, slots=True)
 class ToolsReturned:
     """The tools of a `RunTools` have run. A call without a result becomes an error result."""

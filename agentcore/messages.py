@@ -51,7 +51,8 @@ class ToolCall:
     shown_whole: bool = True
 
     def __post_init__(self) -> None:
-        settle(self, issue=CallIssue)
+        if self.issue is not None:
+            settle(self, issue=CallIssue)
 
 
 @strict()
@@ -71,10 +72,12 @@ class Message:
     echo: Any = None
 
     def __post_init__(self) -> None:
-        settle(self, role=Role, tool_calls=tuple)
+        if self.role.__class__ is not Role or self.tool_calls.__class__ is not tuple:
+            settle(self, role=Role, tool_calls=tuple)
 
 
 @strict()
+@quickly_made
 @dataclass(frozen=True, slots=True)
 class ToolSpec:
     """A tool as it is described to the model. `schema` is the JSON Schema of its arguments."""

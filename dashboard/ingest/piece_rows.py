@@ -6,12 +6,13 @@ Also holds which traces tell of the same answers, by the ids that their provider
 import hashlib
 import json
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
 
 from django.db import connection
 
+from agentcore.values import replace
 from dashboard.ingest.conventions.span_reader import answer_number, is_about_a_model
 from dashboard.ingest.conventions.spans import Attributes, LogEvent, Span, SpanEvent
 from dashboard.ingest.wire.bodies import ParsedBody
@@ -111,8 +112,7 @@ def _log_row(trace: UUID, event: LogEvent) -> Row:
 
 def _as_read(span: Span, text: bytes) -> Span:
     """The span as reading its text gives it again: the order of its attributes is part of what turns are made of."""
-    told = (span.attributes, *(event.attributes for event in span.events))
-    if any(value.__class__ in _HOLDERS for attributes in told for value in attributes.values()):
+    if not all(_HOLDERS.isdisjoint(map(type, told.attributes.values())) for told in (span, *span.events)):
         return _span(json.loads(text))
     events = tuple([SpanEvent(event.name, _in_order(event.attributes)) for event in span.events])
     return replace(span, attributes=_in_order(span.attributes), events=events)

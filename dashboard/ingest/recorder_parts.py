@@ -1,7 +1,6 @@
 """Converts a built history into the recorder's messages: the new turn, then each step with its call."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 from typing import Any
@@ -12,7 +11,7 @@ from agentcore.commands import CallModel
 from agentcore.events import Event, ModelFailed, ModelResponded, Started
 from agentcore.policy import Policy
 from agentcore.providers import get_provider
-from agentcore.values import replace as changed
+from agentcore.values import replace
 from dashboard.agents.models import Connection
 from dashboard.gateway.recording.recorder_messages import AnswerChunk, NewTurn, TurnUpdate
 from dashboard.gateway.routing import OBSERVE, ResolvedPolicy
@@ -104,7 +103,7 @@ def _begun(told: BuiltStep, step: TurnCall | None, texts: BodyTexts) -> CallRow 
     if not isinstance(command, CallModel):
         return None
     stream = step is not None and step.call.stream
-    asked = changed(command, request=changed(command.request, stream=stream))
+    asked = replace(command, request=replace(command.request, stream=stream))
     provider = get_provider(told.moved.snapshot.asked.provider)
     exchange = step.call.exchange if step is not None else None
     verbatim = None if exchange is None else exchange.body

@@ -30,6 +30,7 @@ MOST_OF_TRACE = 20_000  #: spans of one trace that are kept; beyond, its exporte
 LINES = 32
 LOCK = "SELECT pg_advisory_xact_lock(line) FROM (SELECT unnest(%s::bigint[]) AS line ORDER BY 1) lines"
 PUT = """
+WITH put AS (
 INSERT INTO ingest_piece (project_id, sender, trace, span, part, parent, content, answer, at)
 SELECT $1::uuid, $2::uuid, given.trace, given.span, given.part, given.parent, given.content, given.answer,
        $3::timestamptz
@@ -38,7 +39,8 @@ SELECT $1::uuid, $2::uuid, given.trace, given.span, given.part, given.parent, gi
 ON CONFLICT (project_id, sender, trace, span, part) DO UPDATE
    SET content = excluded.content, parent = excluded.parent, answer = excluded.answer
  WHERE coalesce(excluded.content, '') > coalesce(ingest_piece.content, '')
-RETURNING trace
+RETURNING trace)
+SELECT DISTINCT trace FROM put
 """
 GET = """
 SELECT trace, span, part, parent, content FROM ingest_piece
@@ -81,14 +83,19 @@ DELETE FROM ingest_piece piece USING forgotten, ingest_piece same
 @dataclass(slots=True)
 class Trace:
     """A trace as far as it has come. `parents`: of each span, by their ids in hexadecimal; `unread`: spans that could
-    not be read; `answers`: of each call's span, the number of its answer's id."""
+    not be read; `spans`: those whose content is kept."""
 
     id: UUID
     seen: list[Seen] = field(default_factory=list)
     parents: dict[str, str] = field(default_factory=dict)
     unread: set[str] = field(default_factory=set)
-    answers: dict[str, int] = field(default_factory=dict)
+    spans: list[Span] = field(default_factory=list)
     costly: bool = False  #: the schemas of its request took all the time that they may, so it has no turns
+
+    @property
+    def answers(self) -> dict[str, int]:
+        """Of each call's span, the number of its answer's id."""
+        return {span.id: answer for span in self.spans if (answer := answer_of(span)) is not None}
 
 
 def _place(row: Row) -> tuple[int, int]:
@@ -165,7 +172,7 @@ def _stored(project_id: UUID, sender: UUID, traces: Sequence[UUID]) -> Iterable[
 
 
 def _trace(trace_id: UUID, rows: Iterable[Kept]) -> Trace:
-    trace, spans, logs = Trace(trace_id), list[Span](), dict[str, list[LogEvent]]()
+    trace, logs = Trace(trace_id), dict[str, list[LogEvent]]()
     for span, part, parent, held in rows:
         if isinstance(held, LogEvent):
             logs.setdefault(held.span, []).append(held)
@@ -173,8 +180,8 @@ def _trace(trace_id: UUID, rows: Iterable[Kept]) -> Trace:
             continue
         trace.parents[unsigned(span)] = "" if parent is None else unsigned(parent)
         if isinstance(held, Span):
-            spans.append(held)
-    for one in spans:
+            trace.spans.append(held)
+    for one in trace.spans:
         _read(trace, one, logs.get(one.id, ()))
     return trace
 
@@ -189,8 +196,6 @@ def _read(trace: Trace, span: Span, logs: Sequence[LogEvent]) -> None:
         return
     if one is not None:
         trace.seen.append(one)
-        if (answer := answer_of(span)) is not None:
-            trace.answers[span.id] = answer
 
 
 def forget(*, turn_ids: Sequence[UUID], **_: object) -> None:

@@ -18,6 +18,7 @@ from uuid import UUID
 
 from django.conf import settings
 
+from agentcore.values import quickly_made
 from dashboard.platform.replica import read_connection
 from dashboard.turns.compression import packed, unpacked
 from dashboard.turns.read_ahead import read_ahead
@@ -58,6 +59,7 @@ class NodeForm(StrEnum):
 Forms = Mapping[NodeForm, Sequence[bytes]]
 
 
+@quickly_made
 @dataclass(frozen=True, slots=True)
 class NewNode:
     """A node that may have to be stored."""

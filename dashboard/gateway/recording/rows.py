@@ -135,12 +135,13 @@ def add_part(rows: TableRows, turn_id: UUID, part: TurnUpdate, kept: StoredTurn)
     calls = CallChanges()
     turn: Columns = {}
     client: Sequence[bytes] = ()
+    frame: bytes | None = None
     if part.size > LARGE:
         rows.large = marked((*_answers(part), *map(_joined, part.pieces)))
     if part.new is not None:
-        asked = split(part.new.body)
-        client = asked.messages
-        frame = asked.frame if part.new.body else None  # a turn that was ingested is no client's request
+        if part.new.body:  # else the turn was ingested, and is no client's request
+            asked = split(part.new.body)
+            client, frame = asked.messages, asked.frame
         ruling = part.new.ruling
         kept.telling = NodeWriter(
             part.new.project_id, client=client, frame=frame, rules=ruling.rules, rules_text=ruling.text

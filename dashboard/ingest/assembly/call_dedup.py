@@ -1,8 +1,8 @@
 """Deduplicates calls reported by several spans, such as a provider's SDK and an instrumentation."""
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 
+from agentcore.values import replace
 from dashboard.ingest.assembly.span_tree import SpanTree
 from dashboard.ingest.conventions.content.account_merge import merged, unique
 from dashboard.ingest.conventions.observations import ModelCall

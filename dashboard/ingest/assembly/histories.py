@@ -26,7 +26,7 @@ from agentcore.providers import get_provider
 from agentcore.reasons import NormalizedStopReason
 from agentcore.snapshot import Snapshot
 from agentcore.usage import likely_output, reported
-from agentcore.values import replace
+from agentcore.values import quickly_made, replace
 from dashboard.ingest.assembly.call_links import CallLink
 from dashboard.ingest.assembly.notes import loop_failure_told
 from dashboard.ingest.assembly.turn_grouping import TurnCall, TurnCalls, is_blank
@@ -36,12 +36,14 @@ from dashboard.ingest.conventions.tables import dialect_of
 from dashboard.turns.sent_caps import DEFAULT_CAP, UNRECORDED
 
 ENDS = "The recording ends here."
+IDLE = Snapshot()
 _SECOND = 10**9
 
 #: Every breach of a tool's schema by a call's arguments.
 Breaches = Callable[[Mapping[str, Any], Any], Sequence[Any]]
 
 
+@quickly_made
 @dataclass(frozen=True, slots=True)
 class BuiltStep:
     """One step of a history. `at`: nanoseconds since 1970; `ended`: the call whose event it is."""
@@ -60,7 +62,7 @@ class BuiltHistory:
     policy: Policy
     told: list[BuiltStep] = field(default_factory=list)
     used: int = 0
-    _snapshot: Snapshot = field(default_factory=Snapshot)
+    _snapshot: Snapshot = IDLE
 
     @property
     def began(self) -> int:

@@ -1,12 +1,13 @@
 """Converts a traced call into the answer event given to the machine. What the trace lacks is marked, never made up."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from agentcore.messages import CallIssue, ChatResponse, ReasonSighting, ToolCall
 from agentcore.providers.wire.stop_reasons import normalize
 from agentcore.providers.wire.tool_calls import read_arguments
 from agentcore.reasons import MALFORMED_CALL_WORDS, NormalizedStopReason
+from agentcore.values import replace
 from dashboard.ingest.conventions.observations import AskedCall, ModelCall, StopReasonSighting
 from dashboard.ingest.conventions.tables import dialect_of
 

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from agentcore.reasons import NormalizedStopReason
+from agentcore.values import quickly_made
 from dashboard.ingest.assembly.model_answers import lacks_its_end
 from dashboard.ingest.assembly.turn_grouping import TurnCall, TurnCalls
 from dashboard.ingest.conventions.observations import LoopFailure, ModelCall
@@ -32,6 +33,7 @@ _MOST_OF_FAILURE = 300  #: characters
 _HYPHEN = "-"  #: stands in the AI SDK's own words only
 
 
+@quickly_made
 @dataclass(frozen=True, slots=True)
 class Note:
     """`attempt`: of which call; 0: of the whole turn."""

@@ -6,11 +6,12 @@ nothing speaks against their being one.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import combinations
 from uuid import UUID
 
 from agentcore.messages import Role
+from agentcore.values import replace
 from dashboard.ingest.assembly.call_dedup import MOST_TELLING, SLACK, one_of
 from dashboard.ingest.conventions.observations import ModelCall, Seen
 

@@ -2,9 +2,9 @@
 runs functions by itself."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
 
 from agentcore.reasons import NormalizedStopReason
+from agentcore.values import replace
 from dashboard.ingest.assembly.model_answers import meaning_of
 from dashboard.ingest.assembly.span_tree import SpanTree
 from dashboard.ingest.conventions.observations import ModelCall, ToolRun

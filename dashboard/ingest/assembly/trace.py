@@ -2,10 +2,11 @@
 
 import hashlib
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from uuid import UUID
 
 from agentcore.policy import Policy
+from agentcore.values import quickly_made, replace
 from dashboard.ingest.assembly.call_dedup import as_one
 from dashboard.ingest.assembly.histories import Breaches, BuiltHistory, history_of
 from dashboard.ingest.assembly.implied_policy import implied
@@ -19,6 +20,7 @@ from dashboard.ingest.conventions.observations import Loop, ModelCall, Seen, Too
 _MILLISECOND = 10**6
 
 
+@quickly_made
 @dataclass(frozen=True, slots=True)
 class TraceTurn:
     """A turn of a trace. `place`: of its calls in the trace's; `root`: the trace's first turn, of whose run it is."""

@@ -6,11 +6,12 @@ some instrumentations lose them, or record no content.
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import pairwise
 
 from agentcore.messages import ChatResponse, Message, Role, ToolCall
 from agentcore.reasons import NormalizedStopReason
+from agentcore.values import quickly_made, replace
 from dashboard.ingest.assembly.call_links import SLACK, CallLink, call_link_of
 from dashboard.ingest.assembly.model_answers import answer_of, meaning_of
 from dashboard.ingest.assembly.span_tree import SpanTree
@@ -78,6 +79,7 @@ def _answer_in(call: ModelCall, after: ModelCall) -> Message | None:
     return message if is_same else None
 
 
+@quickly_made
 @dataclass(frozen=True, slots=True)
 class TurnCall:
     """A call of a turn with its answer, and how it goes on from the one before it; None for the first."""
@@ -87,6 +89,7 @@ class TurnCall:
     joint: CallLink | None
 
 
+@quickly_made
 @dataclass(frozen=True, slots=True)
 class TurnCalls:
     """The calls of one turn, and the loop that they are of. `failure`: how that failed, after its last call; `ending`:

@@ -6,9 +6,11 @@ from typing import Any
 
 from agentcore.errors import ProviderError
 from agentcore.messages import ChatResponse, Message, TokenUsage, ToolSpec
+from agentcore.values import quickly_made
 from dashboard.ingest.conventions.spans import Span
 
 
+@quickly_made
 @dataclass(frozen=True, slots=True)
 class StopReasonSighting:
     """A stop reason as one attribute tells it."""
@@ -17,6 +19,7 @@ class StopReasonSighting:
     raw: str
 
 
+@quickly_made
 @dataclass(frozen=True, slots=True)
 class AskedCall:
     """A tool call as the trace holds it. `raw`: its arguments as text, as far as they came.
@@ -36,6 +39,7 @@ class AskedCall:
         return self.is_object or self.raw.strip() in {"", "{}"}
 
 
+@quickly_made
 @dataclass(frozen=True, slots=True)
 class Content:
     """What was asked and answered; None where the trace does not hold it."""
@@ -59,6 +63,7 @@ class Content:
 NOTHING = Content()  #: what is read where nothing is told
 
 
+@quickly_made
 @dataclass(frozen=True, slots=True)
 class RequestAndResponse:
     """A call's request and answer as a log keeps them.
@@ -76,6 +81,7 @@ class RequestAndResponse:
     notes: tuple[tuple[str, str], ...] = ()  #: what is not known of it: code, and words for people
 
 
+@quickly_made
 @dataclass(frozen=True, slots=True)
 class ModelCall:
     """One call of a model. `spans`: all that tell of it, the first of which is the one it is named by."""
@@ -116,6 +122,7 @@ class LoopFailure:
     in_words: bool = False  #: it has no error: `message` says in whole sentences how it ended
 
 
+@quickly_made
 @dataclass(frozen=True, slots=True)
 class Loop:
     """A span around calls: an agent's run, a chain, a function that calls until there are no more tools to run."""
@@ -128,6 +135,7 @@ class Loop:
     output: str = ""  #: what it gave in the end; empty where that is not told
 
 
+@quickly_made
 @dataclass(frozen=True, slots=True)
 class ToolRun:
     """A tool that ran. `result` is None where the trace does not hold it."""

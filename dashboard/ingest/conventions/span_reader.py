@@ -6,10 +6,10 @@ Also holds the ids that providers give their answers, as the spans that are kept
 import hashlib
 import re
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any
 
 from agentcore.messages import Message, Role, TokenUsage
+from agentcore.values import replace
 from dashboard.ingest.conventions.attributes import (
     as_count,
     count_of,
@@ -266,13 +266,14 @@ _WHOLE = ("output.value", "mlflow.spanOutputs")  #: the provider's own answer, a
 _AT_ITS_START = re.compile(r'\s*\{\s*"id"\s*:\s*"([^"\\]{1,200})"')
 _LEAST = 16  #: letters and digits; what clients and small servers invent is shorter, such as `chatcmpl-123`
 _LEAST_KINDS = 8  #: of different characters
+_NO_MARK = re.compile(r"[\W_]+")
 _HALF = 1 << 63
 
 
 def is_issued(response_id: str) -> bool:
     """Whether it is long and mixed enough to be an id that a provider gave to one answer only."""
-    marks = [mark for mark in response_id if mark.isalnum()]
-    return len(marks) >= _LEAST and len(set(marks)) >= _LEAST_KINDS and any(mark.isdigit() for mark in marks)
+    marks = _NO_MARK.sub("", response_id)
+    return len(marks) >= _LEAST and len(set(marks)) >= _LEAST_KINDS and any(map(str.isdigit, marks))
 
 
 def answer_number(span: Span) -> int | None:

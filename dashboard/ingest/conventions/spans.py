@@ -4,9 +4,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from agentcore.values import quickly_made
+
 Attributes = Mapping[str, Any]
 
 
+@quickly_made
 @dataclass(frozen=True, slots=True)
 class SpanEvent:
     """An event on a span, or a log event that names the span."""
@@ -15,6 +18,7 @@ class SpanEvent:
     attributes: Attributes
 
 
+@quickly_made
 @dataclass(frozen=True, slots=True)
 class Span:
     """`parent` is empty for the first span of a trace. `failed` and `message` are its status. `dropped`: how many
@@ -36,6 +40,7 @@ class Span:
     dropped: int = 0
 
 
+@quickly_made
 @dataclass(frozen=True, slots=True)
 class LogEvent:
     """A log record that belongs to a span. `at`: 0 where it is not told, or was stored by an earlier release."""

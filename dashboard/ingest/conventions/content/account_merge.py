@@ -1,10 +1,10 @@
 """Merges what several spans say about one call."""
 
 from collections.abc import Iterable
-from dataclasses import replace
 from typing import Any
 
 from agentcore.messages import Message
+from agentcore.values import replace
 from dashboard.ingest.conventions.observations import NOTHING, AskedCall, Content, StopReasonSighting
 
 

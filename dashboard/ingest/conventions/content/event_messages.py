@@ -1,10 +1,10 @@
 """Older GenAI convention: one event per message, on the span or in the log, such as `gen_ai.choice`."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
 from typing import Any
 
 from agentcore.messages import Message, Role
+from agentcore.values import replace
 from dashboard.ingest.conventions.attributes import read_json
 from dashboard.ingest.conventions.content import parts
 from dashboard.ingest.conventions.content.shapes import mapping, system_apart

@@ -117,8 +117,8 @@ def _agents_output(attributes: Attributes) -> Mapping[str, Any]:
 def _meta(attributes: Attributes) -> Mapping[str, Any]:
     """What the client told beside the first answer. A generator of texts tells it apart from them."""
     output = mapping(read_json(first(attributes, _OUTPUTS)))
-    reply = next(mappings(output.get("replies")), {})
-    return mapping(reply.get("meta", reply.get("_meta"))) or next(mappings(output.get("meta")), {})
+    reply = next(iter(mappings(output.get("replies"))), {})
+    return mapping(reply.get("meta", reply.get("_meta"))) or next(iter(mappings(output.get("meta"))), {})
 
 
 def _asked(sent: Mapping[str, Any]) -> Iterator[Message]:

@@ -2,10 +2,10 @@
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 from typing import Any
 
 from agentcore.messages import Message, Role
+from agentcore.values import replace
 from dashboard.ingest.conventions.attributes import read_json
 from dashboard.ingest.conventions.content.shapes import (
     asked_call,

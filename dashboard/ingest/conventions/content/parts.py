@@ -133,7 +133,7 @@ def _of_item(entry: Mapping[str, Any]) -> Mapping[str, Any]:
 
 def _answered(content: Content, output: list[Any]) -> Content:
     """With the first answer; a list without any is an answer that holds nothing."""
-    entry = next(mappings(output), {})
+    entry = next(iter(mappings(output)), {})
     parts = _parts(entry)
     reason = entry.get("finish_reason")
     found = (StopReasonSighting("gen_ai.output.messages", reason),) if isinstance(reason, str) and reason else ()

@@ -82,7 +82,7 @@ def _is_object(call: ToolCall) -> bool:
 
 def _otherwise(told: Mapping[str, Any], source: str) -> Content:
     """Pieces of a stream put together, Logfire's record of an answer, or LangChain's generations."""
-    choice = next(mappings(told.get("choices")), None)
+    choice = next(iter(mappings(told.get("choices"))), None)
     if choice is not None:
         return _decoded("openai", {**told, "object": "chat.completion", "choices": [choice]}, source)
     if isinstance(told.get("content"), dict):
@@ -102,7 +102,7 @@ def _otherwise(told: Mapping[str, Any], source: str) -> Content:
     if told.get("text") and isinstance(told["text"], str) and isinstance(told.get("warnings"), list):
         return Content(text=told["text"], calls=None)  # Mastra's, which says nothing of the calls of its steps
     rows = told.get("generations")
-    generation = next(mappings(rows[0] if isinstance(rows, list) and rows else None), None)
+    generation = next(iter(mappings(rows[0] if isinstance(rows, list) and rows else None)), None)
     return _langchain(generation, source) if generation is not None else Content()
 
 

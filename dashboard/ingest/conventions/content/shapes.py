@@ -11,17 +11,19 @@ from dashboard.ingest.conventions.attributes import read_json
 from dashboard.ingest.conventions.observations import AskedCall
 
 _ROLES = {
-    "developer": "system",
-    "model": "assistant",
-    "ai": "assistant",
-    "human": "user",
-    "function": "tool",
-    "tool-call": "assistant",  # smolagents
-    "tool-response": "tool",
+    **{role.value: role for role in Role},
+    "developer": Role.SYSTEM,
+    "model": Role.ASSISTANT,
+    "ai": Role.ASSISTANT,
+    "human": Role.USER,
+    "function": Role.TOOL,
+    "tool-call": Role.ASSISTANT,  # smolagents
+    "tool-response": Role.TOOL,
 }
 #: Under which pydantic-ai, OpenLIT and OpenLLMetry put arguments that are no JSON.
 INVALID = "INVALID_JSON"
 _DECODER = json.JSONDecoder()
+_written = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), default=str).encode
 _RAW = frozenset({"raw", "_raw"})
 
 
@@ -29,9 +31,9 @@ def mapping(value: Any) -> Mapping[str, Any]:
     return value if isinstance(value, dict) else {}
 
 
-def mappings(value: Any) -> Iterator[Mapping[str, Any]]:
+def mappings(value: Any) -> list[Mapping[str, Any]]:
     """The objects of a list."""
-    yield from (item for item in value if isinstance(item, dict)) if isinstance(value, list) else ()
+    return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []
 
 
 def kind_of(told: Mapping[str, Any]) -> str:
@@ -44,7 +46,7 @@ def words(value: Any) -> str:
     """A text as it is, anything else as JSON; nothing is an empty text."""
     if isinstance(value, str):
         return value
-    return "" if value is None else json.dumps(value, ensure_ascii=False, separators=(",", ":"), default=str)
+    return "" if value is None else _written(value)
 
 
 def result_words(value: Any) -> str:
@@ -57,9 +59,7 @@ def result_words(value: Any) -> str:
 
 def role_of(value: Any) -> Role:
     """Who speaks; what is no role of ours is a user's."""
-    told = str(value or "user").casefold()
-    told = _ROLES.get(told, told)
-    return Role(told) if told in set(Role) else Role.USER
+    return _ROLES.get(str(value or "").casefold(), Role.USER)
 
 
 def asked_call(call_id: Any, name: Any, arguments: Any) -> AskedCall:
@@ -131,7 +131,9 @@ def _whole(call: AskedCall) -> ToolCall:
 def tools_of(value: Any) -> tuple[ToolSpec, ...]:
     """Tools in any of the usual forms, each also as JSON text; what has no name is left out."""
     read = read_json(value)
-    entries = [read_json(entry) for entry in read] if isinstance(read, list) else []
+    if not isinstance(read, list):
+        return ()
+    entries = [read_json(entry) for entry in read]
     found = (_tool(entry) for listed in mappings(entries) for entry in _declared(listed))
     return tuple(tool for tool in found if tool.name)
 
