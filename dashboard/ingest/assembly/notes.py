@@ -28,6 +28,10 @@ _IN_ONE = (
     "Tools ran within the span of this call ({tools}), so it holds several requests to the model. They are one "
     "attempt. Its token counts may be their sum, or those of the last request."
 )
+_FROM_AGENT = (
+    "The span of this call does not contain its answer. Its text is what the agent gave in the end; tool calls are "
+    "unknown."
+)
 _MOST_OF_FAILURE = 300  #: characters
 _HYPHEN = "-"  #: stands in the AI SDK's own words only
 
@@ -146,6 +150,8 @@ def _of_calls(step: TurnCall) -> Iterator[tuple[str, str]]:
             "The span of this call does not contain its answer. Its tool calls are those that the agent then ran. "
             "Their arguments, and any text, are unknown.",
         )
+    if call.text_from_agent:
+        yield "text_from_agent", _FROM_AGENT
     if call.ran_within and not call.is_run:
         yield "requests_in_one", _IN_ONE.format(tools=", ".join(dict.fromkeys(call.ran_within)))
     if answer.stop_reason is NormalizedStopReason.TOOL_CALL and not content.calls:

@@ -43,6 +43,8 @@ _ANSWERS = (
     "final_result",
     "langfuse.observation.output",
     "mlflow.spanOutputs",
+    "langwatch.output",
+    "output",
 )
 _TRACE = "Traceback (most recent call last)"
 _SIGNS = re.compile(r"[^a-z]")

@@ -30,6 +30,7 @@ TOOLS = ("gen_ai.tool.definitions", "gen_ai.request.tools", "mlflow.chat.tools")
 _THOUGHTS = frozenset({"reasoning", "thinking"})
 _TEXTS = frozenset({"text", "input_text", "output_text", ""})
 _RESULTS = ("response", "result", "content")
+_BLOCKS = '[{"type":'  #: how the JSON of a list of blocks begins
 
 
 @dataclass(slots=True)
@@ -181,7 +182,15 @@ def _take(parts: _Parts, part: Mapping[str, Any]) -> None:
     elif kind in _THOUGHTS:
         parts.thoughts.append(words(said))
     elif kind in _TEXTS:
-        parts.texts.append(words(said))
+        parts.texts.append(_of_blocks(words(said)))
+
+
+def _of_blocks(said: str) -> str:
+    """The text of a part, also where OpenLLMetry for LangChain.js writes its blocks as JSON in place of it."""
+    blocks = read_json(said) if said[:12].replace(" ", "").startswith(_BLOCKS) else None
+    texts = [block["text"] for block in mappings(blocks) if isinstance(block.get("text"), str)]
+    is_told = bool(texts) and isinstance(blocks, list) and all(kind_of(block) for block in mappings(blocks))
+    return "".join(texts) if is_told else said
 
 
 def _of_block(part: Mapping[str, Any]) -> Mapping[str, Any]:

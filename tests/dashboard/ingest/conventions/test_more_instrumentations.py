@@ -426,3 +426,17 @@ def test_an_agent_is_called_by_its_name_and_not_by_the_id_of_its_node() -> None:
     assert isinstance(loop, Loop)
     assert loop.name == "reader"
     assert call(**LLM, **{"graph.node.id": "llm_180869"}).agent == ""
+
+
+def test_blocks_written_as_json_in_place_of_a_text_are_that_text() -> None:
+    """As OpenLLMetry for LangChain.js (0.27) writes the system's words and a message of several blocks."""
+    blocks = json.dumps([{"type": "text", "text": "Be brief. "}, {"type": "text", "text": "Be kind."}])
+    seen_image = json.dumps([{"type": "text", "text": "What is this?"}, {"type": "image_url", "image_url": "data:"}])
+    sent = [
+        {"role": "system", "parts": [{"type": "text", "content": blocks}]},
+        {"role": "user", "parts": [{"type": "text", "content": seen_image}]},
+        {"role": "user", "parts": [{"type": "text", "content": '[{"type": 1, "text": "mine"}]'}]},
+    ]
+    told = call(gen_ai__operation__name="chat", **{"gen_ai.input.messages": json.dumps(sent)})
+    assert told.content.system == "Be brief. Be kind."
+    assert [message.text for message in told.content.input or ()] == ["What is this?", '[{"type": 1, "text": "mine"}]']
