@@ -132,7 +132,12 @@ def _of_calls(step: TurnCall) -> Iterator[tuple[str, str]]:
     used = call.usage.output_tokens if call.usage is not None else 0
     if content.answered and lacks_its_end(call, answer.stop_reason):
         may = " They may be a truncated tool call that was lost." if content.tools else ""
-        yield "cut_call_lost", f"{used} output tokens are neither text nor a tool call in the trace.{may}"
+        lost = (
+            "Nothing of the truncated answer is"
+            if call.usage is None
+            else f"{used} output tokens are neither text nor a tool call"
+        )
+        yield "cut_call_lost", f"{lost} in the trace.{may}"
     last = content.calls[-1] if content.calls else None
     if is_cut and last is not None and last.may_hide_a_cut:
         yield (

@@ -4,7 +4,15 @@ from dashboard.ingest.conventions.attributes import first
 from dashboard.ingest.conventions.content import haystack
 from dashboard.ingest.conventions.convention import Convention, Kind
 from dashboard.ingest.conventions.spans import Span
-from dashboard.ingest.conventions.tables import CONVENTIONS, GENAI, NOT_TURNS, OLDER_CALL, OLDER_MODEL, PREPARING
+from dashboard.ingest.conventions.tables import (
+    CONVENTIONS,
+    GENAI,
+    NO_CALLS,
+    NOT_TURNS,
+    OF_EVENT,
+    OLDER_CALL,
+    OLDER_MODEL,
+)
 from dashboard.ingest.conventions.vendor_tables import HAYSTACK
 
 #: A span that Logfire sends while another is under way; the other follows with its own id.
@@ -21,7 +29,9 @@ def is_about_a_model(span: Span) -> bool:
 def kind_of(span: Span) -> tuple[Convention, Kind] | None:
     """Which convention tells what the span is."""
     attributes = span.attributes
-    if attributes.get("logfire.span_type") == _PENDING or span.name.endswith(PREPARING):
+    if attributes.get("logfire.span_type") == _PENDING or span.name.endswith(NO_CALLS):
+        return None
+    if span.scope == OF_EVENT[0] and OF_EVENT[1] in attributes:
         return None
     for name, convention in _TOLD_BY:
         if name in attributes and span.scope.startswith(convention.scope):

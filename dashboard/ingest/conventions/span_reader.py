@@ -41,6 +41,7 @@ from dashboard.ingest.conventions.tables import (
 from dashboard.ingest.conventions.vendor_tables import HAYSTACK, MLFLOW, VOLTAGENT
 
 _ASKED = ("traceloop.entity.input", "input.value")  #: what an agent was asked, as a text
+_WRAPPED = frozenset({"type", "value"})  #: LangWatch's form of any value
 _LLAMA_INDEX_DEFAULT = 256
 _CAPS = ("max_tokens", "max_completion_tokens", "max_output_tokens", "maxOutputTokens", "maxTokens", "num_predict")
 
@@ -216,6 +217,8 @@ def _result(told: Any) -> str:
     read = read_json(told)
     if isinstance(read, str):
         return read
+    if "value" in mapping(read) and mapping(read).keys() <= _WRAPPED:
+        return words(read["value"])
     output = mapping(mapping(read).get("output")) or mapping(read)
     message = mapping(output.get("kwargs")) or mapping(output.get("data"))
     if isinstance(message.get("content"), str):

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from dashboard.ingest.conventions.convention import Convention, Kind, Names
-from dashboard.ingest.conventions.vendor_tables import LANGFUSE, LANGWATCH, MLFLOW, VOLTAGENT
+from dashboard.ingest.conventions.vendor_tables import AGENTOPS, LAMINAR, LANGFUSE, LANGWATCH, MLFLOW, VOLTAGENT
 
 VERCEL = Convention(
     "Vercel AI SDK",
@@ -70,7 +70,7 @@ OPENINFERENCE = Convention(
 
 GENAI = Convention(
     "OpenTelemetry GenAI",
-    ("gen_ai.operation.name", "llm.request.type", "traceloop.span.kind"),
+    ("gen_ai.operation.name", "llm.request.type", "traceloop.span.kind", "gen_ai.request.type"),
     {
         "chat": Kind.CALL,
         "text_completion": Kind.CALL,
@@ -126,6 +126,7 @@ GENAI = Convention(
         "stream": (
             "gen_ai.request.stream",
             "gen_ai.request.is_stream",
+            "gen_ai.request.streaming",
             "gen_ai.is_streaming",
             "llm.is_streaming",
             "langsmith.request.streaming",
@@ -144,7 +145,7 @@ GENAI = Convention(
 )
 
 #: A span may carry names of several; the first convention that can tell what it is reads it.
-CONVENTIONS = (VERCEL, OPENINFERENCE, GENAI, LANGFUSE, MLFLOW, VOLTAGENT, LANGWATCH)
+CONVENTIONS = (VERCEL, OPENINFERENCE, GENAI, LANGFUSE, MLFLOW, VOLTAGENT, LANGWATCH, AGENTOPS, LAMINAR)
 
 #: In the names of OpenInference's instrumentations that write a call's arguments anew of an object, which may have been
 #: closed where the answer was cut. The others write the provider's own text.
@@ -166,7 +167,10 @@ NOT_TURNS = frozenset({
 })  # fmt: skip
 
 #: How the names of spans end that only make a request ready. LlamaIndex marks every method of its models as a call.
-PREPARING: Names = ("prepare_chat_with_tools",)
+NO_CALLS: Names = ("prepare_chat_with_tools",)
+#: An attribute of the spans that OpenInference for BeeAI writes for each event of a call, an agent or a tool, such as a
+#: token of a stream, with the kind of what it happened in.
+OF_EVENT = ("openinference.instrumentation.beeai", "metadata.path")
 
 
 @dataclass(frozen=True, slots=True)

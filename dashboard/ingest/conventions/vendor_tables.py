@@ -76,6 +76,19 @@ VOLTAGENT = Convention(
     scope="@voltagent/",
 )
 
+#: What AgentOps writes for what is marked as an agent or a tool. Calls are in older GenAI conventions.
+AGENTOPS = Convention(
+    "AgentOps",
+    ("agentops.span.kind",),
+    {"agent": Kind.AGENT, "session": Kind.CHAIN, "workflow": Kind.CHAIN, "tool": Kind.TOOL},
+    {"agent": ("operation.name",), "words": (), "tool": ("operation.name",), "result": ("agentops.tool.output",)},
+)
+
+#: What Laminar writes for functions that are marked as tools. Calls are OpenLLMetry's.
+LAMINAR = Convention(
+    "Laminar", ("lmnr.span.type",), {"tool": Kind.TOOL}, {"words": (), "result": ("lmnr.span.output",)}
+)
+
 #: What LangWatch's SDK writes for functions that are marked as an agent or a tool; calls it leaves to instrumentations.
 LANGWATCH = Convention(
     "LangWatch",

@@ -68,10 +68,26 @@ def read(attributes: Attributes) -> Content:
 
 
 def _joined(pieces: list[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
-    """Of a stream, Google's Agent Development Kit writes a message for each piece; only the last has a stop reason."""
+    """Of a stream, Google's Agent Development Kit writes a message for each piece; only the last has a stop reason.
+
+    With LiteLLM the last one is the whole answer, and a call that is not whole yet stands in each piece by its name."""
     if any(piece.get("finish_reason") or not isinstance(piece.get("parts"), list) for piece in pieces[:-1]):
         return pieces
-    return [{**piece, "parts": [part for one in pieces for part in one.get("parts") or ()]} for piece in pieces[-1:]]
+    listed = [list(mappings(piece.get("parts"))) for piece in pieces]
+    texts = ["".join(words(part.get("content")) for part in parts if kind_of(part) == "text") for parts in listed]
+    if texts and texts[-1] and "".join(texts[:-1]) == texts[-1]:
+        listed = [[part for part in parts if kind_of(part) != "text"] for parts in listed[:-1]] + listed[-1:]
+    return [{**piece, "parts": _each_once([part for parts in listed for part in parts])} for piece in pieces[-1:]]
+
+
+def _each_once(parts: list[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    """The parts without repeated calls; of one call, the part that has its arguments."""
+    best: dict[Any, Mapping[str, Any]] = {}
+    for place, part in enumerate(parts):
+        key = words(part.get("id")) or place
+        if key not in best or part.get("arguments") is not None:
+            best[key] = part
+    return list(best.values())
 
 
 def _input(name: str, told: Any, attributes: Attributes) -> list[Message] | None:
