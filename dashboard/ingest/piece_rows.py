@@ -13,7 +13,8 @@ from uuid import UUID
 from django.db import connection
 
 from agentcore.values import replace
-from dashboard.ingest.conventions.span_reader import answer_number, is_about_a_model
+from dashboard.ingest.conventions.answer_ids import answer_number
+from dashboard.ingest.conventions.span_kinds import is_about_a_model
 from dashboard.ingest.conventions.spans import Attributes, LogEvent, Span, SpanEvent
 from dashboard.ingest.wire.bodies import ParsedBody
 from dashboard.turns.compression import packed

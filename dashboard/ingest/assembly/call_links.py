@@ -50,7 +50,11 @@ def _brings_results(answer: ChatResponse, after: ModelCall) -> bool:
     if sent is None:
         return True
     named = {call.id for message in sent for call in message.tool_calls if call.id}
-    return _brings_these(answer, after) or (any(message.role is Role.TOOL for message in sent) and not named)
+    return (
+        _brings_these(answer, after)
+        or _sends_back(answer, after)
+        or (any(message.role is Role.TOOL for message in sent) and not named)
+    )
 
 
 def _brings_these(answer: ChatResponse, after: ModelCall) -> bool:
@@ -60,6 +64,18 @@ def _brings_these(answer: ChatResponse, after: ModelCall) -> bool:
     named = {call.id for message in sent for call in message.tool_calls}
     results = {message.tool_call_id for message in sent if message.role is Role.TOOL}
     return not asked.isdisjoint(named | results)
+
+
+def _sends_back(answer: ChatResponse, after: ModelCall) -> bool:
+    """Whether its conversation holds this answer with other ids, and what its calls came to: Google's Agent Development
+    Kit gives the calls of a stream ids of its own, and sends them without."""
+    sent = after.content.input or ()
+    at = max((place for place, message in enumerate(sent) if message.role is Role.ASSISTANT), default=None)
+    if at is None or sent[at].text.strip() != answer.text.strip() or at + 1 == len(sent):
+        return False
+    asked = [(call.name, call.arguments) for call in answer.tool_calls]
+    is_same = asked == [(call.name, call.arguments) for call in sent[at].tool_calls]
+    return is_same and all(message.role is Role.TOOL for message in sent[at + 1 :])
 
 
 def _holds_the_text(answer: ChatResponse, after: ModelCall) -> bool:

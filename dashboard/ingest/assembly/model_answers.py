@@ -85,7 +85,7 @@ def lacks_its_end(call: ModelCall, reason: NormalizedStopReason) -> bool:
     if reason not in _CUT or call.error is not None:
         return False
     is_blank = not (content.text or content.calls or content.reasoning)
-    return not content.answered or (is_blank and bool(content.tools or used_unseen(call)))
+    return not content.answered or (is_blank and bool(content.tools or call.usage is None or used_unseen(call)))
 
 
 def used_unseen(call: ModelCall) -> int:

@@ -29,6 +29,10 @@ _IN_ONE = (
     "Tools ran within the span of this call ({tools}), so it holds several requests to the model. They are one "
     "attempt. Its token counts may be their sum, or those of the last request."
 )
+_FROM_AGENT = (
+    "The span of this call does not contain its answer. Its text is what the agent gave in the end; tool calls are "
+    "unknown."
+)
 _MOST_OF_FAILURE = 300  #: characters
 _HYPHEN = "-"  #: stands in the AI SDK's own words only
 
@@ -130,7 +134,12 @@ def _of_calls(step: TurnCall) -> Iterator[tuple[str, str]]:
     used = call.usage.output_tokens if call.usage is not None else 0
     if content.answered and lacks_its_end(call, answer.stop_reason):
         may = " They may be a truncated tool call that was lost." if content.tools else ""
-        yield "cut_call_lost", f"{used} output tokens are neither text nor a tool call in the trace.{may}"
+        lost = (
+            "Nothing of the truncated answer is"
+            if call.usage is None
+            else f"{used} output tokens are neither text nor a tool call"
+        )
+        yield "cut_call_lost", f"{lost} in the trace.{may}"
     last = content.calls[-1] if content.calls else None
     if is_cut and last is not None and last.may_hide_a_cut:
         yield (
@@ -148,6 +157,8 @@ def _of_calls(step: TurnCall) -> Iterator[tuple[str, str]]:
             "The span of this call does not contain its answer. Its tool calls are those that the agent then ran. "
             "Their arguments, and any text, are unknown.",
         )
+    if call.text_from_agent:
+        yield "text_from_agent", _FROM_AGENT
     if call.ran_within and not call.is_run:
         yield "requests_in_one", _IN_ONE.format(tools=", ".join(dict.fromkeys(call.ran_within)))
     if answer.stop_reason is NormalizedStopReason.TOOL_CALL and not content.calls:

@@ -9,10 +9,15 @@ from dashboard.ingest.conventions.span_reader import run_as_call
 
 
 def runs_without_calls(calls: Iterable[ModelCall], places: SpanTree) -> Iterator[ModelCall]:
-    """Each run as one call. An agent with another within is not asked: the inner one tells more."""
+    """Each run as one call. An agent with another within is not asked: the inner one tells more.
+
+    A run that names neither a model nor token counts is one where it failed, or where the trace has no other call: an
+    agent beside calls may be a person, or a program that decides."""
+    calls = list(calls)
     within = [*(span for call in calls for span in call.spans)]
     within += [span for span, loop in places.loops.items() if loop.is_agent]
     filled = {above for span in within for above in places.above(span)}
     for span, loop in sorted(places.loops.items()):
-        if span not in filled and (run := run_as_call(loop)) is not None:
+        run = run_as_call(loop) if span not in filled else None
+        if run is not None and (run.model or run.usage or loop.failure is not None or not calls):
             yield run

@@ -124,7 +124,7 @@ def joined(calls: Iterable[ModelCall], places: SpanTree, tools: Sequence[ToolRun
         turn
         for loop, calls in by_place.values()
         for tools_of in (ran.get(loop.span.id, ()) if loop else (),)
-        for turn in _turns_in(_steps(_with_error(calls, loop), tools_of), loop, tools_of)
+        for turn in _turns_in(_steps(_with_error(_with_text(calls, loop), loop), tools_of), loop, tools_of)
     ]
     yield from sorted(found, key=lambda turn: (turn.steps[0].call.span.start, turn.steps[0].call.span.id))
 
@@ -134,6 +134,15 @@ def _with_error(calls: Sequence[ModelCall], loop: Loop | None) -> Sequence[Model
     as it began ends without one."""
     error = loop.failure.error if loop is not None and loop.failure is not None else None
     return calls if error is None or not is_blank(calls[-1]) else [*calls[:-1], replace(calls[-1], error=error)]
+
+
+def _with_text(calls: Sequence[ModelCall], loop: Loop | None) -> Sequence[ModelCall]:
+    """The last call with the text that its loop gave, where that is told as the text of its answer."""
+    is_told = loop is None or not loop.gives_text or not loop.output or loop.failure is not None
+    if is_told or loop is None or calls[-1].content.answered or calls[-1].error is not None:
+        return calls
+    content = replace(calls[-1].content, text=loop.output)
+    return [*calls[:-1], replace(calls[-1], content=content, text_from_agent=not calls[-1].is_run)]
 
 
 def is_blank(call: ModelCall) -> bool:

@@ -6,9 +6,9 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from agentcore.messages import TokenUsage
+from dashboard.ingest.conventions.convention import Convention, Names
 from dashboard.ingest.conventions.observations import StopReasonSighting
 from dashboard.ingest.conventions.spans import Attributes
-from dashboard.ingest.conventions.tables import Convention, Names
 
 _COUNTS = ("input_tokens", "output_tokens", "reasoning_tokens", "cached_tokens")
 #: The names of the counts where they stand together in one attribute.

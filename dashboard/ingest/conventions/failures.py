@@ -1,7 +1,7 @@
 """An error's words as a `ProviderError`: what the exception's class, the status and the message say, and no more."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from agentcore.errors import ErrorType, ProviderError
@@ -15,7 +15,7 @@ from dashboard.ingest.conventions.tables import dialect_of
 
 #: How clients word the status in their messages.
 _STATUS = re.compile(
-    r"(?:Error code|status_code|status code|Status|HTTP)[ :=]+([1-5][0-9]{2})\b|^([45][0-9]{2})(?= [A-Z{-])"
+    r"(?:Error code|status_code|status code|Status|HTTP)[ :=]+([1-5][0-9]{2})\b|(?:^|Error: )([45][0-9]{2})(?= [A-Z{-])"
 )
 NOT_TOLD = "not_told"  #: the kind of an error of which no more is known than its words
 _MOST = 2_000  #: characters of a message
@@ -30,6 +30,10 @@ _WORDS: tuple[tuple[str, ErrorType, str], ...] = (
     ("overloaded", ErrorType.MODEL, "overloaded"),
     ("authentication", ErrorType.MODEL, "auth"),
     ("internalserver", ErrorType.MODEL, "server"),
+    ("serviceunavailable", ErrorType.MODEL, "unavailable"),
+    ("badrequest", ErrorType.MODEL, "invalid_request"),
+    ("validationexception", ErrorType.MODEL, "invalid_request"),  # AWS's names of its errors
+    ("accessdeniedexception", ErrorType.MODEL, "auth"),
 )
 #: What a framework answers in the model's place where a limit of its loop is reached, and raises no error.
 _GIVEN_UP = frozenset({
@@ -43,8 +47,12 @@ _ANSWERS = (
     "final_result",
     "langfuse.observation.output",
     "mlflow.spanOutputs",
+    "langwatch.output",
+    "output",
 )
 _TRACE = "Traceback (most recent call last)"
+_CAUSED = "The above exception was the direct cause of the following exception:"
+_RAISED = re.compile(r"[A-Za-z_][\w.]*(?:Error|Exception|Timeout): \S")
 _SIGNS = re.compile(r"[^a-z]")
 #: What frameworks name the exceptions of their limits of an agent's loop, in the same letters.
 _LIMITS = (
@@ -72,11 +80,27 @@ def failure_of(span: Span, provider: str) -> ProviderError | None:
         found = get_provider(dialect_of(provider)).decode_error(status, {}, b"")
         return replace(found, message=message)
     for text in (told, message):
-        folded = _SIGNS.sub("", text.casefold())
-        for word, type_, kind in _WORDS:
-            if word in folded:
-                return ProviderError(type_, kind, message)
+        if (found := _by_words(text)) is not None:
+            return ProviderError(*found, message)
+    for cause in _causes_of(span):
+        if (found := _by_words(cause)) is not None:
+            return ProviderError(*found, f"{message} (caused by {cause})"[:_MOST])
     return ProviderError(ErrorType.UNKNOWN, NOT_TOLD, message)
+
+
+def _by_words(text: str) -> tuple[ErrorType, str] | None:
+    folded = _SIGNS.sub("", text.casefold())
+    return next(((type_, kind) for word, type_, kind in _WORDS if word in folded), None)
+
+
+def _causes_of(span: Span) -> Iterator[str]:
+    """The exceptions that Python names as the cause of the one that was raised, the first of them first: class and
+    message, as the stack trace has them."""
+    for event in span.events:
+        trace = event.attributes.get("exception.stacktrace")
+        if event.name == "exception" and isinstance(trace, str):
+            for part in trace.split(_CAUSED)[:-1]:
+                yield from (line for line in part.splitlines() if _RAISED.match(line))
 
 
 def loop_failure_of(span: Span) -> LoopFailure | None:
@@ -103,7 +127,7 @@ def _last_message(told: Mapping[str, Any]) -> str:
     messages = list(mappings(told.get("messages")))
     last = messages[-1] if messages else {}
     last = mapping(last.get("data")) or mapping(last.get("kwargs")) or last
-    return words(last.get("content") or told.get("output"))
+    return words(last.get("content") or told.get("output") or told.get("value"))
 
 
 def _is_limit(name: str, failed: ProviderError) -> bool:

@@ -105,6 +105,8 @@ class ModelCall:
     calls_from_tools: bool = False  #: its tool calls are those whose tools ran, of which the names are known
     ran_within: tuple[str, ...] = ()  #: the tools that ran within its span, which so holds several requests
     is_run: bool = False  #: it is an agent's whole run, of whose calls the trace has none
+    holds_steps: bool = False  #: its span holds every request of a loop, and the tools stand beside it
+    text_from_agent: bool = False  #: the text of its answer stands on the agent's span only
     elsewhere: tuple[str, ...] = ()  #: other traces that tell of it
     invented: str = ""  #: the stop reason that its instrumentation writes for every answer of this kind
     #: From the model's name, for the dialect: it is not told as the provider. No part of what tells accounts apart.
@@ -133,6 +135,8 @@ class Loop:
     word: str | None = None  #: the stop reason of the whole loop
     failure: LoopFailure | None = None
     output: str = ""  #: what it gave in the end; empty where that is not told
+    is_named: bool = False  #: its name is an attribute, and not merely that of the span
+    gives_text: bool = False  #: its output is the text of its last call's answer
 
 
 @quickly_made

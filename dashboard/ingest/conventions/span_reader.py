@@ -1,10 +1,5 @@
-"""A span with its log events → what it is: a call of a model, a loop around calls, a run of a tool; or nothing.
+"""A span with its log events → what it is: a call of a model, a loop around calls, a run of a tool; or nothing."""
 
-Also holds the ids that providers give their answers, as the spans that are kept are found by them.
-"""
-
-import hashlib
-import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -31,38 +26,24 @@ from dashboard.ingest.conventions.content import (
 )
 from dashboard.ingest.conventions.content.account_merge import merged, unique
 from dashboard.ingest.conventions.content.shapes import mapping, words
+from dashboard.ingest.conventions.convention import Convention, Kind
 from dashboard.ingest.conventions.failures import failure_of, last_words_of, loop_failure_of
 from dashboard.ingest.conventions.observations import Content, Loop, ModelCall, Seen, ToolRun
+from dashboard.ingest.conventions.span_kinds import kind_of
 from dashboard.ingest.conventions.spans import Attributes, LogEvent, Span, SpanEvent
 from dashboard.ingest.conventions.tables import (
-    CONVENTIONS,
     GENAI,
-    HAYSTACK,
     INVENTED,
-    MLFLOW,
-    NOT_TURNS,
-    OLDER_CALL,
-    OLDER_MODEL,
     OPENINFERENCE,
-    PREPARING,
     REBUILDING,
     VERCEL,
-    Convention,
-    Kind,
 )
+from dashboard.ingest.conventions.vendor_tables import HAYSTACK, MLFLOW, VOLTAGENT
 
-#: A span that Logfire sends while another is under way; the other follows with its own id.
-_PENDING = "pending_span"
-_COMPONENT = "haystack.component.run"
 _ASKED = ("traceloop.entity.input", "input.value")  #: what an agent was asked, as a text
-_TOLD_BY = tuple((name, convention) for convention in CONVENTIONS for name in convention.told_by)
+_WRAPPED = frozenset({"type", "value"})  #: LangWatch's form of any value
 _LLAMA_INDEX_DEFAULT = 256
 _CAPS = ("max_tokens", "max_completion_tokens", "max_output_tokens", "maxOutputTokens", "maxTokens", "num_predict")
-
-
-def is_about_a_model(span: Span) -> bool:
-    """Whether anything of it is kept beside its place in the trace."""
-    return kind_of(span) is not None
 
 
 def seen(span: Span, logs: Sequence[LogEvent] = ()) -> Seen | None:
@@ -86,28 +67,6 @@ def _is_node(span: Span) -> bool:
     """Whether it is one step of LangGraph's, which OpenInference takes for an agent where its name has that word: the
     agent is the graph, which goes through such a node for each call."""
     return mapping(read_json(span.attributes.get("metadata"))).get("langgraph_node") == span.name
-
-
-def kind_of(span: Span) -> tuple[Convention, Kind] | None:
-    """Which convention tells what the span is."""
-    attributes = span.attributes
-    if attributes.get("logfire.span_type") == _PENDING or span.name.endswith(PREPARING):
-        return None
-    for name, convention in _TOLD_BY:
-        if name in attributes:
-            kind = convention.kinds.get(str(attributes[name] or "").strip('"').casefold())  # MLflow writes JSON
-            if kind is not None:
-                return convention, kind
-    if (kind := HAYSTACK.kinds.get(span.name)) is not None:
-        is_told = span.name != _COMPONENT or haystack.is_generator(span)
-        return (HAYSTACK, kind) if is_told else None
-    operation = str(attributes.get("gen_ai.operation.name") or "").casefold()
-    if operation in NOT_TURNS or first(attributes, OLDER_MODEL) is None:
-        return None
-    is_call = first(attributes, OLDER_CALL) is not None or any(
-        event.name.startswith("gen_ai.") for event in span.events
-    )
-    return (GENAI, Kind.CALL) if is_call else None
 
 
 def _with_logs(span: Span, logs: Sequence[LogEvent]) -> Span:
@@ -153,6 +112,7 @@ def _call(convention: Convention, span: Span) -> ModelCall:
         spans=(span.id,),
         scopes=(scope_of(span),),
         invented=invented,
+        holds_steps=convention is VOLTAGENT,
     )
 
 
@@ -191,6 +151,8 @@ def _content(convention: Convention, span: Span) -> Content:
     accounts: tuple[Content, ...] = (stream_pieces.read(span.events),) if convention is MLFLOW else ()
     if convention is VERCEL:
         accounts = (vercel.read(attributes),)
+    elif convention is VOLTAGENT:
+        accounts = (vercel.of_voltagent(attributes),)
     elif convention is HAYSTACK:
         accounts = (haystack.read(attributes),)
     elif convention is OPENINFERENCE:
@@ -213,20 +175,21 @@ def _is_of_strands(span: Span) -> bool:
 
 def _loop(convention: Convention, span: Span, *, is_agent: bool) -> Loop:
     named = (text_of(convention, span.attributes, fact) for fact in ("agent", "node"))
-    name = next(filter(None, named), span.name)
+    name = next(filter(None, named), "")
     word = next((word.raw for word in words_of(convention, span.attributes)), None)
     failure, said = loop_failure_of(span), last_words_of(span)
     if convention is HAYSTACK:
         failure, said = failure or haystack.loop_failure(span.attributes), haystack.last_words(span.attributes)
-    return Loop(span, name, is_agent, word, failure, said)
+    gives_text = convention is VOLTAGENT
+    return Loop(span, name or span.name, is_agent, word, failure, said, is_named=bool(name), gives_text=gives_text)
 
 
 def run_as_call(loop: Loop) -> ModelCall | None:
-    """What an agent's span tells of its run as one call; None where it names neither a model nor token counts, so that
-    nothing shows that a model was called. Its stop reason is the loop's own, and no model's."""
+    """What an agent's span tells of its run as one call; None where it names neither a model nor token counts nor an
+    agent, so that nothing shows that a model was called. Its stop reason is the loop's own, and no model's."""
     found = kind_of(loop.span)
     call = _call(found[0], loop.span) if found is not None and loop.is_agent else None
-    if call is None or not (call.model or call.usage):
+    if call is None or not (call.model or call.usage or loop.is_named):
         return None
     content = replace(call.content, words=())
     if not content.answered and loop.output:
@@ -234,7 +197,7 @@ def run_as_call(loop: Loop) -> ModelCall | None:
     if content.input is None and (asked := words(first(loop.span.attributes, _ASKED))):
         content = replace(content, input=(Message(Role.USER, asked),))
     spent = call.usage if call.usage and (call.usage.input_tokens or call.usage.output_tokens) else None
-    return replace(call, usage=spent, words=(), content=content, is_run=True)
+    return replace(call, agent=loop.name, usage=spent, words=(), content=content, is_run=True)
 
 
 def _tool(convention: Convention, span: Span) -> ToolRun:
@@ -254,42 +217,10 @@ def _result(told: Any) -> str:
     read = read_json(told)
     if isinstance(read, str):
         return read
+    if "value" in mapping(read) and mapping(read).keys() <= _WRAPPED:
+        return words(read["value"])
     output = mapping(mapping(read).get("output")) or mapping(read)
     message = mapping(output.get("kwargs")) or mapping(output.get("data"))
     if isinstance(message.get("content"), str):
         return str(message["content"])
     return told if isinstance(told, str) else words(told)
-
-
-_NAMES = ("gen_ai.response.id", "ai.response.id")
-_WHOLE = ("output.value", "mlflow.spanOutputs")  #: the provider's own answer, as JSON
-_AT_ITS_START = re.compile(r'\s*\{\s*"id"\s*:\s*"([^"\\]{1,200})"')
-_LEAST = 16  #: letters and digits; what clients and small servers invent is shorter, such as `chatcmpl-123`
-_LEAST_KINDS = 8  #: of different characters
-_NO_MARK = re.compile(r"[\W_]+")
-_HALF = 1 << 63
-
-
-def is_issued(response_id: str) -> bool:
-    """Whether it is long and mixed enough to be an id that a provider gave to one answer only."""
-    marks = _NO_MARK.sub("", response_id)
-    return len(marks) >= _LEAST and len(set(marks)) >= _LEAST_KINDS and any(map(str.isdigit, marks))
-
-
-def answer_number(span: Span) -> int | None:
-    """What a call's span is found by: 64 bits of its answer's id, as a signed number. None where no id is told."""
-    told = first(span.attributes, _NAMES) or _in_whole(first(span.attributes, _WHOLE))
-    if not isinstance(told, str) or not is_issued(told) or not _is_call(span):
-        return None
-    digest = hashlib.blake2b(told.encode(errors="replace"), digest_size=8, person=b"answer").digest()
-    return int.from_bytes(digest, "big") - _HALF
-
-
-def _is_call(span: Span) -> bool:
-    found = kind_of(span)
-    return found is not None and found[1] is Kind.CALL
-
-
-def _in_whole(answer: Any) -> str | None:
-    found = _AT_ITS_START.match(answer) if isinstance(answer, str) else None
-    return found[1] if found else None

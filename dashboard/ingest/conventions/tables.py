@@ -1,34 +1,13 @@
-"""Each convention as a table: the names under which it tells a fact, and how its spans are told apart.
+"""The conventions that many instrumentations share, each as a table; those of single products are in `vendor_tables`.
 
 Names stand newest first; the first that a span has counts. Read against the recorded exports of each instrumentation.
 """
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from enum import StrEnum
 
-Names = tuple[str, ...]
-
-
-class Kind(StrEnum):
-    """The kinds of spans in a convention."""
-
-    CALL = "call"
-    AGENT = "agent"
-    CHAIN = "chain"
-    TOOL = "tool"
-
-
-@dataclass(frozen=True, slots=True)
-class Convention:
-    """`kinds`: by the value of one of the attributes `told_by`, in lower case; where there is none of these, by the
-    span's name. `facts`: by fact."""
-
-    name: str
-    told_by: Names
-    kinds: Mapping[str, Kind]
-    facts: Mapping[str, Names]
-
+from dashboard.ingest.conventions.convention import Convention, Kind, Names
+from dashboard.ingest.conventions.vendor_tables import AGENTOPS, LAMINAR, LANGFUSE, LANGWATCH, MLFLOW, VOLTAGENT
 
 VERCEL = Convention(
     "Vercel AI SDK",
@@ -91,7 +70,7 @@ OPENINFERENCE = Convention(
 
 GENAI = Convention(
     "OpenTelemetry GenAI",
-    ("gen_ai.operation.name", "llm.request.type", "traceloop.span.kind"),
+    ("gen_ai.operation.name", "llm.request.type", "traceloop.span.kind", "gen_ai.request.type"),
     {
         "chat": Kind.CALL,
         "text_completion": Kind.CALL,
@@ -147,6 +126,7 @@ GENAI = Convention(
         "stream": (
             "gen_ai.request.stream",
             "gen_ai.request.is_stream",
+            "gen_ai.request.streaming",
             "gen_ai.is_streaming",
             "llm.is_streaming",
             "langsmith.request.streaming",
@@ -164,59 +144,8 @@ GENAI = Convention(
     },
 )
 
-LANGFUSE = Convention(
-    "Langfuse",
-    ("langfuse.observation.type",),
-    {"generation": Kind.CALL, "agent": Kind.AGENT, "chain": Kind.CHAIN, "tool": Kind.TOOL},
-    {
-        "model": ("langfuse.observation.model.name",),
-        "parameters": ("langfuse.observation.model.parameters",),
-        "words": ("langfuse.observation.metadata.finish_reason",),
-        "usage": ("langfuse.observation.usage_details",),
-        "result": ("langfuse.observation.output",),
-    },
-)
-
-MLFLOW = Convention(
-    "MLflow",
-    ("mlflow.spanType",),
-    {"chat_model": Kind.CALL, "llm": Kind.CALL, "agent": Kind.AGENT, "chain": Kind.CHAIN, "tool": Kind.TOOL},
-    {
-        "provider": ("mlflow.llm.provider", "mlflow.message.format"),
-        "model": ("mlflow.llm.model",),
-        "parameters": ("mlflow.spanInputs",),
-        "words": (),
-        "usage": ("mlflow.chat.tokenUsage",),
-        "result": ("mlflow.spanOutputs",),
-    },
-)
-
-#: Its facts stand in JSON, from which `content.haystack` takes them under these names.
-HAYSTACK = Convention(
-    "Haystack",
-    (),
-    {
-        "haystack.component.run": Kind.CALL,  # if it is a generator
-        "haystack.chat_generator.run": Kind.CALL,
-        "haystack.agent.step.llm": Kind.CALL,
-        "haystack.agent.step.tool": Kind.TOOL,
-        "haystack.agent.run": Kind.AGENT,
-        "haystack.pipeline.run": Kind.CHAIN,
-    },
-    {
-        "provider": ("haystack.provider",),
-        "model": ("haystack.model",),
-        "parameters": ("haystack.generation_kwargs",),
-        "stream": ("haystack.stream",),
-        "words": ("haystack.exit_reason",),
-        "usage": ("haystack.usage",),
-        "tool": ("haystack.tool.name",),
-        "result": ("haystack.agent.step.tool.output",),
-    },
-)
-
 #: A span may carry names of several; the first convention that can tell what it is reads it.
-CONVENTIONS = (VERCEL, OPENINFERENCE, GENAI, LANGFUSE, MLFLOW)
+CONVENTIONS = (VERCEL, OPENINFERENCE, GENAI, LANGFUSE, MLFLOW, VOLTAGENT, LANGWATCH, AGENTOPS, LAMINAR)
 
 #: In the names of OpenInference's instrumentations that write a call's arguments anew of an object, which may have been
 #: closed where the answer was cut. The others write the provider's own text.
@@ -238,7 +167,10 @@ NOT_TURNS = frozenset({
 })  # fmt: skip
 
 #: How the names of spans end that only make a request ready. LlamaIndex marks every method of its models as a call.
-PREPARING: Names = ("prepare_chat_with_tools",)
+NO_CALLS: Names = ("prepare_chat_with_tools",)
+#: An attribute of the spans that OpenInference for BeeAI writes for each event of a call, an agent or a tool, such as a
+#: token of a stream, with the kind of what it happened in.
+OF_EVENT = ("openinference.instrumentation.beeai", "metadata.path")
 
 
 @dataclass(frozen=True, slots=True)

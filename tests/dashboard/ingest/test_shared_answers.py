@@ -10,7 +10,7 @@ import pytest
 
 from dashboard.accounts.models import User
 from dashboard.agents.selectors import project_default
-from dashboard.ingest.conventions.span_reader import is_issued
+from dashboard.ingest.conventions.answer_ids import is_issued
 from dashboard.ingest.conventions.spans import Span
 from dashboard.ingest.models import Ingested, Piece
 from dashboard.ingest.services import LargeError, ingest

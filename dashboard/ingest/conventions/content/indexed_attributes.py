@@ -23,7 +23,9 @@ from dashboard.ingest.conventions.spans import Attributes
 
 MOST_NUMBERED = 10_000  #: beyond which a number is no place in a list
 _TEXT, _THOUGHT, _REFUSAL = "text", "reasoning", "refusal"
-_OLDER = ("gen_ai.prompt.", "llm.request.functions.", "gen_ai.completion.")
+_TOOLS = ("llm.request.functions", "gen_ai.request.functions")
+_OLDER = ("gen_ai.prompt.", *(f"{name}." for name in _TOOLS), "gen_ai.completion.")
+_FILTERED = "FILTERED"  #: OpenLLMetry's word in place of a text that a content filter kept back
 _NUMBER = re.compile(r"[0-9]{1,5}")
 
 
@@ -99,12 +101,13 @@ def openllmetry(attributes: Attributes) -> Content:
         return NOTHING
     sent = [_older_message(mapping(entry)) for entry in _tree(attributes, "gen_ai.prompt")]
     system, messages = system_apart(sent) if sent else (None, None)
-    tools = tools_of([_older_tool(mapping(entry)) for entry in _tree(attributes, "llm.request.functions")])
+    tools = tools_of([_older_tool(mapping(entry)) for name in _TOOLS for entry in _tree(attributes, name)])
     answers = _tree(attributes, "gen_ai.completion")
     if not answers:
         return Content(system=system or None, input=messages, tools=tools)
     answer = mapping(answers[0])
     reason = answer.get("finish_reason")
+    is_filtered = reason == "content_filter" and answer.get("content") == _FILTERED
     found = (
         (StopReasonSighting("gen_ai.completion.0.finish_reason", reason),) if isinstance(reason, str) and reason else ()
     )
@@ -112,8 +115,8 @@ def openllmetry(attributes: Attributes) -> Content:
         system=system or None,
         input=messages,
         tools=tools,
-        text=words(answer.get("content")),
-        calls=tuple(_older_calls(answer)) or tuple(_functions_called(answers)),
+        text=None if is_filtered else words(answer.get("content")),
+        calls=None if is_filtered else tuple(_older_calls(answer)) or tuple(_functions_called(answers)),
         refusal=words(answer.get("refusal")) or None,
         words=found,
     )

@@ -30,6 +30,7 @@ TOOLS = ("gen_ai.tool.definitions", "gen_ai.request.tools", "mlflow.chat.tools")
 _THOUGHTS = frozenset({"reasoning", "thinking"})
 _TEXTS = frozenset({"text", "input_text", "output_text", ""})
 _RESULTS = ("response", "result", "content")
+_BLOCKS = '[{"type":'  #: how the JSON of a list of blocks begins
 
 
 @dataclass(slots=True)
@@ -67,10 +68,26 @@ def read(attributes: Attributes) -> Content:
 
 
 def _joined(pieces: list[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
-    """Of a stream, Google's Agent Development Kit writes a message for each piece; only the last has a stop reason."""
+    """Of a stream, Google's Agent Development Kit writes a message for each piece; only the last has a stop reason.
+
+    With LiteLLM the last one is the whole answer, and a call that is not whole yet stands in each piece by its name."""
     if any(piece.get("finish_reason") or not isinstance(piece.get("parts"), list) for piece in pieces[:-1]):
         return pieces
-    return [{**piece, "parts": [part for one in pieces for part in one.get("parts") or ()]} for piece in pieces[-1:]]
+    listed = [list(mappings(piece.get("parts"))) for piece in pieces]
+    texts = ["".join(words(part.get("content")) for part in parts if kind_of(part) == "text") for parts in listed]
+    if texts and texts[-1] and "".join(texts[:-1]) == texts[-1]:
+        listed = [[part for part in parts if kind_of(part) != "text"] for parts in listed[:-1]] + listed[-1:]
+    return [{**piece, "parts": _each_once([part for parts in listed for part in parts])} for piece in pieces[-1:]]
+
+
+def _each_once(parts: list[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    """The parts without repeated calls; of one call, the part that has its arguments."""
+    best: dict[Any, Mapping[str, Any]] = {}
+    for place, part in enumerate(parts):
+        key = words(part.get("id")) or place
+        if key not in best or part.get("arguments") is not None:
+            best[key] = part
+    return list(best.values())
 
 
 def _input(name: str, told: Any, attributes: Attributes) -> list[Message] | None:
@@ -181,7 +198,15 @@ def _take(parts: _Parts, part: Mapping[str, Any]) -> None:
     elif kind in _THOUGHTS:
         parts.thoughts.append(words(said))
     elif kind in _TEXTS:
-        parts.texts.append(words(said))
+        parts.texts.append(_of_blocks(words(said)))
+
+
+def _of_blocks(said: str) -> str:
+    """The text of a part, also where OpenLLMetry for LangChain.js writes its blocks as JSON in place of it."""
+    blocks = read_json(said) if said[:12].replace(" ", "").startswith(_BLOCKS) else None
+    texts = [block["text"] for block in mappings(blocks) if isinstance(block.get("text"), str)]
+    is_told = bool(texts) and isinstance(blocks, list) and all(kind_of(block) for block in mappings(blocks))
+    return "".join(texts) if is_told else said
 
 
 def _of_block(part: Mapping[str, Any]) -> Mapping[str, Any]:

@@ -1,10 +1,11 @@
-"""The Vercel AI SDK's prompt, text and tool calls."""
+"""The Vercel AI SDK's prompt, text and tool calls; VoltAgent, which is built on it, writes its messages likewise."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
-from agentcore.messages import Message, Role
-from dashboard.ingest.conventions.attributes import read_json
+from agentcore.messages import Message, Role, ToolSpec
+from dashboard.ingest.conventions.attributes import first, read_json
 from dashboard.ingest.conventions.content.shapes import (
     asked_call,
     mappings,
@@ -37,6 +38,16 @@ def read(attributes: Attributes) -> Content:
         calls=tuple(_calls(read_json(attributes.get("ai.response.toolCalls")))),
         reasoning=words(attributes.get("ai.response.reasoning")),
     )
+
+
+def of_voltagent(attributes: Attributes) -> Content:
+    """Read a call's messages and the names of its tools, or an agent's messages. Of the answer neither has anything but
+    the agent's text, which is its output."""
+    sent = read_json(first(attributes, ("llm.messages", "agent.messages")))
+    told = read({} if sent is None else {"ai.prompt.messages": sent})
+    names = attributes.get("llm.tools")
+    tools = tuple(ToolSpec(name, "", {}) for name in names.split(",") if name) if isinstance(names, str) else ()
+    return replace(told, tools=tools)
 
 
 def _calls(told: Any) -> Iterator[AskedCall]:

@@ -1,6 +1,7 @@
 """Agents' runs of whose calls the trace has none, as instrumentations of Agno and CrewAI write them."""
 
 import json
+from dataclasses import replace
 from itertools import permutations
 from typing import Any
 
@@ -67,14 +68,45 @@ def test_only_the_innermost_of_agents_within_one_another_is_a_run() -> None:
     assert turn.history.turn.steps[0].call.span.id == "c" * 16
 
 
+#: They name no model and no counts: OpenTelemetry's instrumentation for OpenAI Agents, OpenInference's for CrewAI.
+OF_OPENAI_AGENTS = {"gen_ai.operation.name": "invoke_agent", "gen_ai.agent.name": "reader"}
+OF_CREWAI = {"openinference.span.kind": "AGENT", "graph.node.id": "reader", "output.value": '{"raw": "Found."}'}
+LIMITED = "Error code: 429 - {'error': {'message': 'Rate limit reached'}}"
+
+
+@pytest.mark.parametrize("about", [OF_OPENAI_AGENTS, OF_CREWAI], ids=["OpenAI Agents", "CrewAI"])
+def test_a_run_that_names_only_its_agent_is_one_attempt_of_which_all_else_is_unknown(about: dict[str, Any]) -> None:
+    for spans in permutations([run(about), tool()]):
+        (turn,) = made(*spans)
+        (step,) = turn.history.turn.steps
+        assert (step.call.agent, step.call.model, step.answer.stop_reason) == ("reader", "", "unknown")
+        assert codes(turn) >= {"run_without_calls", "reason_unknown", "usage_unknown"}
+
+
+@pytest.mark.parametrize("about", [OF_OPENAI_AGENTS, OF_CREWAI], ids=["OpenAI Agents", "CrewAI"])
+def test_a_failed_run_says_why_also_beside_calls_of_others(about: dict[str, Any]) -> None:
+    failed = replace(run(about, span="f" * 16), failed=True, message=LIMITED)
+    for spans in permutations([failed, run(OF_AGNO), chat(0)]):
+        (found,) = (turn for turn in made(*spans) if "run_without_calls" in codes(turn))
+        error = found.history.turn.steps[0].call.error
+        assert error is not None
+        assert error.kind == "rate_limit"
+
+
+def test_a_run_that_names_only_its_agent_is_none_beside_calls_of_others() -> None:
+    """It may be a person's turn in a group chat, or a program's."""
+    for spans in permutations([run(OF_OPENAI_AGENTS, span="f" * 16), run(OF_AGNO), chat(0)]):
+        assert [turn.history.turn.steps[0].call.span.id for turn in made(*spans)] == [chat(0).id]
+
+
 @pytest.mark.parametrize(
     "about",
     [
-        {"gen_ai.operation.name": "invoke_agent", "gen_ai.agent.name": "reader"},
-        {"openinference.span.kind": "AGENT", "graph.node.id": "reader", "output.value": "Found."},
+        {"gen_ai.operation.name": "invoke_agent"},
+        {"openinference.span.kind": "AGENT", "output.value": "Found."},
         {**OF_AGNO, "gen_ai.operation.name": "invoke_workflow"},
     ],
-    ids=["nothing", "no model", "a workflow"],
+    ids=["nothing", "no name", "a workflow"],
 )
-def test_a_span_that_does_not_show_that_a_model_was_called_is_no_run(about: dict[str, Any]) -> None:
+def test_a_span_that_names_neither_a_model_nor_an_agent_is_no_run(about: dict[str, Any]) -> None:
     assert made(run(about)) == []

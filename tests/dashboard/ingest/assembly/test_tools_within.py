@@ -1,6 +1,7 @@
 """Google's client runs functions by itself, and its instrumentation writes one span for the whole loop."""
 
 import json
+from dataclasses import replace
 from itertools import permutations
 from typing import Any
 
@@ -48,3 +49,12 @@ def test_a_loop_that_was_cut_keeps_the_call_that_was_cut() -> None:
     (turn,) = made(loop(SAID, CALLED, reason="max_tokens"), ran())
     answer = turn.history.turn.steps[0].answer
     assert (answer.stop_reason, [call.name for call in answer.tool_calls]) == ("max_tokens", ["look"])
+
+
+def test_tools_of_the_answer_that_ran_before_its_span_ended_are_no_further_request() -> None:
+    """As pydantic-ai (2.68) writes a streamed run: the span of the call ends when the program has read the stream."""
+    own = replace(ran(), attributes={**ran().attributes, "gen_ai.tool.call.id": "look_1"})
+    for spans in permutations([loop(SAID, CALLED, reason="tool_call"), own]):
+        (turn,) = made(*spans)
+        assert [call.name for call in turn.history.turn.steps[0].answer.tool_calls] == ["look"]
+        assert not any(note.code == "requests_in_one" for note in turn.notes)

@@ -453,3 +453,14 @@ def test_smolagents_tool_results_have_no_ids() -> None:
     returned = turn.history.told[2].event
     assert isinstance(returned, ToolsReturned)
     assert [result.content for result in returned.results] == ["Observation: 43"]
+
+
+def test_an_answer_that_is_sent_back_with_other_ids_continues_its_turn() -> None:
+    """As Google's Agent Development Kit sends what it streamed: it gives the calls ids of its own, and removes them."""
+    asked = {"type": "tool_call", "name": "look", "arguments": {"q": 1}}
+    answer = {"role": "assistant", "parts": [{**asked, "id": "adk-1"}], "finish_reason": "tool_call"}
+    result = {"role": "tool", "parts": [{"type": "tool_call_response", "id": "look_0", "response": "42"}]}
+    first = chat(0, reason="tool_call", **{"gen_ai.output.messages": json.dumps([answer])})
+    for arguments, turns in (({"q": 1}, 1), ({"q": 2}, 2)):
+        sent = {"role": "assistant", "parts": [{**asked, "id": "look_1", "arguments": arguments}]}
+        assert len(made(agent(), first, chat(1, asked=[USER, sent, result]))) == turns

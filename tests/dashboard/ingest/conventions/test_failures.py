@@ -27,7 +27,7 @@ OF_PROVIDERS = [
         "your specified API usage limits. You will regain access on 2026-12-01 at 00:00 UTC.'}}",
         "invalid_request",
     ),
-    ("BadRequestError", "You have reached your specified API usage limits.", None),
+    ("BadRequestError", "You have reached your specified API usage limits.", "invalid_request"),
     (
         "google.genai.errors.ClientError",
         "429 RESOURCE_EXHAUSTED. {'error': {'code': 429, 'message': 'You exceeded your current quota. Quota exceeded "
@@ -99,3 +99,43 @@ def test_a_provider_limit_is_not_a_loop_limit(name: str, message: str, kind: str
 def test_a_framework_limit_is_a_loop_limit(name: str, message: str) -> None:
     found = failed(name, message)
     assert (found.is_limit, found.error) == (True, None)
+
+
+def test_the_cause_that_a_stack_trace_names_tells_the_kind_of_a_wrapped_error() -> None:
+    """As OpenInference for BeeAI (0.1) writes an error that BeeAI wraps."""
+    cause = "openai.RateLimitError: Error code: 429 - Rate limit reached for m"
+    caused = "\n\nThe above exception was the direct cause of the following exception:\n\n"
+    beside = "\n\nDuring handling of the above exception, another exception occurred:\n\n"
+    for between, kind in ((caused, "rate_limit"), (beside, None)):
+        trace = (
+            f"Traceback (most recent call last):\n  File\n{cause}{between}Traceback:\nerrors.ChatModelError: No answer"
+        )
+        told = {"exception.type": "ChatModelError", "exception.message": "No answer", "exception.stacktrace": trace}
+        event = SpanEvent("exception", told)
+        found = loop_failure_of(Span("1" * 32, "2" * 16, "", "agent", 1, 2, events=(event,), failed=True))
+        assert found is not None
+        assert (found.error and found.error.kind) == kind
+        if found.error is not None:
+            assert found.error.message == f"No answer (caused by {cause})"
+
+
+@pytest.mark.parametrize(
+    ("name", "message", "kind"),
+    [
+        (
+            "litellm.BadRequestError",
+            "litellm.BadRequestError: OpenAIException - Invalid 'max_tokens'",
+            "invalid_request",
+        ),
+        (
+            "botocore.errorfactory.ValidationException",
+            "An error occurred (ValidationException) when calling the Converse operation: max_tokens is too large.",
+            "invalid_request",
+        ),
+        ("ClientError", "ClientError: 400 INVALID_ARGUMENT. {'error': {'code': 400}}", "invalid_request"),
+        ("pydantic_core.ValidationError", "1 validation error for Settings", None),
+    ],
+)
+def test_an_error_without_its_status_is_known_by_its_class(name: str, message: str, kind: str | None) -> None:
+    found = failed(name, message)
+    assert (found.error and found.error.kind) == kind

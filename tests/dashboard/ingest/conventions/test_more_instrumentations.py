@@ -426,3 +426,102 @@ def test_an_agent_is_called_by_its_name_and_not_by_the_id_of_its_node() -> None:
     assert isinstance(loop, Loop)
     assert loop.name == "reader"
     assert call(**LLM, **{"graph.node.id": "llm_180869"}).agent == ""
+
+
+def test_blocks_written_as_json_in_place_of_a_text_are_that_text() -> None:
+    """As OpenLLMetry for LangChain.js (0.27) writes the system's words and a message of several blocks."""
+    blocks = json.dumps([{"type": "text", "text": "Be brief. "}, {"type": "text", "text": "Be kind."}])
+    seen_image = json.dumps([{"type": "text", "text": "What is this?"}, {"type": "image_url", "image_url": "data:"}])
+    sent = [
+        {"role": "system", "parts": [{"type": "text", "content": blocks}]},
+        {"role": "user", "parts": [{"type": "text", "content": seen_image}]},
+        {"role": "user", "parts": [{"type": "text", "content": '[{"type": 1, "text": "mine"}]'}]},
+    ]
+    told = call(gen_ai__operation__name="chat", **{"gen_ai.input.messages": json.dumps(sent)})
+    assert told.content.system == "Be brief. Be kind."
+    assert [message.text for message in told.content.input or ()] == ["What is this?", '[{"type": 1, "text": "mine"}]']
+
+
+@pytest.mark.parametrize(
+    ("attributes", "is_loop", "name"),
+    [
+        ({"langwatch.span.type": "agent", "langwatch.output": '{"type": "text", "value": "Found."}'}, True, "reader"),
+        ({"agentops.span.kind": "agent", "operation.name": "reader"}, True, "reader"),
+        ({"langwatch.span.type": "tool", "langwatch.output": '{"type": "text", "value": "42"}'}, False, "look"),
+        ({"agentops.span.kind": "tool", "operation.name": "look", "agentops.tool.output": "42"}, False, "look"),
+        ({"lmnr.span.type": "TOOL", "lmnr.span.output": '"42"'}, False, "look"),
+    ],
+)
+def test_agents_and_tools_that_a_product_marks_are_read(attributes: dict[str, str], is_loop: bool, name: str) -> None:
+    """As LangWatch (1.4), AgentOps (0.4) and Laminar (0.7) write what is marked with their decorators."""
+    told = seen(Span("1" * 32, "b" * 16, "", name, START, START + SECOND, attributes=attributes))
+    if is_loop:
+        assert isinstance(told, Loop)
+        assert (told.name, told.is_agent) == (name, True)
+    else:
+        assert isinstance(told, ToolRun)
+        assert (told.name, told.result) == (name, "42")
+
+
+def test_a_failed_call_of_agentops_is_a_call() -> None:
+    """Its only word for what it is stands in `gen_ai.request.type`; one that succeeds has counts and a choice, too."""
+    about = {
+        "gen_ai.request.type": "chat", "gen_ai.system": "OpenAI", "gen_ai.request.model": "m",
+        "gen_ai.request.streaming": True, "gen_ai.prompt.0.role": "user", "gen_ai.prompt.0.content": "Why?",
+        "gen_ai.request.functions.0.name": "look",
+    }  # fmt: skip
+    told = seen(Span("1" * 32, "b" * 16, "", "c", START, START + SECOND, attributes=about, failed=True, message="No"))
+    assert isinstance(told, ModelCall)
+    assert told.error is not None
+    assert (told.stream, [tool.name for tool in told.content.tools]) == (True, ["look"])
+
+
+def test_the_word_that_stands_in_for_a_filtered_text_is_no_text() -> None:
+    """As OpenLLMetry's older releases, and Laminar (0.7), write an answer that a content filter kept back."""
+    about = {"llm.request.type": "chat", "gen_ai.completion.0.content": "FILTERED"}
+    filtered = call(**about, **{"gen_ai.completion.0.finish_reason": "content_filter"})
+    assert filtered.content.text is None
+    assert call(**about, **{"gen_ai.completion.0.finish_reason": "stop"}).content.text == "FILTERED"
+
+
+def test_a_span_for_an_event_within_a_call_or_an_agent_is_neither() -> None:
+    """As OpenInference for BeeAI (0.1) writes one for each token of a stream, with the kind of what it belongs to."""
+    for kind, path in (("LLM", "backend.openai.chat.new_token"), ("AGENT", "agent.toolCalling.start")):
+        about = {"openinference.span.kind": kind, "metadata.path": path, "input.value": "{}"}
+        token = Span(
+            "1" * 32, "b" * 16, "", "new_token", START, START, "openinference.instrumentation.beeai", attributes=about
+        )
+        assert seen(token) is None
+
+
+def adk(*pieces: list[dict[str, Any]]) -> ModelCall:
+    """A stream of Google's Agent Development Kit (2.13): one message for each piece."""
+    output = [{"role": "assistant", "parts": parts, "finish_reason": ""} for parts in pieces]
+    output[-1]["finish_reason"] = "stop"
+    return call(
+        gen_ai__operation__name="generate_content",
+        **{"gen_ai.output.messages": json.dumps(output), "gcp.vertex.agent.invocation_id": "1"},
+    )
+
+
+def test_the_last_piece_of_a_stream_that_holds_the_whole_answer_is_not_added_to_the_others() -> None:
+    """As it writes them with LiteLLM, where each piece of a call has its name and no arguments."""
+    said = [[{"type": "text", "content": word}] for word in ("I ", "look.")]
+    named: dict[str, Any] = {"type": "tool_call", "id": "c1", "name": "look", "arguments": None}
+    whole = {**named, "arguments": {"q": 1}}
+    told = adk(*said, [named], [named], [{"type": "text", "content": "I look."}, whole])
+    assert told.content.text == "I look."
+    assert [(asked.id, asked.raw) for asked in told.content.calls or ()] == [("c1", '{"q":1}')]
+
+
+def test_pieces_of_a_stream_are_put_together_and_a_cut_call_is_told_once() -> None:
+    named: dict[str, Any] = {"type": "tool_call", "id": "c1", "name": "look", "arguments": None}
+    told = adk([{"type": "text", "content": "I "}], [{"type": "text", "content": "look."}], [named], [named])
+    assert (told.content.text, [asked.raw for asked in told.content.calls or ()]) == ("I look.", [""])
+
+
+def test_a_truncated_answer_without_content_and_without_counts_is_not_empty() -> None:
+    """As OpenInference for Haystack (0.1) writes a stream whose tool call was cut."""
+    turn = one_turn(**LLM, **{"llm.output_messages.0.message.role": "assistant", "llm.finish_reason": "length"})
+    (note,) = (note for note in turn.notes if note.code == "cut_call_lost")
+    assert note.words.startswith("Nothing of the truncated answer is in the trace.")

@@ -10,7 +10,8 @@ import pytest
 from agentcore.messages import Role
 from dashboard.ingest.assembly.trace import TraceTurn
 from dashboard.ingest.conventions.observations import Loop, ModelCall, ToolRun
-from dashboard.ingest.conventions.span_reader import is_about_a_model, seen
+from dashboard.ingest.conventions.span_kinds import is_about_a_model
+from dashboard.ingest.conventions.span_reader import seen
 from dashboard.ingest.conventions.spans import Span, SpanEvent
 from tests.dashboard.ingest.assembly.test_turn_grouping import SECOND, START, made
 

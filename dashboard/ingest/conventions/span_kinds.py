@@ -1,0 +1,52 @@
+"""Which convention tells what a span is, and what it is."""
+
+from dashboard.ingest.conventions.attributes import first
+from dashboard.ingest.conventions.content import haystack
+from dashboard.ingest.conventions.convention import Convention, Kind
+from dashboard.ingest.conventions.spans import Span
+from dashboard.ingest.conventions.tables import (
+    CONVENTIONS,
+    GENAI,
+    NO_CALLS,
+    NOT_TURNS,
+    OF_EVENT,
+    OLDER_CALL,
+    OLDER_MODEL,
+)
+from dashboard.ingest.conventions.vendor_tables import HAYSTACK
+
+#: A span that Logfire sends while another is under way; the other follows with its own id.
+_PENDING = "pending_span"
+_COMPONENT = "haystack.component.run"
+_TOLD_BY = tuple((name, convention) for convention in CONVENTIONS for name in convention.told_by)
+
+
+def is_about_a_model(span: Span) -> bool:
+    """Whether anything of it is kept beside its place in the trace."""
+    return kind_of(span) is not None
+
+
+def kind_of(span: Span) -> tuple[Convention, Kind] | None:
+    """Which convention tells what the span is."""
+    attributes = span.attributes
+    if attributes.get("logfire.span_type") == _PENDING or span.name.endswith(NO_CALLS):
+        return None
+    if span.scope == OF_EVENT[0] and OF_EVENT[1] in attributes:
+        return None
+    for name, convention in _TOLD_BY:
+        if name in attributes and span.scope.startswith(convention.scope):
+            kind = convention.kinds.get(str(attributes[name] or "").strip('"').casefold())  # MLflow writes JSON
+            if kind is not None:
+                return convention, kind
+            if convention.scope:  # of its other spans, the name of the agent stands in another of these attributes
+                return None
+    if (kind := HAYSTACK.kinds.get(span.name)) is not None:
+        is_told = span.name != _COMPONENT or haystack.is_generator(span)
+        return (HAYSTACK, kind) if is_told else None
+    operation = str(attributes.get("gen_ai.operation.name") or "").casefold()
+    if operation in NOT_TURNS or first(attributes, OLDER_MODEL) is None:
+        return None
+    is_call = first(attributes, OLDER_CALL) is not None or any(
+        event.name.startswith("gen_ai.") for event in span.events
+    )
+    return (GENAI, Kind.CALL) if is_call else None
