@@ -1,4 +1,4 @@
-"""Finding a limit by a live re-run with a backtest beside it, and using it. Raises `ValidationError` in words."""
+"""Finding a limit by a live re-run, backtesting what was found, and using it. Raises `ValidationError` in words."""
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -38,10 +38,8 @@ def one_at_a_time(turn: Turn) -> Iterator[None]:
 
 
 def limit_find(*, turn: Turn, suggestion: Suggestion, created_by: User | None = None) -> Turn:
-    """The turn once more, live, under the value; the re-run. Beside it a backtest of the value over its agent's turns,
-    where it may be the value to use, and not merely one to begin with."""
-    if suggestion.known:
-        backtest_of_value(turn=turn, suggestion=suggestion, value=suggestion.value, created_by=created_by)
+    """The turn once more, live, under the value; the re-run. The backtest follows it: one that began before could not
+    count what the re-run shows, and the value found may be another one."""
     about: dict[str, Any] = {"created_by": created_by, "purpose": forecaster.value.trying(suggestion)}
     return turn_rerun(turn=turn, overrides=suggestion.overrides, **about)
 

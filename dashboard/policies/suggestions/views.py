@@ -17,6 +17,7 @@ from agentcore.replay import Certainty
 from agentcore.values import replace
 from dashboard.accounts.models import User
 from dashboard.agents.selectors import project_current
+from dashboard.policies.backtests.models import Backtest
 from dashboard.policies.suggestions.list_suggestions import suggestions_now
 from dashboard.policies.suggestions.next_step import leading_on
 from dashboard.policies.suggestions.panel import Panel, last_of, panel_of
@@ -36,6 +37,7 @@ from dashboard.turns.page_lookup import turn_or_404
 #: Which of the two re-runs of one click a browser waits for: the second is made by itself, and never a third.
 MOST_CELLS = 100  #: of one request: a page has 50 rows
 FIRST, SECOND = "first", "second"
+CHANGED = "rerun-changed"  #: the event at which a page asks for the panel anew
 NO_VALUE = "This page is out of date. Nothing was started. Reload it and check the price."
 REWORDED = (
     "The conversation of this fork was changed, and a re-run from the start would ask the original one. No re-run was "
@@ -45,9 +47,31 @@ REWORDED = (
 
 @require_safe
 def limit(request: HttpRequest, turn_id: UUID) -> HttpResponse:
-    """The panel as it is now; to a browser without scripts the turn's page, which has it."""
+    """The panel as it is now; to a browser without scripts the turn's page, which has it. `?waits=`: only whether the
+    re-run or backtest that the panel shows has changed, which takes no place among the replays."""
     turn = turn_or_404(turn_id)
+    if "waits" in request.GET and request.headers.get("HX-Request"):
+        return _changed_since(request, turn)
     return _shown(request, turn, asked=request.GET.get("found", ""))
+
+
+def _changed_since(request: HttpRequest, turn: Turn) -> HttpResponse:
+    """Of a backtest its line; of a re-run nothing but the event at which the page asks for the panel."""
+    backtest = Backtest.objects.filter(project=turn.project, pk=_id(request.GET["waits"])).first()
+    if backtest is not None:
+        return render(request, "suggestions/_backtest.html", {"turn": turn, "backtest": backtest})
+    rerun = Turn.objects.filter(project=turn.project, pk=_id(request.GET["waits"])).only("status").first()
+    response = HttpResponse(status=204)
+    if rerun is None or rerun.status != request.GET.get("was"):
+        response["HX-Trigger"] = CHANGED
+    return response
+
+
+def _id(told: str) -> UUID | None:
+    """None: what was told is no id."""
+    with suppress(ValueError):
+        return UUID(told)
+    return None
 
 
 @require_safe
@@ -63,11 +87,8 @@ def cells(request: HttpRequest) -> HttpResponse:
 
 def _asked(request: HttpRequest) -> set[UUID]:
     """Without what is no id."""
-    found = set[UUID]()
-    for each in request.GET.getlist("turn")[:MOST_CELLS]:
-        with suppress(ValueError):
-            found.add(UUID(each))
-    return found
+    asked = map(_id, request.GET.getlist("turn")[:MOST_CELLS])
+    return {each for each in asked if each is not None}
 
 
 @require_POST
