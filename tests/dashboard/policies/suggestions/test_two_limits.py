@@ -125,6 +125,18 @@ def test_what_the_re_run_did_not_use_of_the_limits_beside_is_not_asked_for(play:
     assert (proof.status, proof.output_text) == ("completed", again.output_text)
 
 
+def test_a_turn_and_its_failed_re_run_name_the_same_next_number_of_retries(play: Play, browser: Client):
+    turn = play("sim-429")
+    first = told(turn)
+    assert first.overrides == {"error_policy": {"on_rate_limit_error": "retry", "max_retries": 3}}
+    again = drive(turn_rerun(turn=turn, overrides=first.overrides))
+    assert again.status == "failed"
+    values = {each.id: told(Turn.objects.get(pk=each.pk)).value for each in (turn, again)}
+    assert values == {turn.id: 6, again.id: 6}
+    for each in values:
+        assert browser.get(f"/api/v1/turns/{each}/verdict").json()["suggestion"]["value"] == 6
+
+
 WIDE = {"max_continuations": 12, "max_total_completion_tokens": 2_400}
 TOTALS = {"max_total_tokens": 300, "max_total_completion_tokens": 150}
 

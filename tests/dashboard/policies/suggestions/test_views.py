@@ -147,7 +147,9 @@ def test_no_value_is_offered_for_use_while_a_re_run_looks_for_a_smaller_one(brow
     again = cut.children.latest("id")
     assert "Use " not in running
     assert "Backtest" not in running
-    assert f"It shows whether less than {cut.children.earliest('id').max_tokens:,} is enough." in text_of(compact(running))
+    assert f"It shows whether less than {cut.children.earliest('id').max_tokens:,} is enough." in text_of(
+        compact(running)
+    )
     drive(again)
     found = compact(browser.get(f"/turns/{cut.id}/limit?found=second", headers=HTMX).content.decode())
     assert f"Use {again.max_tokens} for sim-essay" in found
@@ -491,7 +493,7 @@ def test_a_re_run_that_ends_while_its_panel_is_built_is_requested_again(cut: Tur
     monkeypatch.setattr(panel, "suggestion_and_less", suggest)
     shown = panel.panel_of(cut)
     assert shown is not None
-    assert shown.by_rerun or shown.waiting
+    assert shown.by_rerun or shown.running
 
 
 def test_an_unusable_value_is_reported_and_nothing_changes(browser: Client, cut: Turn, play: Play):
