@@ -139,6 +139,20 @@ class Panel:
         return standing < self.suggestion.value or (self.of_agent and self.by_rerun and standing in self.shown)
 
     @property
+    def needs_draft(self) -> bool:
+        """Whether the agent's policy does not allow what the cap needs beside it."""
+        agent, said = self.turn.agent, self.suggestion
+        return agent is not None and self.of_agent and bool(said.together) and standing_value(agent, said) == 0
+
+    @property
+    def has_cap(self) -> bool:
+        """Whether the agent has the cap already, or a larger one of somebody else's."""
+        agent, value = self.turn.agent, self.suggestion.value
+        if agent is None or not self.of_agent:
+            return False
+        return agent.max_tokens == value or (agent.max_tokens > value and agent.max_tokens not in self.shown)
+
+    @property
     def standing(self) -> str:
         """Why the value cannot be used, in one sentence: as much is allowed already. Empty where it can."""
         agent, said = self.turn.agent, self.suggestion

@@ -16,14 +16,15 @@ from agentcore.policy import LIMIT_NAMES
 from agentcore.replay import Certainty
 from agentcore.values import replace
 from dashboard.accounts.models import User
+from dashboard.agents.models import PolicyVersion
 from dashboard.agents.selectors import project_current
 from dashboard.policies.backtests.models import Backtest
 from dashboard.policies.suggestions.list_suggestions import suggestions_now
 from dashboard.policies.suggestions.next_step import leading_on
 from dashboard.policies.suggestions.panel import Panel, last_of, panel_of
 from dashboard.policies.suggestions.services import (
-    agent_cap_use,
     backtest_of_value,
+    cap_and_draft_use,
     limit_find,
     one_at_a_time,
     policy_draft,
@@ -167,18 +168,25 @@ def _used(request: HttpRequest, turn: Turn, said: Suggestion) -> str:
     why = f"Turn {str(turn.id)[:13]}: {because(said)}" if said.known else f"Found with turn {str(turn.id)[:13]}."
     if said.limit != "max_tokens":
         version, is_new = policy_draft(turn=turn, suggestion=said, value=value, by=by, why=why)
-        done = "created" if is_new else "already exists"
-        settings = given(replace(said, value=value))
-        messages.success(request, f"Draft v{version.version} of “{version.policy.name}” {done}: {settings}.")
+        messages.success(request, _draft_in_words(version, given(replace(said, value=value)), is_new=is_new))
         return reverse("policies:version", args=[version.pk])
     if not request.user.has_perm("agents.change_agent"):
         raise ValidationError("You do not have permission to change agents. Ask an administrator.")
     was = turn.agent.max_tokens if turn.agent else None
     standing = _value(request.POST["standing"]) if request.POST.get("standing") else None
-    agent = agent_cap_use(turn=turn, value=value, by=by, why=why, standing=standing)
+    agent, draft = cap_and_draft_use(turn=turn, suggestion=said, value=value, by=by, why=why, standing=standing)
     changed = f"max_tokens of {agent.name} changed from {was} to {value}. It applies from the next turn on."
     messages.success(request, f"max_tokens of {agent.name} is {value} already." if was == value else changed)
-    return reverse("turns:detail", args=[turn.id])
+    if draft is None:
+        return reverse("turns:detail", args=[turn.id])
+    words = _draft_in_words(draft[0], given(said, first=1), is_new=draft[1])
+    messages.success(request, f"{words} It is needed, too: activate it.")
+    return reverse("policies:version", args=[draft[0].pk])
+
+
+def _draft_in_words(version: PolicyVersion, settings: str, *, is_new: bool) -> str:
+    done = "created" if is_new else "already exists"
+    return f"Draft v{version.version} of “{version.policy.name}” {done}: {settings}."
 
 
 def _value(given: str) -> int:

@@ -95,7 +95,8 @@ def test_a_live_trial_shows_how_such_a_turn_ends(cut: Turn, browser: Client):
     before = page(browser, address)
     assert "1</b>\u00a0turn would have continued" in before
     most = tried_so_far(asked_of_backtest(backtest)).most_tokens
-    assert f"1 re-run will use at most {most:,} tokens (simulator, free). Try 1 live within" in text_of(compact(before))
+    told = text_of(compact(before)).replace("\u00a0", " ")
+    assert f"1 re-run will use at most {most:,} tokens (simulator, free)." in told
     answer = browser.post(f"{address}/live", {"tokens": f"{ENOUGH}"}).content.decode()
     assert "1</b>\u00a0turn tried live" in answer
     child = Turn.objects.get(parent=cut)
@@ -108,7 +109,7 @@ def test_a_live_trial_shows_how_such_a_turn_ends(cut: Turn, browser: Client):
     assert "Try 1" not in shown
     child.refresh_from_db()
     used = child.input_tokens + child.output_tokens
-    assert f"1 turn tried live used {used:,} tokens (simulator, free)" in text_of(compact(shown))
+    assert f"1 turn tried live used {used:,} tokens (simulator, free)" in text_of(compact(shown)).replace("\u00a0", " ")
 
 
 @pytest.mark.parametrize(
