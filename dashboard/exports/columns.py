@@ -48,7 +48,7 @@ TURN: Sequence[Column] = (
     Column("input_tokens", WHOLE, "of all attempts"),
     Column("output_tokens", WHOLE, "of all attempts"),
     Column("tokens_estimated", FLAG, "whether some of these token counts are estimates"),
-    Column("cost_usd", NUMBER, "at list prices; empty: the price is not known"),
+    Column("cost_usd", NUMBER, "at list prices; empty: the price is not known, or it is `simulated`"),
     Column("cost_estimated", FLAG, "whether the price depends on estimated token counts"),
     Column("attempts", WHOLE, "model calls"),
     Column("continuations", WHOLE, "continuations of a truncated answer"),
@@ -64,6 +64,7 @@ TURN: Sequence[Column] = (
     Column("ingested", JSON, "the trace or log that the turn was built from"),
     Column("attempt_list", ATTEMPTS, "its attempts, in order: see below"),
     Column("suggestion", JSON, "the limit that would have let it finish, as its page shows it; empty: none"),
+    Column("simulated", FLAG, "whether the built-in simulator answered, which costs nothing"),
 )
 ATTEMPT: Sequence[Column] = (
     Column("index", WHOLE, "from 1"),

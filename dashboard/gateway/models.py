@@ -151,13 +151,14 @@ class GatewayKey(models.Model):
 
 class KeySpending(models.Model):
     """What a key spent on one day. Tokens are input and output; dollars are list prices of the calls with a known
-    price."""
+    price, and free tokens those of the simulator."""
 
     key = models.ForeignKey(GatewayKey, on_delete=models.CASCADE, related_name="spending", db_index=False)
     day = models.DateField()
     calls = models.PositiveBigIntegerField(default=0)
     tokens = models.PositiveBigIntegerField(default=0)
     dollars = models.DecimalField(max_digits=18, decimal_places=9, default=0)
+    free_tokens = models.PositiveBigIntegerField(default=0, db_default=0)
 
     class Meta:
         constraints: ClassVar = [models.UniqueConstraint(fields=["key", "day"], name="gateway_keyspending_day")]

@@ -13,7 +13,7 @@ from django.utils import timezone
 from dashboard.gateway.access.limits import LIMITS, Spent
 from dashboard.gateway.access.stored_keys import spent_of
 from dashboard.gateway.models import GatewayKey
-from dashboard.turns.prices.templatetags.prices import dollars_in_words, money
+from dashboard.turns.prices.templatetags.prices import dollars_in_words, no_price
 from dashboard.turns.templatetags.formatting import THIN, number
 
 HOT = 0.8  #: of a budget: nearly spent
@@ -100,8 +100,10 @@ class KeyView:
 
 
 def _cost(spent: Spent) -> str:
-    """In dollars, of the calls whose price is known. Tokens that cost nothing at all are tokens without a price."""
-    return money(None) if spent.tokens and not spent.dollars else dollars_in_words(spent.dollars)
+    """In dollars, of the calls whose price is known. Tokens that cost nothing at all are tokens without a price, or all
+    of the simulator."""
+    unpriced = spent.tokens and not spent.dollars
+    return no_price(simulated=spent.free >= spent.tokens) if unpriced else dollars_in_words(spent.dollars)
 
 
 def _number(value: Decimal | int | None) -> float | int | None:

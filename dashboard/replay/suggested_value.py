@@ -27,6 +27,7 @@ class SuggestedValue:
     seconds: float | None = None
     rerun: UUID | None = None
     costs: str = ""  #: of a live re-run under the value, in words; empty where one has shown it
+    beside: str = ""  #: what must change with it, in short
 
     @property
     def known(self) -> bool:

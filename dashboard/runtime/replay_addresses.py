@@ -13,6 +13,7 @@ _REPLAY = re.compile(
     rf"/turns/[^/]+/(?:replay(?:/[a-z-]+)?|limit(?:/find)?)/?|{MAP}/?|/compare/?|/api/v1/turns/[^/]+/replay"
 )
 EVALUATED = frozenset({"evaluate", "continuations", "max_tokens"})  #: in the address of a map or of one cell
+WAITS = "waits"  #: in the address of a limit: whether what it waits for has changed, which a page asks every second
 _VERIFY = re.compile(r"/replay/verify/?$")
 _RERUN = re.compile(rb"rerun|\\")  #: in a body of the API; an escape may stand for any letter
 
@@ -20,11 +21,13 @@ _RERUN = re.compile(rb"rerun|\\")  #: in a body of the API; an escape may stand 
 def is_replay(path: str, query: bytes = b"") -> bool:
     """Whether requests of this address follow a whole history step by step, or many times over.
 
-    The page of the map does not: it asks for its map by a request of its own, which names what is to be evaluated.
+    The page of the map does not: it asks for its map by a request of its own, which names what is to be evaluated. Nor
+    does who asks whether a re-run has ended.
     """
     if _REPLAY.fullmatch(path) is None:
         return False
-    return not path.startswith(MAP) or not EVALUATED.isdisjoint(parse_qs(query.decode("latin-1"), True))
+    asked = parse_qs(query.decode("latin-1"), True).keys()
+    return WAITS not in asked and (not path.startswith(MAP) or not EVALUATED.isdisjoint(asked))
 
 
 def only_reads(scope: MutableMapping[str, Any], body: bytes) -> bool:

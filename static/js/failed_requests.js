@@ -1,7 +1,8 @@
 /* What was sent and not answered, or answered by an error page, is said beside it, so that nobody takes it for done; what
    was typed stays. A place with data-told says where instead. One that is too large has a note of its own (below).
    Where something is only asked for, the old result stays, is marked as old (data-stale), and that is said. A part that
-   was never shown says why it is missing, in place of what stood in for it (data-pending). */
+   was never shown says why it is missing, in place of what stood in for it (data-pending). What a busy server has not
+   begun says so, and a form that may wait (data-waits) is sent again by itself. */
 const TOO_LARGE = 413;
 const GONE = "The server did not answer, so this may not have been done. Check before you try again.";
 const SAID = {
@@ -9,6 +10,10 @@ const SAID = {
   404: "This item no longer exists. Reload the page.",
   503: "The database is not available, so this may not have been done. Wait a moment and check before you try again.",
 };
+const BUSY = "The server is working on too many requests. Nothing was done. Try again in a moment.";
+const WAITING = "The server is working on too many requests. This one waits, and is sent again by itself.";
+const NOT_BEGUN = "X-Not-Begun"; // of an answer that came before anything was done
+const LEAST_SECONDS = 2; // between two tries, and up to twice as much, so that those who wait do not come together
 const REFUSED = "This was refused, and nothing was done. Reload the page, then try again.";
 const OLD = "so the result shown is not for these values. Try again.";
 const OUTDATED = "so this may be out of date.";
@@ -23,11 +28,17 @@ function noted(text) {
   return note;
 }
 
-/** Why there is no new result, by the status of the answer; 0: there was none. `then`: what follows from it. */
-function because(status, then) {
+/** Why there is no new result, by the answer; status 0: there was none. `then`: what follows from it. */
+function because(xhr, then) {
+  const { status } = xhr;
   if (status === 0) return `The server did not answer, ${then}`;
+  if (notBegun(xhr)) return `The server is working on too many requests, ${then}`;
   if (status === 503) return `The database is not available, ${then}`;
   return status < 500 ? `The server refused this, ${then}` : `The server failed, ${then}`;
+}
+
+function notBegun(xhr) {
+  return xhr.getResponseHeader(NOT_BEGUN) !== null;
 }
 
 const said = new WeakMap(); // the note of each form
@@ -49,11 +60,20 @@ function say(text, { requestConfig, target, shouldSwap, xhr }) {
   }
   if (asks) target?.setAttribute("data-stale", "");
   const elsewhere = form.closest("[data-told]")?.dataset.told;
-  const note = noted(asks ? because(xhr.status, OLD) : text);
+  const note = noted(asks ? because(xhr, OLD) : text);
   forget(form);
   said.set(form, note);
   if (elsewhere) document.getElementById(elsewhere).replaceChildren(note);
   else place(note, form, asks ? target : null);
+}
+
+function sayBusy(detail) {
+  const form = detail.requestConfig.elt.closest("form[data-waits]");
+  say(form ? WAITING : BUSY, detail);
+  if (!form) return;
+  said.get(form).classList.remove("error");
+  const again = () => form.isConnected && window.htmx.trigger(form, "resend");
+  setTimeout(again, 1000 * LEAST_SECONDS * (1 + Math.random()));
 }
 
 /** In the part of the page that was asked for; `pressed`: by somebody who waits for it. */
@@ -63,7 +83,7 @@ function sayInPlace(part, xhr, pressed) {
   for (const each of pending) each.remove();
   if (part.ariaBusy) part.ariaBusy = "false";
   part.toggleAttribute("data-stale", !missing);
-  const note = noted(toldBy(xhr) ?? because(xhr.status, missing ? MISSING : OUTDATED));
+  const note = noted(toldBy(xhr) ?? because(xhr, missing ? MISSING : OUTDATED));
   part.prepend(note);
   if (pressed) note.scrollIntoView({ block: "nearest" });
 }
@@ -88,7 +108,8 @@ function forget(form) {
 document.addEventListener("htmx:sendError", ({ detail }) => say(GONE, detail));
 document.addEventListener("htmx:responseError", ({ detail }) => {
   const { status } = detail.xhr;
-  if (status !== TOO_LARGE) say(SAID[status] ?? (status < 500 ? REFUSED : FAILED), detail);
+  if (notBegun(detail.xhr)) sayBusy(detail);
+  else if (status !== TOO_LARGE) say(SAID[status] ?? (status < 500 ? REFUSED : FAILED), detail);
 });
 document.addEventListener("htmx:afterSwap", ({ detail }) => detail.target?.removeAttribute("data-stale"));
 document.addEventListener("htmx:beforeRequest", ({ target }) => {

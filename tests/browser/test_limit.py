@@ -6,6 +6,7 @@ import pytest
 from playwright.sync_api import Page, Route, expect
 
 from dashboard.runtime.replay_processes import TOO_MANY_TURNS
+from dashboard.runtime.request_guard.guard import NOT_BEGUN
 from dashboard.runtime.request_guard.refusals import refusal
 from tests.browser.conftest import PHONE, NewPage
 from tests.browser.journeys import LONG, Clicks, played, scrolls_sideways, until
@@ -55,6 +56,41 @@ def test_a_button_shows_what_it_starts_while_the_server_has_not_answered(new_pag
     expect(limit.get_by_text("Starting the re-run…")).to_be_visible()
     expect(button).to_be_disabled()
     page.unroute("**/limit/find")
+
+
+def test_a_search_that_a_busy_server_has_not_begun_waits_and_is_sent_again(new_page: NewPage):
+    page = new_page(missing=True)
+    page.goto(played(page, "sim-essay", "What waits for its turn?", max_tokens=40))
+    limit, sent = page.locator("#limit"), list[Route]()
+    busy = refusal("/turns/x/limit/find", 503, "Too many requests wait already.", more=NOT_BEGUN)
+    headers = {name.decode(): value.decode() for name, value in busy.headers}
+
+    def refused_once(route: Route) -> None:
+        sent.append(route)
+        if len(sent) == 1:
+            route.fulfill(status=busy.status, headers=headers, body=busy.body)
+        else:
+            route.fallback()
+
+    page.route("**/limit/find", refused_once)
+    limit.get_by_role("button", name=re.compile("Find the limit|Prove it live")).click()
+    note = limit.locator(".unanswered")
+    expect(note).to_have_text(
+        "The server is working on too many requests. This one waits, and is sent again by itself."
+    )
+    expect(limit).to_contain_text("proven", timeout=LONG)
+    expect(note).to_have_count(0)
+    assert len(sent) > 1
+
+
+def test_a_result_of_a_busy_server_is_not_blamed_on_the_database(new_page: NewPage, cut_turn: str):
+    page = new_page(missing=True)
+    page.goto(f"{cut_turn}/replay")
+    page.route("**/replay?*", lambda route: route.fulfill(status=503, headers={"X-Not-Begun": "1"}, body="no"))
+    page.get_by_label("Max tokens per call", exact=True).fill("70")
+    expect(page.locator("#dials .unanswered")).to_have_text(
+        "The server is working on too many requests, so the result shown is not for these values. Try again."
+    )
 
 
 def test_a_result_that_could_not_be_refreshed_is_marked_as_old(new_page: NewPage, cut_turn: str):

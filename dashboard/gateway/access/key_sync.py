@@ -8,6 +8,7 @@ Rows are written in the order of their keys, so that two processes never wait fo
 from __future__ import annotations
 
 import time
+from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, timedelta
@@ -24,6 +25,7 @@ from dashboard.accounts.scopes import why_not
 from dashboard.accounts.services import LAST_USED_STEP, api_tokens_used
 from dashboard.agents.current_project import working_in
 from dashboard.agents.models import Project
+from dashboard.agents.samples import is_simulated
 from dashboard.agents.selectors import project_default
 from dashboard.gateway.access import refusals, stored_keys
 from dashboard.gateway.access.callers import Caller, Target
@@ -36,12 +38,13 @@ from dashboard.turns.prices.rates import rate_of
 PACE_KEPT = timedelta(minutes=5)
 
 _SPEND = """
-INSERT INTO gateway_keyspending AS had (key_id, day, calls, tokens, dollars)
-SELECT new.* FROM unnest(%s::uuid[], %s::date[], %s::bigint[], %s::bigint[], %s::numeric[])
-       AS new (key_id, day, calls, tokens, dollars)
+INSERT INTO gateway_keyspending AS had (key_id, day, calls, tokens, dollars, free_tokens)
+SELECT new.* FROM unnest(%s::uuid[], %s::date[], %s::bigint[], %s::bigint[], %s::numeric[], %s::bigint[])
+       AS new (key_id, day, calls, tokens, dollars, free_tokens)
  WHERE EXISTS (SELECT FROM gateway_gatewaykey WHERE id = new.key_id) ORDER BY new.key_id, new.day
 ON CONFLICT (key_id, day) DO UPDATE SET
-    calls = had.calls + excluded.calls, tokens = had.tokens + excluded.tokens, dollars = had.dollars + excluded.dollars
+    calls = had.calls + excluded.calls, tokens = had.tokens + excluded.tokens, dollars = had.dollars + excluded.dollars,
+    free_tokens = had.free_tokens + excluded.free_tokens
 """
 _PACE = """
 INSERT INTO gateway_keypace AS had (key_id, minute, calls, tokens)
@@ -61,7 +64,7 @@ def counts_add(added: Mapping[UUID, UnwrittenCounts], *, now: datetime) -> None:
     if not added:
         return
     with connection.cursor() as cursor:
-        cursor.execute(_SPEND, _columns(_spent_rows(added), 5))
+        cursor.execute(_SPEND, _columns(_spent_rows(added), 6))
         cursor.execute(_PACE, _columns(_pace_rows(added), 4))
         cursor.execute(_FORGET, [now - PACE_KEPT])
 
@@ -77,12 +80,13 @@ def keys_used(key_ids: Collection[UUID], *, now: datetime) -> None:
     GatewayKey.objects.filter(pk__in=list(due.values_list("pk", flat=True))).update(last_used_at=now)
 
 
-def _spent_rows(added: Mapping[UUID, UnwrittenCounts]) -> Iterator[tuple[UUID, date, int, int, Decimal]]:
+def _spent_rows(added: Mapping[UUID, UnwrittenCounts]) -> Iterator[tuple[UUID, date, int, int, Decimal, int]]:
     for key_id in sorted(added):
         counted = added[key_id]
-        dollars = _dollars(counted)
+        dollars, free = _dollars(counted), _free_tokens(counted)
         for day in sorted({*counted.calls, *counted.tokens}):
-            yield key_id, day, counted.calls.get(day, 0), counted.tokens.get(day, 0), dollars.get(day, Decimal(0))
+            calls, tokens = counted.calls.get(day, 0), counted.tokens.get(day, 0)
+            yield key_id, day, calls, tokens, dollars.get(day, Decimal(0)), free[day]
 
 
 def _dollars(counted: UnwrittenCounts) -> dict[date, Decimal]:
@@ -93,6 +97,15 @@ def _dollars(counted: UnwrittenCounts) -> dict[date, Decimal]:
         if rate is not None:
             dollars[day] = dollars.get(day, Decimal(0)) + rate.dollars_of(usages)
     return dollars
+
+
+def _free_tokens(counted: UnwrittenCounts) -> Counter[date]:
+    """The tokens of the simulator."""
+    free = Counter[date]()
+    for (day, asked), usages in counted.usages.items():
+        if is_simulated(asked.model):
+            free[day] += sum(used.input_tokens + used.output_tokens for used in usages)
+    return free
 
 
 def _pace_rows(added: Mapping[UUID, UnwrittenCounts]) -> Iterator[tuple[UUID, datetime, int, int]]:

@@ -54,10 +54,12 @@ class Pace:
 
 @dataclass(frozen=True, slots=True)
 class Spent:
-    """Within a day, a month, or ever. `dollars`: at list prices, of the calls whose price is known."""
+    """Within a day, a month, or ever. `dollars`: at list prices, of the calls whose price is known. `free`: of the
+    tokens, those of the simulator, which cost nothing."""
 
     tokens: int = 0
     dollars: Decimal = Decimal(0)
+    free: int = 0
 
 
 NO_LIMITS = KeyLimits()

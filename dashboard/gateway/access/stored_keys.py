@@ -2,6 +2,7 @@
 
 from collections.abc import Collection, Iterable, Mapping
 from datetime import UTC, date, datetime
+from typing import Any
 from uuid import UUID
 
 from django.db.models import Q, Sum
@@ -11,6 +12,8 @@ from dashboard.gateway.access.callers import Target
 from dashboard.gateway.access.key_meter import StoredCounts
 from dashboard.gateway.access.limits import LIMITS, MINUTE, NOTHING, KeyLimits, Pace, Spent, minute_of
 from dashboard.gateway.models import Alias, GatewayKey, KeyPace, KeySpending
+
+_SUMS = ("tokens", "dollars", "free_tokens")  #: the fields of a `Spent`, by column
 
 
 def keys_by_digest(digests: Collection[str], *, now: datetime) -> dict[str, GatewayKey]:
@@ -46,21 +49,18 @@ def spent_of(key_ids: Iterable[UUID], *, day: date) -> dict[UUID, tuple[Spent, S
     today, month = Q(day=day), Q(day__gte=day.replace(day=1), day__lte=day)
     sums = KeySpending.objects.filter(key__in=ids).values("key_id").order_by()
     rows = sums.annotate(
-        tokens_today=Sum("tokens", filter=today, default=0),
-        dollars_today=Sum("dollars", filter=today, default=0),
-        tokens_month=Sum("tokens", filter=month, default=0),
-        dollars_month=Sum("dollars", filter=month, default=0),
-        tokens_total=Sum("tokens", default=0),
-        dollars_total=Sum("dollars", default=0),
+        **{f"{name}_today": Sum(name, filter=today, default=0) for name in _SUMS},
+        **{f"{name}_month": Sum(name, filter=month, default=0) for name in _SUMS},
+        **{f"{name}_total": Sum(name, default=0) for name in _SUMS},
     )
     found = {row["key_id"]: row for row in rows}
     return {key_id: _spans(found.get(key_id)) for key_id in ids}
 
 
-def _spans(row: Mapping[str, object] | None) -> tuple[Spent, Spent, Spent]:
+def _spans(row: Mapping[str, Any] | None) -> tuple[Spent, Spent, Spent]:
     if row is None:
         return NOTHING, NOTHING, NOTHING
-    today, month, total = (Spent(row[f"tokens_{span}"], row[f"dollars_{span}"]) for span in ("today", "month", "total"))  # type: ignore[arg-type]
+    today, month, total = (Spent(*(row[f"{name}_{span}"] for name in _SUMS)) for span in ("today", "month", "total"))
     return today, month, total
 
 

@@ -3,7 +3,8 @@
 Each click is a calibration of its own, whose trials are the next turns that were not tried yet. It is stored whole or
 not at all, and the workers drive its turns as any others.
 
-Also holds what a backtest or a shadow leaves to be tried live: its draft, and its turns of unknown end.
+Also holds what a backtest or a shadow leaves to be tried live: its draft, and its turns of unknown end; and which of
+them a re-run was made for.
 """
 
 from collections import Counter
@@ -156,9 +157,27 @@ def _trial(turn: Turn, overrides: dict[str, Any]) -> Trial:
 
 def asked_of_backtest(backtest: Backtest) -> TrialSource:
     turns = [UUID(turn) for turn in backtest.unended_turns]
-    return TrialSource(backtest.project, f"backtest-{backtest.pk}", DraftPolicy.of(backtest), turns)
+    return TrialSource(backtest.project, _name_of(backtest), DraftPolicy.of(backtest), turns)
 
 
 def asked_of_shadow(shadow: Shadow) -> TrialSource:
     draft = DraftPolicy.in_place(shadow.version)
-    return TrialSource(shadow.project, f"shadow-{shadow.pk}", draft, unended_of(shadow))
+    return TrialSource(shadow.project, _name_of(shadow), draft, unended_of(shadow))
+
+
+def _name_of(made_for: Backtest | Shadow) -> str:
+    return f"{'shadow' if isinstance(made_for, Shadow) else 'backtest'}-{made_for.pk}"
+
+
+def made_for(rerun: Turn) -> Backtest | Shadow | None:
+    """The backtest or shadow from which a re-run was tried live; None: it was not, or that is gone. A calibration
+    keeps a digest of it, which is looked for among those that there were."""
+    own = Prediction.objects.filter(child=rerun, kind=Prediction.Kind.CALIBRATION, calibration__isnull=False)
+    made = own.values_list("calibration__key", "calibration__created_at").first()
+    if made is None:
+        return None
+    key, begun = made
+    backtests = Backtest.objects.filter(project=rerun.project_id, created_at__lte=begun).order_by("-id").only("pk")
+    shadows = Shadow.objects.filter(project=rerun.project_id).order_by("-id").select_related("version")
+    found = (each for rows in (backtests, shadows) for each in rows.iterator())
+    return next((each for each in found if calibration_state.key_of({"live": _name_of(each)}) == key), None)

@@ -85,8 +85,7 @@ class ExhaustedLimit:
             return self.turn.max_tokens
         if self.limit == "max_retries":
             return self.last.error_policy.max_retries
-        value: Number | None = getattr(self.last.limits, self.limit)
-        return value
+        return getattr(self.last.limits, self.limit)  # type: ignore[no-any-return]
 
     @property
     def ceiling(self) -> int | None:
@@ -105,8 +104,9 @@ class ExhaustedLimit:
     @property
     def ample(self) -> int:
         """A value to begin with where nothing tells: clearly more than was used."""
-        if self.limit == "max_retries":
-            return max(RETRIES, self.used + 1, 2 * self.in_vain)
+        if self.limit == "max_retries":  # the same on the page of a turn and on that of its re-run that failed, too
+            own = 0 if (self.together or {}).get("error_policy") else int(self.recorded or 0)
+            return max(RETRIES, self.used + 1, 2 * max(own, self.in_vain))
         stood = max(self.used, int(self.recorded or 0), self.in_vain)
         times = _share(self.limit, LARGER) if self._continues else LARGER
         wanted = stood + SOME if self.limit in COUNTED else int(times * max(1, stood))

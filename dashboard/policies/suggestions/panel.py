@@ -12,8 +12,6 @@ from dashboard.agents.limit_fields import setting
 from dashboard.agents.models import Connection
 from dashboard.live.turn_loader import connection_of, may_be_rerun
 from dashboard.policies.backtests.models import Backtest
-from dashboard.policies.backtests.result_text import in_words
-from dashboard.policies.backtests.services import UNFINISHED as UNDONE
 from dashboard.policies.suggestions.exhausted_limits import ExhaustedLimit
 from dashboard.policies.suggestions.limit_trials import TriedLimit, limit_trials, refusal_of
 from dashboard.policies.suggestions.relatives import is_reworded
@@ -141,6 +139,20 @@ class Panel:
         return standing < self.suggestion.value or (self.of_agent and self.by_rerun and standing in self.shown)
 
     @property
+    def needs_draft(self) -> bool:
+        """Whether the agent's policy does not allow what the cap needs beside it."""
+        agent, said = self.turn.agent, self.suggestion
+        return agent is not None and self.of_agent and bool(said.together) and standing_value(agent, said) == 0
+
+    @property
+    def has_cap(self) -> bool:
+        """Whether the agent has the cap already, or a larger one of somebody else's."""
+        agent, value = self.turn.agent, self.suggestion.value
+        if agent is None or not self.of_agent:
+            return False
+        return agent.max_tokens == value or (agent.max_tokens > value and agent.max_tokens not in self.shown)
+
+    @property
     def standing(self) -> str:
         """Why the value cannot be used, in one sentence: as much is allowed already. Empty where it can."""
         agent, said = self.turn.agent, self.suggestion
@@ -185,11 +197,6 @@ class Panel:
         return self.suggestion.limit == "max_tokens"
 
     @property
-    def waiting(self) -> bool:
-        """Whether the page should ask again."""
-        return self.running is not None or (self.backtest is not None and self.backtest.status in UNDONE)
-
-    @property
     def unanswered_words(self) -> str:
         """How the re-run ended that tells nothing, behind `a re-run with Max tokens per call 640`."""
         turn = self.unanswered.turn if self.unanswered else None
@@ -197,11 +204,6 @@ class Panel:
             return f"was stopped by {limit_in_words(turn.resource)}"
         status = turn.status if turn else ""
         return _STOPPED.get(TurnStatus(status), "failed") if status else "failed"
-
-    @property
-    def backtest_words(self) -> str:
-        """What the backtest found, or how far it is, behind the word *Backtest*."""
-        return in_words(self.backtest, begun="").removeprefix("a backtest ") if self.backtest else ""
 
 
 def last_of(turn: Turn) -> Snapshot | None:

@@ -1,4 +1,4 @@
-"""Finding a limit by a live re-run with a backtest beside it, and using it. Raises `ValidationError` in words."""
+"""Finding a limit by a live re-run, backtesting what was found, and using it. Raises `ValidationError` in words."""
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -38,10 +38,8 @@ def one_at_a_time(turn: Turn) -> Iterator[None]:
 
 
 def limit_find(*, turn: Turn, suggestion: Suggestion, created_by: User | None = None) -> Turn:
-    """The turn once more, live, under the value; the re-run. Beside it a backtest of the value over its agent's turns,
-    where it may be the value to use, and not merely one to begin with."""
-    if suggestion.known:
-        backtest_of_value(turn=turn, suggestion=suggestion, value=suggestion.value, created_by=created_by)
+    """The turn once more, live, under the value; the re-run. The backtest follows it: one that began before could not
+    count what the re-run shows, and the value found may be another one."""
     about: dict[str, Any] = {"created_by": created_by, "purpose": forecaster.value.trying(suggestion)}
     return turn_rerun(turn=turn, overrides=suggestion.overrides, **about)
 
@@ -75,18 +73,15 @@ def _backtest_of(turn: Turn, suggestion: Suggestion, value: Number) -> dict[str,
     agent = turn.agent
     assert agent is not None, "only an agent's limits are tried"
     filters = TimelineFilters(agent=(agent.name,), model=(turn.model,)).as_dict()
-    of_calls = suggestion.limit == "max_tokens"
-    said = policy_said(**_words(agent.policy)) if of_calls else _changed(agent.policy, suggestion, value)
+    said = _changed(agent.policy, suggestion, value)
     stands_for = agent.policy if agent.policy is not None and agent.policy.versions.exists() else None
-    cap = int(value) if of_calls else None
+    cap = int(value) if suggestion.limit == "max_tokens" else None
     return {"policy": said, "filter": filters, "max_tokens": cap, "stands_for": stands_for, "keeps_overrides": True}
 
 
 def standing_value(agent: Agent, suggestion: Suggestion) -> Number | None:
     """The value that an agent's next turn has of a limit, without overrides of its own; None: no limit. 0 where that
     does not help, because another setting has to change with it."""
-    if suggestion.limit == "max_tokens":
-        return agent.max_tokens
     policy, beside = effective_policy_for(agent, {}).policy, suggestion.together or {}
     if suggestion.limit == "max_retries":
         needed = beside.get("error_policy", {})
@@ -95,7 +90,7 @@ def standing_value(agent: Agent, suggestion: Suggestion) -> Number | None:
     raised = beside.get("limits", {}).items()
     if not all(_is_enough(_standing(agent, policy.limits, name), needed) for name, needed in raised):
         return 0
-    return _standing(agent, policy.limits, suggestion.limit)
+    return agent.max_tokens if suggestion.limit == "max_tokens" else _standing(agent, policy.limits, suggestion.limit)
 
 
 def _standing(agent: Agent, limits: Limits, name: str) -> Number | None:
@@ -127,6 +122,18 @@ def agent_cap_use(*, turn: Turn, value: Number, by: User | None, why: str, stand
         agent.full_clean()
         agent.save(update_fields=["max_tokens"])
     return agent
+
+
+@transaction.atomic
+def cap_and_draft_use(
+    *, turn: Turn, suggestion: Suggestion, value: Number, by: User | None, why: str, standing: int | None = None
+) -> tuple[Agent, tuple[PolicyVersion, bool] | None]:
+    """The value as the agent's own cap, and what it needs beside it as a draft, for that is the policy's to allow; None
+    where nothing is missing there."""
+    agent = agent_cap_use(turn=turn, value=value, by=by, why=why, standing=standing)
+    if standing_value(agent, suggestion) != 0:
+        return agent, None
+    return agent, policy_draft(turn=turn, suggestion=suggestion, value=value, by=by, why=why)
 
 
 @transaction.atomic
@@ -163,14 +170,16 @@ def _drafted(policy: Policy | None, said: Mapping[str, Any]) -> PolicyVersion | 
 
 
 def _changed(policy: Policy | None, suggestion: Suggestion, value: Number) -> dict[str, Any]:
-    """The policy's words with the value in place of its own, and with as much as that needs beside it."""
+    """The policy's words with the value in place of its own, and with as much as that needs beside it. The cap of a
+    call is the agent's own: of that, what it needs beside it."""
     words, changed = _words(policy), {**suggestion.overrides}
+    changed.pop("max_tokens", None)
     if suggestion.limit == "max_retries":
         changed["error_policy"] = {**changed["error_policy"], "max_retries": value}
-    else:
+    elif "limits" in changed:
         own = words.get("limits") or {}
         lacking = {name: v for name, v in changed["limits"].items() if name not in own or not _is_enough(own[name], v)}
-        changed["limits"] = {**lacking, suggestion.limit: value}
+        changed["limits"] = lacking if suggestion.limit == "max_tokens" else {**lacking, suggestion.limit: value}
     merged = {name: {**(words.get(name) or {}), **changed[name]} for name in changed}
     return policy_said(**{**words, **merged})
 

@@ -41,9 +41,9 @@ def promise_word(said: Suggestion) -> str:
     return _BY_CERTAINTY[said.certainty] if said.only_tries_again else certainty_word(said)
 
 
-def given(said: Suggestion, named: Callable[[str], str] = name_of) -> str:
+def given(said: Suggestion, named: Callable[[str], str] = name_of, *, first: int = 0) -> str:
     """`Max continuations 8 and Max completion tokens per turn 960`: all settings to change; one is not enough."""
-    settings = _settings_of(said, named)
+    settings = _settings_of(said, named)[first:]
     return " and ".join([", ".join(settings[:-1]), settings[-1]] if settings[1:] else settings)
 
 

@@ -13,7 +13,7 @@ from dashboard.policies.suggestions.panel import last_of
 from dashboard.policies.suggestions.selectors import suggestions_for
 from dashboard.policies.suggestions.suggestion import Basis, Goal, Suggestion
 from dashboard.policies.suggestions.suggestion_log import tell
-from dashboard.policies.suggestions.suggestion_text import because, certainty_word, costs_in_words, sentence
+from dashboard.policies.suggestions.suggestion_text import because, beside, certainty_word, costs_in_words, sentence
 from dashboard.replay.suggested_value import SuggestedValue
 from dashboard.replay.sweep_result import Sweep
 from dashboard.replay.sweep_service import turn_sweep
@@ -93,7 +93,8 @@ def _value(turn: Turn, said: Suggestion) -> SuggestedValue:
     elif said.costs is not None:
         about = {"tokens": said.costs.output_tokens, "price": said.costs.price}
     costs = "" if said.basis is Basis.RERUN else costs_in_words(said.costs, model=turn.model)
-    return SuggestedValue(int(said.value), certainty_word(said), said.certainty, words, costs=costs, **about)
+    about |= {"costs": costs, "beside": " + ".join(beside(said))}
+    return SuggestedValue(int(said.value), certainty_word(said), said.certainty, words, **about)
 
 
 def in_words(said: Suggestion) -> dict[str, str]:

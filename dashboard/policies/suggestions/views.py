@@ -16,13 +16,15 @@ from agentcore.policy import LIMIT_NAMES
 from agentcore.replay import Certainty
 from agentcore.values import replace
 from dashboard.accounts.models import User
+from dashboard.agents.models import PolicyVersion
 from dashboard.agents.selectors import project_current
+from dashboard.policies.backtests.models import Backtest
 from dashboard.policies.suggestions.list_suggestions import suggestions_now
 from dashboard.policies.suggestions.next_step import leading_on
 from dashboard.policies.suggestions.panel import Panel, last_of, panel_of
 from dashboard.policies.suggestions.services import (
-    agent_cap_use,
     backtest_of_value,
+    cap_and_draft_use,
     limit_find,
     one_at_a_time,
     policy_draft,
@@ -36,6 +38,7 @@ from dashboard.turns.page_lookup import turn_or_404
 #: Which of the two re-runs of one click a browser waits for: the second is made by itself, and never a third.
 MOST_CELLS = 100  #: of one request: a page has 50 rows
 FIRST, SECOND = "first", "second"
+CHANGED = "rerun-changed"  #: the event at which a page asks for the panel anew
 NO_VALUE = "This page is out of date. Nothing was started. Reload it and check the price."
 REWORDED = (
     "The conversation of this fork was changed, and a re-run from the start would ask the original one. No re-run was "
@@ -45,9 +48,31 @@ REWORDED = (
 
 @require_safe
 def limit(request: HttpRequest, turn_id: UUID) -> HttpResponse:
-    """The panel as it is now; to a browser without scripts the turn's page, which has it."""
+    """The panel as it is now; to a browser without scripts the turn's page, which has it. `?waits=`: only whether the
+    re-run or backtest that the panel shows has changed, which takes no place among the replays."""
     turn = turn_or_404(turn_id)
+    if "waits" in request.GET and request.headers.get("HX-Request"):
+        return _changed_since(request, turn)
     return _shown(request, turn, asked=request.GET.get("found", ""))
+
+
+def _changed_since(request: HttpRequest, turn: Turn) -> HttpResponse:
+    """Of a backtest its line; of a re-run nothing but the event at which the page asks for the panel."""
+    backtest = Backtest.objects.filter(project=turn.project, pk=_id(request.GET["waits"])).first()
+    if backtest is not None:
+        return render(request, "suggestions/_backtest.html", {"turn": turn, "backtest": backtest})
+    rerun = Turn.objects.filter(project=turn.project, pk=_id(request.GET["waits"])).only("status").first()
+    response = HttpResponse(status=204)
+    if rerun is None or rerun.status != request.GET.get("was"):
+        response["HX-Trigger"] = CHANGED
+    return response
+
+
+def _id(told: str) -> UUID | None:
+    """None: what was told is no id."""
+    with suppress(ValueError):
+        return UUID(told)
+    return None
 
 
 @require_safe
@@ -63,11 +88,8 @@ def cells(request: HttpRequest) -> HttpResponse:
 
 def _asked(request: HttpRequest) -> set[UUID]:
     """Without what is no id."""
-    found = set[UUID]()
-    for each in request.GET.getlist("turn")[:MOST_CELLS]:
-        with suppress(ValueError):
-            found.add(UUID(each))
-    return found
+    asked = map(_id, request.GET.getlist("turn")[:MOST_CELLS])
+    return {each for each in asked if each is not None}
 
 
 @require_POST
@@ -146,18 +168,25 @@ def _used(request: HttpRequest, turn: Turn, said: Suggestion) -> str:
     why = f"Turn {str(turn.id)[:13]}: {because(said)}" if said.known else f"Found with turn {str(turn.id)[:13]}."
     if said.limit != "max_tokens":
         version, is_new = policy_draft(turn=turn, suggestion=said, value=value, by=by, why=why)
-        done = "created" if is_new else "already exists"
-        settings = given(replace(said, value=value))
-        messages.success(request, f"Draft v{version.version} of “{version.policy.name}” {done}: {settings}.")
+        messages.success(request, _draft_in_words(version, given(replace(said, value=value)), is_new=is_new))
         return reverse("policies:version", args=[version.pk])
     if not request.user.has_perm("agents.change_agent"):
         raise ValidationError("You do not have permission to change agents. Ask an administrator.")
     was = turn.agent.max_tokens if turn.agent else None
     standing = _value(request.POST["standing"]) if request.POST.get("standing") else None
-    agent = agent_cap_use(turn=turn, value=value, by=by, why=why, standing=standing)
+    agent, draft = cap_and_draft_use(turn=turn, suggestion=said, value=value, by=by, why=why, standing=standing)
     changed = f"max_tokens of {agent.name} changed from {was} to {value}. It applies from the next turn on."
     messages.success(request, f"max_tokens of {agent.name} is {value} already." if was == value else changed)
-    return reverse("turns:detail", args=[turn.id])
+    if draft is None:
+        return reverse("turns:detail", args=[turn.id])
+    words = _draft_in_words(draft[0], given(said, first=1), is_new=draft[1])
+    messages.success(request, f"{words} It is needed, too: activate it.")
+    return reverse("policies:version", args=[draft[0].pk])
+
+
+def _draft_in_words(version: PolicyVersion, settings: str, *, is_new: bool) -> str:
+    done = "created" if is_new else "already exists"
+    return f"Draft v{version.version} of “{version.policy.name}” {done}: {settings}."
 
 
 def _value(given: str) -> int:

@@ -104,6 +104,17 @@ def test_tokens_without_a_price_are_not_shown_as_free(makers_browser: Client, ke
     assert "of the calls with a known price" in shown
 
 
+def test_tokens_of_the_simulator_are_shown_as_free(makers_browser: Client, key_of: KeyOf):
+    key, _ = key_of(dollars_per_day=Decimal(5))
+    spent = KeySpending.objects.create(key=key, day=timezone.now().date(), calls=3, tokens=1_810, free_tokens=1_810)
+    shown = text_of(makers_browser.get("/gateway/keys"))
+    assert "Spent today simulator, free / $5.00" in shown
+    assert "in total 1,810 tokens, simulator, free" in shown
+    assert "price not known" not in shown
+    KeySpending.objects.filter(pk=spent.pk).update(tokens=1_811)
+    assert "in total 1,811 tokens, price not known" in text_of(makers_browser.get("/gateway/keys"))
+
+
 def test_revoking_asks_for_confirmation_and_happens_once(makers_browser: Client, key_of: KeyOf):
     key, _ = key_of()
     assert "This cannot be undone" in text_of(makers_browser.get("/gateway/keys"))

@@ -282,6 +282,8 @@ def test_only_read_only_requests_are_stopped(path: str, method: str, body: bytes
         ("/turns/x/limit/use/", False),
         ("/turns/limits", False),
         ("/compare/\n", False),
+        ("/turns/x/limit?found=first", True),
+        ("/turns/x/limit?waits=y&was=running", False),
         ("/api/v1/turns/x", False),
         ("/api/v1/agents/limit", False),
         ("/agents/limit/", False),

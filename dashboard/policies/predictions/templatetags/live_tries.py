@@ -1,4 +1,5 @@
-"""`{% live_tries_of_backtest backtest %}` and `{% live_tries_of_shadow shadow %}`: turns of unknown end, tried live."""
+"""`{% live_tries_of_backtest backtest %}` and `{% live_tries_of_shadow shadow %}`: turns of unknown end, tried live;
+`{% tried_from turn %}`: the way from such a re-run back to the page it was tried from."""
 
 from decimal import Decimal
 from typing import Any
@@ -17,6 +18,7 @@ from dashboard.policies.predictions.live_trials import (
     TrialSource,
     asked_of_backtest,
     asked_of_shadow,
+    made_for,
     tried_so_far,
 )
 from dashboard.policies.predictions.presenters import compared_at
@@ -40,6 +42,14 @@ def live_tries_of_shadow(context: Context, shadow: Shadow) -> dict[str, Any]:
     return shown(asked_of_shadow(shadow), page=page, act=act, perms=context.get("perms"), tokens=_typed(context))
 
 
+@register.inclusion_tag("predictions/_tried_from.html")
+def tried_from(turn: Turn) -> dict[str, Any]:
+    found = made_for(turn)
+    if isinstance(found, Shadow):
+        return {"page": reverse("policies:show", args=[found.version.policy_id]), "words": "a shadow"}
+    return {"page": reverse("backtests:show", args=[found.pk]), "words": "a backtest"} if found else {}
+
+
 def _typed(context: Context) -> int:
     """The budget in the field of a page that asks for this part again: it stays as it is."""
     return tokens_in(context["request"].GET.get("tokens", "")) if "request" in context else 0
@@ -50,17 +60,28 @@ def tokens_in(text: str) -> int:
     return int(text) if text.isascii() and text.isdigit() and len(text) < 10 else 0
 
 
-def _no_price(tried: TrialProgress) -> str:
-    """What stands in place of the price of the next turns."""
-    models = Turn.objects.filter(id__in=[trial.turn for trial in tried.next]).values_list("model", flat=True)
-    return no_price(simulated=all(map(is_simulated, models))) if tried.next else ""
+def _price(tried: TrialProgress) -> str:
+    """Of the next turns, at most. The simulator's cost nothing; of others no price may be known."""
+    if not tried.next:
+        return ""
+    models = Turn.objects.filter(id__in=[trial.turn for trial in tried.next])
+    free = {str(turn_id) for turn_id, model in models.values_list("id", "model") if is_simulated(model)}
+    paid = [trial.bound.dollars for trial in tried.next if trial.turn not in free]
+    if None in paid or not paid:
+        return no_price(simulated=not paid)
+    return f"≈ {dollars_in_words(sum(filter(None, paid), Decimal(0)))}"
+
+
+def _used_price(tried: TrialProgress) -> str:
+    """Of those that were tried, as far as prices are known."""
+    if tried.used.dollars:
+        return f"≈ {dollars_in_words(tried.used.dollars)}"
+    return no_price(simulated=all(is_simulated(row.child.model) for row in tried.predictions))
 
 
 def shown(asked: TrialSource, *, page: str, act: str, perms: Any, fault: str = "", tokens: int = 0) -> dict[str, Any]:
     """The part's context. `page`: where it stands; `act`: where a click goes; `fault`: why the last one did nothing."""
     tried = tried_so_far(asked)
-    dollars = [bound.dollars for bound in tried.bounds]
-    known = None not in dollars and bool(dollars)
     return {
         "key": asked.key,
         "page": page,
@@ -71,8 +92,8 @@ def shown(asked: TrialSource, *, page: str, act: str, perms: Any, fault: str = "
         "tokens": tokens or max(TOKENS, tried.most_tokens),
         "tried": tried,
         "turns": len(asked.turns),
-        "price": f"≈ {dollars_in_words(sum(filter(None, dollars), Decimal(0)))}" if known else _no_price(tried),
-        "used_price": dollars_in_words(tried.used.dollars) if tried.used.dollars else "",
+        "price": _price(tried),
+        "used_price": _used_price(tried),
         "rows": [
             (row, end_summary_of(row.child), compared_at(row.parent_id, row.child_id)) for row in tried.predictions
         ],

@@ -3,7 +3,7 @@
 `{% shown_elsewhere turn given as said %}`: the same where it is not the recording that tells it, beside a what-if;
 `{{ said|beside }}`: the settings that must change with it, in short; `{{ value|as_setting:limit }}`: one with its unit;
 `{{ turn|may_need_a_limit }}`: whether a list should ask which limit that is; `{{ turn|last_suggestion }}`: what it was
-told last."""
+told last; `{{ backtest|backtest_words }}`: how far the backtest of a value is, and what it found."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -13,6 +13,8 @@ from django.template.context import Context
 
 from agentcore.snapshot import Snapshot
 from dashboard.agents.limit_fields import setting
+from dashboard.policies.backtests.models import Backtest
+from dashboard.policies.backtests.result_text import in_words
 from dashboard.policies.suggestions.exhausted_limits import may_need_a_limit
 from dashboard.policies.suggestions.next_step import leading_on
 from dashboard.policies.suggestions.panel import panel_of
@@ -35,6 +37,12 @@ register.filter(beside)
 def as_setting(value: float, limit: str) -> str:
     """`1,305`, `8 s`: a value of a limit, with its unit where the limit's name does not say it."""
     return unbroken(setting(limit, value))
+
+
+@register.filter
+def backtest_words(backtest: Backtest) -> str:
+    """What the backtest found, or how far it is, behind the word *Backtest*."""
+    return in_words(backtest, begun="").removeprefix("a backtest ")
 
 
 @register.inclusion_tag("suggestions/_limit.html", takes_context=True)

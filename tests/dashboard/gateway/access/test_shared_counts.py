@@ -53,6 +53,16 @@ async def test_usage_counts_at_once_and_is_stored_with_its_price(key_of: KeyOf):
     assert again.code == refusal.code
 
 
+async def test_tokens_of_the_simulator_are_stored_as_free(key_of: KeyOf):
+    key, _ = await in_database(key_of)
+    counts = SharedCounts()
+    for asked, used in ((ASKED, TokenUsage(30, 3)), (PricedModel("openai", "sim-essay"), TokenUsage(90, 10))):
+        await counts.charge(key.id, used, asked)
+    await ended(counts)
+    spent = await in_database(KeySpending.objects.get, key=key)
+    assert (spent.tokens, spent.free_tokens) == (133, 100)
+
+
 async def test_a_call_that_outlives_the_cached_key_is_charged(key_of: KeyOf, monkeypatch: pytest.MonkeyPatch):
     key, _ = await in_database(key_of)
     counts = SharedCounts()

@@ -1,11 +1,14 @@
 """Turns that would have continued, end not known: counted as their own result, and tried live within a budget."""
 
+from dataclasses import asdict
+from decimal import Decimal
 from typing import Any
 
 import pytest
 from django.core.exceptions import ValidationError
 from django.test import Client
 
+from agentcore.values import replace
 from dashboard.agents.selectors import project_default
 from dashboard.policies import shadow_evaluation
 from dashboard.policies.backtests import runner
@@ -14,19 +17,25 @@ from dashboard.policies.backtests.result_text import in_words
 from dashboard.policies.backtests.selectors import backtest_shown
 from dashboard.policies.backtests.services import backtest_create
 from dashboard.policies.policy_creation import policy_create
+from dashboard.policies.predictions import live_trials
+from dashboard.policies.predictions.calibration_state import Used
 from dashboard.policies.predictions.live_trials import (
     ONCE,
+    TrialProgress,
     asked_of_backtest,
     asked_of_shadow,
     tried_so_far,
     tries_begin,
 )
 from dashboard.policies.predictions.models import Calibration
+from dashboard.policies.predictions.templatetags import live_tries
+from dashboard.policies.predictions.trials import Trial
 from dashboard.policies.selectors import tally_of
 from dashboard.policies.services import shadow_start
+from dashboard.replay.usage_bounds import usage_bound
 from dashboard.turns.models import Turn
 from tests.dashboard.driving import Play, drive
-from tests.dashboard.pages import page
+from tests.dashboard.pages import compact, page, text_of
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -85,7 +94,9 @@ def test_a_live_trial_shows_how_such_a_turn_ends(cut: Turn, browser: Client):
     address = f"/backtests/{backtest.pk}"
     before = page(browser, address)
     assert "1</b>\u00a0turn would have continued" in before
-    assert "tokens (simulator, free) if every call" in before
+    most = tried_so_far(asked_of_backtest(backtest)).most_tokens
+    told = text_of(compact(before)).replace("\u00a0", " ")
+    assert f"1 re-run will use at most {most:,} tokens (simulator, free)." in told
     answer = browser.post(f"{address}/live", {"tokens": f"{ENOUGH}"}).content.decode()
     assert "1</b>\u00a0turn tried live" in answer
     child = Turn.objects.get(parent=cut)
@@ -96,6 +107,50 @@ def test_a_live_trial_shows_how_such_a_turn_ends(cut: Turn, browser: Client):
     assert "Completed" in shown
     assert 'hx-trigger="every 1s"' not in shown
     assert "Try 1" not in shown
+    child.refresh_from_db()
+    used = child.input_tokens + child.output_tokens
+    assert f"1 turn tried live used {used:,} tokens (simulator, free)" in text_of(compact(shown)).replace("\u00a0", " ")
+
+
+@pytest.mark.parametrize(
+    ("model", "dollars", "words"),
+    [
+        ("gpt-4o", Decimal("0.5"), "≈ $0.500"),
+        ("no-such-model", None, "price not known"),
+        ("sim-essay", None, "simulator, free"),
+    ],
+)
+def test_the_price_of_a_live_trial_is_told_before(
+    cut: Turn, browser: Client, monkeypatch: pytest.MonkeyPatch, model: str, dollars: Decimal | None, words: str
+):
+    backtest = tried(max_continuations=9, max_total_completion_tokens=5_000)
+    bound = replace(usage_bound(cut, {}), dollars=dollars)
+    monkeypatch.setattr(live_trials, "usage_bound", lambda *_: bound)
+    Turn.objects.filter(pk=cut.pk).update(model=model)
+    assert f"{words})." in text_of(compact(page(browser, f"/backtests/{backtest.pk}")))
+
+
+def test_a_simulated_turn_among_others_does_not_hide_their_price(play: Play):
+    turns = [play("sim-essay", name=f"a{number}") for number in range(2)]
+    Turn.objects.filter(pk=turns[0].pk).update(model="gpt-4o")
+    trials = tuple(
+        Trial(str(turn.id), {}, "undecidable", {**asdict(usage_bound(turn, {})), "dollars": dollars})
+        for turn, dollars in zip(turns, ("0.25", None), strict=True)
+    )
+    assert live_tries._price(TrialProgress((), Used(), trials)) == "≈ $0.250"
+    assert live_tries._price(TrialProgress((), Used(), trials[1:])) == "simulator, free"
+
+
+def test_a_re_run_leads_back_to_the_backtest_that_it_was_tried_from(cut: Turn, browser: Client):
+    backtest, _ = tried(max_continuations=9, max_total_completion_tokens=5_000), tried(max_continuations=8)
+    browser.post(f"/backtests/{backtest.pk}/live", {"tokens": f"{ENOUGH}"})
+    child = drive(Turn.objects.get(parent=cut))
+    shown = page(browser, f"/turns/{child.id}")
+    assert f'<a href="/backtests/{backtest.pk}">tried live from a backtest</a>' in shown
+    assert f'<a href="/turns/{cut.id}">re-run of an earlier turn</a>' in shown
+    assert "tried live from" not in page(browser, f"/turns/{cut.id}")
+    backtest.delete()
+    assert "tried live from" not in page(browser, f"/turns/{child.id}")
 
 
 def test_no_trial_that_could_exceed_the_budget_is_started(cut: Turn, browser: Client):
@@ -155,7 +210,10 @@ def test_a_shadow_lists_such_turns_and_tries_them(play: Play, browser: Client):
     assert tried_so_far(asked_of_shadow(shadow)).next[0].overrides == {"limits": {"max_continuations": 1}}
     assert "1</b>\u00a0turn would have continued" in page(browser, f"/policies/{draft.policy_id}")
     browser.post(f"/policies/shadows/{shadow.pk}/live", {"tokens": f"{ENOUGH}"})
-    assert drive(Turn.objects.get(parent=turn)).continuations == 1
+    child = drive(Turn.objects.get(parent=turn))
+    assert child.continuations == 1
+    way_back = f'<a href="/policies/{draft.policy_id}">tried live from a shadow</a>'
+    assert way_back in page(browser, f"/turns/{child.id}")
 
 
 def test_the_overrides_of_a_turn_decide_in_backtest_and_what_if_alike(cut: Turn, browser: Client):

@@ -11,8 +11,13 @@ from agentcore.policy import limit_in_words
 from agentcore.replay import Certainty, fold
 from agentcore.snapshot import Snapshot
 from agentcore.values import replace
+from dashboard.agents.models import Agent, PolicyVersion
+from dashboard.agents.selectors import project_default
+from dashboard.policies.policy_creation import policy_create
+from dashboard.policies.policy_versions import version_activate
 from dashboard.policies.suggestions.exhausted_limits import ExhaustedLimit
 from dashboard.policies.suggestions.selectors import suggestion_for
+from dashboard.policies.suggestions.services import backtest_found, backtest_of_value
 from dashboard.policies.suggestions.suggestion import Basis, Suggestion
 from dashboard.policies.suggestions.suggestion_text import because, sentence
 from dashboard.replay.rerun_service import turn_rerun
@@ -118,6 +123,83 @@ def test_what_the_re_run_did_not_use_of_the_limits_beside_is_not_asked_for(play:
     assert said.together == {"limits": needed}
     proof = drive(turn_rerun(turn=turn, overrides=said.overrides))
     assert (proof.status, proof.output_text) == ("completed", again.output_text)
+
+
+@pytest.fixture
+def two_limits(play: Play) -> Turn:
+    """Cut by its cap, and too long for its characters, too: a re-run has shown both values that are enough."""
+    chars = len(play("sim-essay", name="short", max_tokens=60).output_text) + 60
+    version = policy_create(project=project_default(), name="brief", limits={"max_total_output_chars": chars})
+    turn = play("sim-essay", max_tokens=60, policy=version.policy)
+    first = drive(turn_rerun(turn=turn, overrides=told(turn).overrides))
+    assert (turn.resource, first.resource) == ("max_continuations", "max_total_output_chars")
+    proof = drive(turn_rerun(turn=turn, overrides=told(turn).overrides))
+    assert proof.status == "completed"
+    return Turn.objects.get(pk=turn.pk)
+
+
+def panel_shown(browser: Client, turn: Turn) -> str:
+    return text_of(compact(browser.get(f"/turns/{turn.id}/limit", headers=HTMX).content.decode()))
+
+
+def test_using_a_cap_drafts_the_policys_limit_that_it_needs_as_well(two_limits: Turn, browser: Client):
+    turn, said = two_limits, told(two_limits)
+    chars = said.overrides["limits"]["max_total_output_chars"]
+    before = panel_shown(browser, turn)
+    assert f"Use {said.value} for sim-essay + draft: output characters {chars:,}" in before.replace("\u00a0", " ")
+    assert "An agent has no such limit of its own, so a draft of its policy carries it. Activate it, too." in before
+    address, asked = f"/turns/{turn.id}/limit/use", {"value": f"{said.value}", "standing": "60"}
+    done = text_of(compact(browser.post(address, asked, follow=True).content.decode()))
+    assert f"max_tokens of sim-essay changed from 60 to {said.value}." in done
+    assert f"Draft v2 of “brief” created: Max output characters {chars:,}. It is needed, too: activate it." in done
+    draft = PolicyVersion.objects.get(policy__name="brief", version=2)
+    assert draft.limits == {"max_total_output_chars": chars}
+    after = panel_shown(browser, turn).replace("\u00a0", " ")
+    assert f"Create draft: output characters {chars:,}" in after
+    assert "Use " not in after, "the agent has its cap"
+    version_activate(version=draft, by=None, why="")
+    active = panel_shown(browser, turn).replace("\u00a0", " ")
+    assert "Create draft" not in active
+    assert f"The policy already allows output characters {chars:,}, which is needed, too." in active
+
+
+def test_no_draft_is_created_where_the_policy_allows_what_a_cap_needs_beside_it(two_limits: Turn, browser: Client):
+    said = told(two_limits)
+    Agent.objects.filter(pk=two_limits.agent_id).update(policy=None)
+    assert "draft" not in panel_shown(browser, two_limits)
+    browser.post(f"/turns/{two_limits.id}/limit/use", {"value": f"{said.value}", "standing": "60"})
+    assert Agent.objects.get(pk=two_limits.agent_id).max_tokens == said.value
+    assert PolicyVersion.objects.filter(policy__name="brief").count() == 1
+
+
+def test_the_backtest_of_a_cap_counts_what_it_needs_beside_it(two_limits: Turn):
+    said = told(two_limits)
+    made = backtest_of_value(turn=two_limits, suggestion=said, value=said.value)
+    assert made is not None
+    assert made.max_tokens == said.value
+    assert made.policy["limits"] == said.overrides["limits"], "not what the turn had"
+    assert backtest_found(turn=two_limits, suggestion=said) == made
+
+
+def test_a_larger_cap_of_somebody_else_is_kept_while_the_draft_is_created(two_limits: Turn, browser: Client):
+    Agent.objects.filter(pk=two_limits.agent_id).update(max_tokens=5_000)
+    panel = browser.get(f"/turns/{two_limits.id}/limit", headers=HTMX).content.decode()
+    assert '<input type="hidden" name="value" value="5000">' in panel
+    browser.post(f"/turns/{two_limits.id}/limit/use", {"value": "5000", "standing": "5000"})
+    assert Agent.objects.get(pk=two_limits.agent_id).max_tokens == 5_000
+    assert PolicyVersion.objects.filter(policy__name="brief").count() == 2
+
+
+def test_a_turn_and_its_failed_re_run_name_the_same_next_number_of_retries(play: Play, browser: Client):
+    turn = play("sim-429")
+    first = told(turn)
+    assert first.overrides == {"error_policy": {"on_rate_limit_error": "retry", "max_retries": 3}}
+    again = drive(turn_rerun(turn=turn, overrides=first.overrides))
+    assert again.status == "failed"
+    values = {each.id: told(Turn.objects.get(pk=each.pk)).value for each in (turn, again)}
+    assert values == {turn.id: 6, again.id: 6}
+    for each in values:
+        assert browser.get(f"/api/v1/turns/{each}/verdict").json()["suggestion"]["value"] == 6
 
 
 WIDE = {"max_continuations": 12, "max_total_completion_tokens": 2_400}

@@ -11,7 +11,7 @@ from dashboard.agents.models import Agent, Policy, PolicyVersion
 from dashboard.agents.selectors import policy_version_active
 from dashboard.policies.backtests.models import Backtest
 from dashboard.policies.policy_versions import version_keep
-from dashboard.policies.suggestions import panel, selectors
+from dashboard.policies.suggestions import panel, selectors, views
 from dashboard.policies.suggestions.panel import last_of
 from dashboard.policies.suggestions.selectors import suggestion_and_less
 from dashboard.policies.suggestions.suggestion import Suggestion
@@ -31,7 +31,7 @@ def cut(play: Play) -> Turn:
 
 def test_the_limit_is_found_live_with_a_backtest_and_applied_to_the_agent(browser: Client, cut: Turn):
     pending = find(browser, cut)
-    assert "in progress" in pending
+    assert "waits until a worker is free" in text_of(pending)
     assert 'hx-trigger="every 1s"' in pending
     again = drive(cut.children.get())
     enough, less = again.max_tokens, again.output_tokens + 2  # some servers count the mark of the end as well
@@ -49,6 +49,64 @@ def test_the_limit_is_found_live_with_a_backtest_and_applied_to_the_agent(browse
     after = browser.get(f"/turns/{cut.id}/limit", headers=HTMX).content.decode()
     assert "Use " not in after
     assert f"sim-essay has Max tokens per call {enough} now." in after
+
+
+def test_the_value_to_prove_is_backtested_once_and_only_after_its_re_run(browser: Client, cut: Turn):
+    drive(turn_rerun(turn=cut, overrides={"max_tokens": 900}))
+    find(browser, cut, "less")
+    assert not Backtest.objects.exists(), "it could not count what the re-run is about to show"
+    again = drive(cut.children.get(max_tokens__lt=900))
+    found = compact(browser.get(f"/turns/{cut.id}/limit?found=second", headers=HTMX).content.decode())
+    (form,) = re.findall(r'<form[^>]*hx-trigger="load, [^>]*>.*?</form>', found, re.DOTALL)
+    assert 'name="only" value="backtest"' in form
+    find(browser, cut, "backtest")
+    assert Backtest.objects.get().max_tokens == again.max_tokens
+
+
+def test_asking_whether_a_re_run_has_ended_evaluates_nothing(
+    browser: Client, cut: Turn, monkeypatch: pytest.MonkeyPatch
+):
+    find(browser, cut)
+    again = cut.children.get()
+
+    def evaluated(*_: object) -> None:
+        raise AssertionError
+
+    monkeypatch.setattr(views, "panel_of", evaluated)
+    asked = f"/turns/{cut.id}/limit?waits={again.id}&was=queued"
+    waiting = browser.get(asked, headers=HTMX)
+    assert (waiting.status_code, waiting.headers.get("HX-Trigger")) == (204, None)
+    drive(again)
+    ended = browser.get(asked, headers=HTMX)
+    assert (ended.status_code, ended.headers.get("HX-Trigger")) == (204, "rerun-changed")
+
+
+@pytest.mark.parametrize("gone", ["no-id", "01a2235c-a6bc-719f-b0ac-895f491b3434"])
+def test_a_page_that_waits_for_a_re_run_that_is_gone_is_shown_anew(browser: Client, cut: Turn, gone: str):
+    told = browser.get(f"/turns/{cut.id}/limit?waits={gone}&was=queued", headers=HTMX)
+    assert told.headers["HX-Trigger"] == "rerun-changed"
+
+
+def test_a_backtest_in_progress_asks_for_its_own_line_alone(browser: Client, cut: Turn):
+    drive(turn_rerun(turn=cut, overrides={"max_tokens": 900}))
+    find(browser, cut, "backtest")
+    backtest = Backtest.objects.get()
+    asked = f"/turns/{cut.id}/limit?waits={backtest.pk}"
+    assert asked in find(browser, cut, "backtest")
+    line = browser.get(asked, headers=HTMX).content.decode()
+    assert "Backtest that has not started with max_tokens 900." in text_of(compact(line))
+    Backtest.objects.update(status="done")
+    assert "every 1s" not in browser.get(asked, headers=HTMX).content.decode()
+
+
+@pytest.mark.parametrize(
+    ("status", "words"),
+    [("queued", "waits until a worker is free…"), ("held", "waits for an operator…"), ("running", "in progress…")],
+)
+def test_what_a_re_run_waits_for_is_told(browser: Client, cut: Turn, status: str, words: str):
+    find(browser, cut)
+    cut.children.update(status=status)
+    assert words in text_of(compact(browser.get(f"/turns/{cut.id}/limit", headers=HTMX).content.decode()))
 
 
 def test_a_cap_changed_by_somebody_else_in_the_meantime_is_kept(browser: Client, cut: Turn):
@@ -89,7 +147,9 @@ def test_no_value_is_offered_for_use_while_a_re_run_looks_for_a_smaller_one(brow
     again = cut.children.latest("id")
     assert "Use " not in running
     assert "Backtest" not in running
-    assert f"in progress: whether less than {cut.children.earliest('id').max_tokens:,} is enough…" in text_of(running)
+    assert f"It shows whether less than {cut.children.earliest('id').max_tokens:,} is enough." in text_of(
+        compact(running)
+    )
     drive(again)
     found = compact(browser.get(f"/turns/{cut.id}/limit?found=second", headers=HTMX).content.decode())
     assert f"Use {again.max_tokens} for sim-essay" in found
@@ -113,16 +173,16 @@ def test_one_click_tries_the_larger_and_the_smaller_value_as_announced(browser: 
     begun = find(browser, cut)
     assert f'hx-get="/turns/{cut.id}/limit?found=first"' in begun
     drive(cut.children.get())
-    assert 'hx-trigger="load"' not in compact(browser.get(f"/turns/{cut.id}/limit", headers=HTMX).content.decode())
+    assert 'hx-trigger="load' not in compact(browser.get(f"/turns/{cut.id}/limit", headers=HTMX).content.decode())
     found = compact(browser.get(f"/turns/{cut.id}/limit?found=first", headers=HTMX).content.decode())
-    (form,) = re.findall(r'<form[^>]*hx-trigger="load"[^>]*>.*?</form>', found, re.DOTALL)
+    (form,) = re.findall(r'<form[^>]*hx-trigger="load, [^>]*>.*?</form>', found, re.DOTALL)
     assert 'name="only" value="less"' in form, "the backtest is of the value that is left"
     find(browser, cut, "less")
     again = drive(cut.children.get(max_tokens__lt=value))
     found = compact(browser.get(f"/turns/{cut.id}/limit?found=second", headers=HTMX).content.decode())
-    (form,) = re.findall(r'<form[^>]*hx-trigger="load"[^>]*>.*?</form>', found, re.DOTALL)
-    assert 'name="only" value="backtest"' in form, "that of before cannot count what the re-run has shown"
-    assert Backtest.objects.get().max_tokens == again.max_tokens
+    (form,) = re.findall(r'<form[^>]*hx-trigger="load, [^>]*>.*?</form>', found, re.DOTALL)
+    assert 'name="only" value="backtest"' in form
+    assert not Backtest.objects.exists()
     assert f"With Max tokens per call (max_tokens) {again.max_tokens} the turn finished." in text_of(found)
     assert sum(child.output_tokens for child in cut.children.all()) <= 2 * value
 
@@ -148,7 +208,7 @@ def test_a_smaller_value_whose_re_run_failed_is_not_retried_automatically(browse
     for asked in ("first", "second", "1", ""):
         found = browser.get(f"/turns/{cut.id}/limit?found={asked}", headers=HTMX).content.decode()
         assert 'name="only" value="less"' not in "".join(
-            re.findall(r'<form[^>]*hx-trigger="load"[^>]*>.*?</form>', found, re.DOTALL)
+            re.findall(r'<form[^>]*hx-trigger="load, [^>]*>.*?</form>', found, re.DOTALL)
         )
 
 
@@ -243,8 +303,8 @@ def test_no_re_run_from_the_start_is_offered_for_a_later_changed_conversation(br
 def test_two_operators_at_a_turn_and_its_fork_pay_once(browser: Client, cut: Turn):
     fork = drive(turn_rerun(turn=cut, overrides={}, from_record=2))
     find(browser, cut)
-    shown = text_of(browser.get(f"/turns/{fork.id}/limit", headers=HTMX).content.decode())
-    assert "in progress" in shown
+    shown = text_of(compact(browser.get(f"/turns/{fork.id}/limit", headers=HTMX).content.decode()))
+    assert "waits until a worker is free" in shown
     find(browser, fork)
     assert not fork.children.exists()
 
@@ -433,7 +493,7 @@ def test_a_re_run_that_ends_while_its_panel_is_built_is_requested_again(cut: Tur
     monkeypatch.setattr(panel, "suggestion_and_less", suggest)
     shown = panel.panel_of(cut)
     assert shown is not None
-    assert shown.by_rerun or shown.waiting
+    assert shown.by_rerun or shown.running
 
 
 def test_an_unusable_value_is_reported_and_nothing_changes(browser: Client, cut: Turn, play: Play):
@@ -452,4 +512,4 @@ def test_an_unusable_value_is_reported_and_nothing_changes(browser: Client, cut:
 def test_without_scripts_finding_returns_to_the_page_of_the_turn(browser: Client, cut: Turn):
     response = browser.post(f"/turns/{cut.id}/limit/find", {"value": value_of(browser, cut)})
     assert response["Location"] == f"/turns/{cut.id}"
-    assert "in progress" in page(browser, f"/turns/{cut.id}")
+    assert "waits until a worker is free" in compact(page(browser, f"/turns/{cut.id}"))
