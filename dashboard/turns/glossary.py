@@ -42,7 +42,8 @@ _WORDS: Mapping[str, tuple[str, str]] = {
     "attempt": ("Attempt", "One call of the model within a turn. Pages also name it a call."),
     "truncated": (
         "Truncated",
-        "An answer that was cut before its end, usually at max_tokens. A turn that ends with one is shown as cut off.",
+        "An answer that was cut before its end, usually at Max tokens per call. A turn that ends with one is shown as "
+        "cut off. The truncation rate counts turns with at least one truncated answer, also those that were continued.",
     ),
     "continuation": ("Continuation", "A further call that continues a truncated answer where it was cut."),
     "repair": ("Tool-call repair", "A further call that requests a truncated or malformed tool call again."),

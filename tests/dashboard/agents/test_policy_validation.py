@@ -37,7 +37,7 @@ def test_only_a_limit_without_a_default_may_be_left_unset():
 
 def test_defaults_are_shown_in_readable_form():
     assert default_in_words("max_total_output_chars") == "120,000"
-    assert default_in_words("max_total_completion_tokens") == "4 × the first max_tokens, if set"
+    assert default_in_words("max_total_completion_tokens") == "4 × the first Max tokens per call, if set"
 
 
 def test_the_specs_keys_are_accepted_for_our_fields():

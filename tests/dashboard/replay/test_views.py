@@ -89,8 +89,8 @@ def test_htmx_gets_only_the_simulated_column(browser: Client, cut: Turn):
 @pytest.mark.parametrize(
     ("query", "words"),
     [
-        ("max_tokens=0", "max_tokens must be at least 1"),
-        ("max_tokens=abc", "max_tokens must be a whole number"),
+        ("max_tokens=0", "Max tokens per call must be at least 1"),
+        ("max_tokens=abc", "Max tokens per call must be a whole number"),
         ("max_tokens=99999999999", "it must be at most 10,000,000 tokens"),
         ("max_continuations=5000", "1,000"),
         ("max_total_output_chars=0", "must be at least 1"),
