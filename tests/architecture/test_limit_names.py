@@ -8,8 +8,10 @@ from pathlib import Path
 from agentcore.policy import LIMIT_NAMES
 
 ROOT = Path(__file__).parents[2]
-#: A key in a sentence (that of an error policy's retries is left out): neither in brackets after its name, nor code, nor the `key=value` of a command or an address.
-_BARE = re.compile(rf"(?<![\w(`.“\"'/{{-])(?:{'|'.join(LIMIT_NAMES.keys() - {'max_retries'})})(?![\w=:`”\"'}}(])")
+#: A key in a sentence: neither in brackets after its name, nor code, nor the `key=value` of a command or an address.
+#: That of an error policy's retries is left out.
+_KEYS = "|".join(LIMIT_NAMES.keys() - {"max_retries"})
+_BARE = re.compile(rf"(?<![\w(`.“\"'/{{-])(?:{_KEYS})(?![\w=:`”\"'}}(])")
 _WORDS = re.compile(r"[A-Za-z’']{2,}")
 #: What programs read, what names the fields of a request or a file, and texts that histories are verified by.
 APART = (
@@ -60,7 +62,7 @@ def test_no_template_names_a_limit_by_its_key_alone():
     found = []
     for path in (ROOT / "templates").rglob("*.html"):
         text = re.sub(
-            r"\{%.*?%\}|\{\{.*?\}\}|<code>.*?</code>|<[^>]*>", " ", path.read_text(encoding="utf-8"), flags=re.S
+            r"\{%.*?%\}|\{\{.*?\}\}|<code>.*?</code>|<[^>]*>", " ", path.read_text(encoding="utf-8"), flags=re.DOTALL
         )
         found += [f"{path.relative_to(ROOT)}: {match.group()}" for match in _BARE.finditer(text)]
     assert found == []

@@ -98,7 +98,7 @@ def test_an_error_policy_stores_only_the_given_fields(said):
         ({"max_retries": True}, "whole number"),
         ({"on_tool_error": "explode"}, "on_tool_error must be one of stop, retry, ignore"),
         ({"on_tool_error": {}}, "on_tool_error must be one of"),
-        ({"on_any_error": "stop"}, "no “on_any_error”; it knows preset, max_retries, on_tool_error"),
+        ({"on_any_error": "stop"}, "no “on_any_error”; its fields are preset, max_retries, on_tool_error"),
     ],
 )
 def test_an_invalid_error_policy_is_refused_with_an_explanation(error_policy, words):

@@ -51,7 +51,7 @@ def test_a_budget_covered_by_the_recording_completes_with_the_same_text(browser:
     assert 'data-certainty="estimated"' in html
     assert "The continued text takes" in html
     assert "same text as recorded" not in html
-    assert "the call asks for 400 tokens in place of 150" in html
+    assert "the call requests 400 tokens instead of 150" in html
 
 
 def test_an_assumption_that_often_fails_is_listed_with_the_share_of_correct_estimates(browser: Client, play: Play):
@@ -192,7 +192,7 @@ def test_both_sides_show_path_answer_tokens_and_price(browser: Client, continued
 
 def test_the_end_of_the_recording_is_shown_and_a_live_continuation_offered(browser: Client, cut: Turn):
     html = column(page(browser, f"/turns/{cut.id}/replay?max_tokens=400"), "what-if")
-    assert "Of call 1 the recording knows the first" in html
+    assert "The recording has the first" in html
     assert "Continue live from here" in html
     html = column(
         page(browser, f"/turns/{cut.id}/replay?max_continuations=9&max_total_completion_tokens=2000"), "what-if"

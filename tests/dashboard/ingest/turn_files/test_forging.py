@@ -52,7 +52,7 @@ def test_an_attempt_that_contradicts_its_record_does_not_verify(honest: Turn):
     file = exported(honest)
     erase(honest)
     altered = changed(file, "turn", "attempts", 0, "text", to="Another text.")
-    assert "attempt 1 is not the one of its record" in refused(altered)["turn.records"][0]
+    assert "attempt 1 differs from its record" in refused(altered)["turn.records"][0]
 
 
 def test_streamed_text_missing_from_the_bytes_does_not_verify(honest: Turn):
@@ -78,7 +78,7 @@ def test_a_fork_with_a_changed_request_does_not_verify(honest: Turn):
     assert brought(file, unverified=True).verified
     erase(Turn.objects.get(id=file["id"]))
     altered = changed(file, "turn", "input_text", to="Another question.")
-    assert "input is not the one of the state that it was forked at" in refused(altered)["turn.records"][0]
+    assert "input differs from the state at which it was forked" in refused(altered)["turn.records"][0]
 
 
 def test_a_backdated_turn_does_not_verify(honest: Turn):
@@ -150,7 +150,7 @@ def test_an_added_error_beside_an_answer_does_not_verify(honest: Turn):
     file = exported(honest)
     erase(honest)
     altered = changed(file, "turn", "attempts", 0, "error", to={"kind": "server", "message": "It failed."})
-    assert "The error of attempt 1 is not the one of its record" in refused(altered)["turn.records"][0]
+    assert "The error of attempt 1 differs from its record" in refused(altered)["turn.records"][0]
 
 
 @pytest.mark.parametrize(("name", "to"), [("provider", "anthropic"), ("input_text", "")])
