@@ -44,13 +44,13 @@ def _asked(one: Mapping[str, Any], other: Mapping[str, Any]) -> str:
     was, now = commanded_cap(one), commanded_cap(other)
     if was == now:
         return "another command is given"
-    return f"the call requests {now} tokens; no limit was set before" if was is None else _other_cap(was, now)
+    return f"the call requests {now:,} tokens; no limit was set before" if was is None else _other_cap(was, now)
 
 
 def _other_cap(was: int, now: int | None) -> str:
     if now is None:
-        return f"the call sets no limit instead of {was} tokens"
-    return f"the call requests {now} tokens instead of {was}"
+        return f"the call sets no limit instead of {was:,} tokens"
+    return f"the call requests {now:,} tokens instead of {was:,}"
 
 
 def reach_words(imagined: WhatIf, *, made: int) -> str:
