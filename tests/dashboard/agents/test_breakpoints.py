@@ -29,7 +29,7 @@ def test_a_possible_breakpoint_is_stored_without_unset_fields(breakpoint_: dict)
     ("breakpoint_", "words"),
     [
         ({}, "it must have at least one of the fields state, trigger, stop_reason, tool"),
-        ({"when": "now"}, "by nothing else"),
+        ({"when": "now"}, "and no other field"),
         ({"state": "request"}, "there is no state “request” to hold at; choose from evaluate_stop, continue_pending"),
         ({"trigger": "release_evaluate_stop"}, "there is no trigger “release_evaluate_stop”"),
         ({"stop_reason": "length"}, "choose from end_turn, tool_call, max_tokens"),
