@@ -156,7 +156,7 @@ def _used(request: HttpRequest, turn: Turn, said: Suggestion) -> str:
     standing = _value(request.POST["standing"]) if request.POST.get("standing") else None
     agent = agent_cap_use(turn=turn, value=value, by=by, why=why, standing=standing)
     of_agent = f"{LIMIT_NAMES[said.limit]} of {agent.name}"
-    changed = f"{of_agent} was changed from {number(was or 0)} to {number(value)}, from the next turn on."
+    changed = f"{of_agent} was changed from {number(was or 0)} to {number(value)}. It applies from the next turn on."
     messages.success(request, f"{of_agent} is already {number(value)}." if was == value else changed)
     return reverse("turns:detail", args=[turn.id])
 

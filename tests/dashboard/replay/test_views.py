@@ -58,7 +58,7 @@ def test_an_assumption_that_often_fails_is_listed_with_the_share_of_correct_esti
     whole = play("sim-essay", max_tokens=1000)
     html = column(page(browser, f"/turns/{whole.id}/replay?max_tokens=100&max_continuations=0"), "what-if")
     listed = html[html.index("<h3>Assumptions</h3>") : html.index("</ul>")]
-    assert "In tests with providers for which this does not hold, 67 % of the estimates came true" in listed
+    assert "In tests with providers for which this does not hold, 67\u202f% of the estimates came true" in listed
 
 
 def test_every_step_gives_its_source(browser: Client, continued: Turn):

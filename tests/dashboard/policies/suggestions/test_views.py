@@ -44,7 +44,7 @@ def test_the_limit_is_found_live_with_a_backtest_and_applied_to_the_agent(browse
     assert f"with Max tokens per call {enough}" in beside
     assert f"Try {less} live" in beside
     told = browser.post(f"/turns/{cut.id}/limit/use", {"value": enough}, follow=True).content.decode()
-    assert f"Max tokens per call of sim-essay was changed from 60 to {enough}, " in told
+    assert f"Max tokens per call of sim-essay was changed from 60 to {enough}. " in told
     assert Agent.objects.get(name="sim-essay").max_tokens == enough
     after = browser.get(f"/turns/{cut.id}/limit", headers=HTMX).content.decode()
     assert "Use " not in after
