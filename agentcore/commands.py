@@ -55,7 +55,9 @@ class StopSentence:
     before: str = ""  #: what happened, up to the reason
     after: str = ""  #: what happened, after the reason
     ending: str = ""  #: how the stored text ends
-    criterion: str = ""  #: whom `before` tells of, by its class: it stands at the beginning of what happened
+    criterion: str = (
+        ""  #: the class of the criterion that `before` is about; its name begins the phrase of what happened
+    )
 
     def happened(self, reason: str) -> str:
         """What happened, as a phrase."""

@@ -36,7 +36,7 @@ class Verdict:
 
 
 def completed(snapshot: Snapshot, end: Finish) -> Verdict:
-    """What is said of a turn that completed: whole, in several calls, or with tool calls that were passed on."""
+    """The verdict of a completed turn: after one call, after several calls, or with tool calls for the caller."""
     if end.calls and snapshot.model_stop_reason == NormalizedStopReason.MAX_TOKENS:
         by = f" {where(snapshot)}," if snapshot.cut_below_cap else BY_CAP
         calls = count(snapshot.spent.attempts, "call")

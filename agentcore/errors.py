@@ -21,7 +21,7 @@ CHECK_BASE_URL = "Check the base URL."  #: The advice at the end of a `DecodeErr
 class DecodeError(CoreError):
     """The body is not of this dialect, such as an HTML page, an empty body or another vendor's JSON.
 
-    `fault`: the message without the `advice` at its end, which is for whoever calls the provider.
+    `fault`: the message without the `advice` at its end, which is for the caller of the provider.
     """
 
     def __init__(self, fault: str = "", *, advice: str = "") -> None:

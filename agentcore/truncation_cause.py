@@ -12,7 +12,7 @@ from agentcore.reasons import NormalizedStopReason
 
 
 class CapWords(NamedTuple):
-    """What the cap of a call is called, and how it is said that none was set."""
+    """The name of a call's cap, and the words for a call without one."""
 
     name: str  #: by its key or by the name that readers see
     unset: str  #: that none was set, as the end of a sentence

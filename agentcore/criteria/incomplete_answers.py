@@ -184,7 +184,7 @@ class Cause(NamedTuple):
 
 def cut_cause(state: Snapshot, words: CapWords = STORED) -> Cause | None:
     """What truncated the answer of an observed call; None if it was not truncated, or the call was not observed.
-    `words`: what its cap is called."""
+    `words`: the name of its cap."""
     if not state.watched or not _is_cut(state):
         return None
     if state.cut_below_cap:

@@ -21,7 +21,7 @@ IN_ONE_GO = (1.2, 250.0)
 POSITION = 0.2
 
 #: Where a connection makes reasoning a share of max_tokens, another cap is another amount of it.
-SHARE = "a model may reason more under a larger max_tokens"
+SHARE = "a model may reason more under a higher limit"
 
 LOW, HIGH = 0.0, 1.0
 NEARLY = 1e-6  #: tokens or seconds that make no difference
@@ -88,9 +88,11 @@ class Assuming:
         """How much of so much reasoning counts towards the cap, where the recording does not show whether it does."""
         known = self.experience.counts_reasoning
         if known is None:
-            return self.at(Assumed.REASONING, 0.0, reasoning, "whether it counts towards max_tokens is not recorded")
+            return self.at(
+                Assumed.REASONING, 0.0, reasoning, "whether reasoning counts towards the limit is not recorded"
+            )
         counted = reasoning if known else 0.0
-        self.note(Assumed.REASONING, counted, counted, "whether it counts towards max_tokens, by stored calls")
+        self.note(Assumed.REASONING, counted, counted, "stored calls show whether reasoning counts towards the limit")
         return counted
 
     def _bound(self, observed: Observed | None, largest: float, default: float) -> tuple[float, str]:

@@ -45,7 +45,8 @@ def _name(criterion: object) -> str:
 def outside_in(
     data: Mapping[str, Any], policy: Policy, base: Snapshot, records: tuple[Record, ...]
 ) -> Mapping[str, Any]:
-    """The same of a stored recording; of one from before it was said, as far as its records tell."""
+    """The same for a stored recording. For one of an earlier release, which does not list them, it is derived from the
+    records as far as possible."""
     if "outside" in data:
         said: Mapping[str, Any] = data["outside"]
         return said
@@ -67,7 +68,8 @@ def _asked(records: Iterable[Record]) -> list[str]:
 
 
 def completed(policy: Policy, had: Mapping[str, Any], like: Policy) -> tuple[Policy, tuple[str, ...]]:
-    """The policy with what `like` gives, stand-ins for what else the turn had, and a sentence about each of those."""
+    """The policy with the functions of `like`, substitutes for those that `like` lacks, and a sentence about each
+    substitute."""
     told: list[str] = []
     validate, criteria, resolver = like.validate, like.criteria, like.resolver
     if had.get("validate") and validate is None:

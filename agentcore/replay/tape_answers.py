@@ -132,7 +132,7 @@ class Saying(PendingCall):
 
     def _as_many_as_are_allowed(self, tape: Tape, reading: Reading, rest: str, tokens: float) -> Answer:
         """An answer that goes on beyond what is kept of it: the model ends it soon, or its cap cuts it."""
-        least, source = min(float(self.cap), reading.idle + tokens), "most of it beyond max_total_output_chars"
+        least, source = min(float(self.cap), reading.idle + tokens), "most of the text exceeds Max output characters"
         output = self.assuming.at(Assumed.USAGE, least, float(self.cap), source)
         is_cut = output >= self.cap
         response = ChatResponse(

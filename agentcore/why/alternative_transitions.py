@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from agentcore.policy import limit_in_words
 from agentcore.replay.record_spans import Span
 from agentcore.states import TRANSITIONS, State, Trigger
 from agentcore.truncation_text import CAP
@@ -32,6 +33,10 @@ def _held(case: Case) -> Stand:
     if not marks:
         return Stand(case.held, "no hold was requested here")
     return Stand(case.held, f"{'its breakpoint' if marks == 1 else f'none of its {marks} breakpoints'} does not match")
+
+
+def _used_up(limit: str) -> Guard:
+    return Guard(f"{limit_in_words(limit)} is used up", pending_guards.spent(limit))
 
 
 _BREAKPOINT = Guard("a breakpoint, an approval or an operator holds the turn here", _held)
@@ -74,19 +79,17 @@ GUARDS: Mapping[State, Mapping[Trigger, Guard]] = {
         Trigger.BREAKPOINT: _BREAKPOINT,
     },
     State.CONTINUE_PENDING: {
-        Trigger.RETRY_LIMIT: Guard("max_continuations is used up", pending_guards.spent("max_continuations")),
+        Trigger.RETRY_LIMIT: _used_up("max_continuations"),
         Trigger.BUDGET_EXHAUSTED: Guard("the token total is used up", pending_guards.budget),
-        Trigger.OUTPUT_CAP: Guard("max_total_output_chars is used up", pending_guards.spent("max_total_output_chars")),
+        Trigger.OUTPUT_CAP: _used_up("max_total_output_chars"),
         Trigger.REPETITION: Guard("two truncated answers in a row added nothing new", pending_guards.repetition),
         Trigger.FORBIDDEN: Guard("another criterion forbids", pending_guards.forbidden),
         Trigger.UNDER_LIMITS: Guard("no limit is used up, and no criterion forbids", pending_guards.room),
         Trigger.BREAKPOINT: _BREAKPOINT,
     },
     State.REPAIR_PENDING: {
-        Trigger.RETRY_LIMIT: Guard(
-            "max_tool_repair_attempts is used up", pending_guards.spent("max_tool_repair_attempts")
-        ),
-        Trigger.BUDGET_EXHAUSTED: Guard("max_total_tokens is used up", pending_guards.spent("max_total_tokens")),
+        Trigger.RETRY_LIMIT: _used_up("max_tool_repair_attempts"),
+        Trigger.BUDGET_EXHAUSTED: _used_up("max_total_tokens"),
         Trigger.FORBIDDEN: Guard("another criterion forbids", pending_guards.forbidden),
         Trigger.UNDER_LIMITS: Guard("a repair is left, and no criterion forbids", pending_guards.room),
         Trigger.BREAKPOINT: _BREAKPOINT,

@@ -82,7 +82,7 @@ class User(AbstractUser):
         if User.objects.filter(pk=self.pk, username=self.username).exists():
             return
         if self.username.casefold() in {OPERATOR, BOOTSTRAP}:
-            raise ValidationError({"username": "This name is reserved for a user that Whystop makes itself."})
+            raise ValidationError({"username": "This name is reserved for a user that Whystop creates."})
         if User.objects.filter(username__iexact=self.username).exclude(pk=self.pk).exists():
             raise ValidationError({"username": "Another user has this name. Names are not case-sensitive."})
 

@@ -129,7 +129,7 @@ class ProviderSession(OAuth2Session):  # type: ignore[misc]
         how = {"allow_redirects": False, "stream": True, "proxies": self._proxies(url)}
         with _in_words(), _in_time(self._opened), super().request(method, url, **{**kwargs, **how}) as answer:
             if answer.is_redirect:
-                raise RequestException(f"{_host(url)} sends on to another address, which is not followed")
+                raise RequestException(f"{_host(url)} redirects to another address, which is not followed")
             answer._content = _read(answer)
         return answer
 

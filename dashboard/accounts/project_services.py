@@ -13,10 +13,10 @@ from dashboard.agents.current_project import DEFAULT_PROJECT
 from dashboard.agents.models import Project
 from dashboard.agents.selectors import project_default
 
-KEEPS_ITS_NAME = "The project “default” keeps its name: programs and settings that name no project mean it."
+KEEPS_ITS_NAME = "The project “default” cannot be renamed: programs and settings without a project name use it."
 TAKEN = "There is a project “{name}” already."
 NOBODY = "There is no active user “{name}”."
-MORE = "This role has permissions that you do not have. Ask a superuser to give it."
+MORE = "This role has permissions that you do not have. Ask a superuser to assign it."
 MORE_THAN_YOURS = "{name} has permissions that you do not have. Ask a superuser to change this member."
 SOLE = "Everyone who can sign in may enter “default” while it is the only project. Deactivate the user instead."
 THERE = "{name} is a member already. Change the role in the list."

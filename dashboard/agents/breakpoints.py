@@ -59,7 +59,7 @@ def require_room(count: int) -> None:
 
 def _fault(asked: Mapping[str, Any], tools: Collection[str]) -> str | None:
     if not asked or not set(asked) <= set(KEYS):
-        return f"it says where to hold by at least one of {listed(KEYS)}, and by nothing else."
+        return f"it must have at least one of the fields {listed(KEYS)}, and no other field."
     known = {**KNOWN, "tool": tuple(tools)}
     wrong = next((key for key in known if key in asked and asked[key] not in known[key]), None)
     if wrong is None:
@@ -72,7 +72,7 @@ def _budget_fault(below: Any) -> str | None:
     number = below if isinstance(below, int | float) and not isinstance(below, bool) else None
     if below is None or (number is not None and 0 < number <= 1):
         return None
-    return f"budget_below is the part of a limit that is left, above 0 and at most 1 such as 0.1, not {below!r}."
+    return f"budget_below must be above 0 and at most 1, such as 0.1 for the last tenth of a budget, not {below!r}."
 
 
 def _never(asked: Mapping[str, Any]) -> str | None:
@@ -80,8 +80,8 @@ def _never(asked: Mapping[str, Any]) -> str | None:
     state, trigger = asked.get("state"), asked.get("trigger")
     if state and trigger and state not in ENTERING[trigger]:
         into = listed(sorted(ENTERING[trigger]))
-        return f"the trigger {trigger} never enters {state}, but {into}; leave one of them out."
+        return f"the trigger {trigger} never enters {state}. It enters {into}. Leave the state or the trigger out."
     elsewhere = state not in (None, "evaluate_stop") or trigger not in (None, "responded")
     if elsewhere and ("stop_reason" in asked or "tool" in asked):
-        return "a stop_reason or a tool is looked at on entering evaluate_stop only; leave state and trigger out."
+        return "stop_reason and tool are checked on entering evaluate_stop only. Leave state and trigger out."
     return None

@@ -5,6 +5,7 @@ from typing import Any
 from django.db import models
 from django.utils import timezone
 
+from agentcore.policy import LIMIT_NAMES
 from agentcore.prefill import ECHO
 from dashboard.agents.probes import CAN, Finding, Probe
 
@@ -15,13 +16,13 @@ WAYS = {
     "continue_final_message": "continue_final_message: true (vLLM, SGLang)",
 }
 EXACT = (
-    "Nothing is repeated at a seam, and what-if numbers about max_tokens are exact: the text is the one that a single "
-    "call would have given."
+    "The text is the one that a single call would have given: nothing is repeated at a seam, and what-ifs with another "
+    f"{LIMIT_NAMES['max_tokens']} are exact."
 )
 EXACTLY = "Exactly: the truncated answer is sent as the last message, and the model continues it."
 BY_HINT = (
-    "A hint asks the model to continue. It may repeat words, which are removed at the seam, or write another "
-    "text than a single call would, so what-if numbers about max_tokens are estimates."
+    "A hint asks the model to continue. The model may repeat words, which are removed at the seam, or write another "
+    f"text than in a single call. What-ifs with another {LIMIT_NAMES['max_tokens']} are therefore estimates."
 )
 FOUND = {
     Finding.CONTINUES: "It continues a last assistant message.",

@@ -61,7 +61,7 @@ LIMIT_FIELDS: Mapping[str, LimitField] = {
         1,
         100_000_000,
         "Output tokens of all attempts of the turn together. Beyond that, no answer is continued.",
-        unset="4 × the first max_tokens, if set",
+        unset=f"4 × the first {LIMIT_NAMES['max_tokens']}, if set",
     ),
     "max_total_output_chars": LimitField(
         LIMIT_NAMES["max_total_output_chars"],
@@ -103,7 +103,7 @@ LIMIT_FIELDS: Mapping[str, LimitField] = {
         "times",
         1,
         8,
-        "The factor by which max_tokens grows after a truncated envelope.",
+        f"The factor by which {LIMIT_NAMES['max_tokens']} grows after a truncated envelope.",
         whole=False,
     ),
 }

@@ -17,6 +17,7 @@ from django.core.exceptions import ValidationError
 from django.core.validators import MaxValueValidator, MinValueValidator
 from django.db import models
 
+from agentcore.policy import LIMIT_NAMES
 from dashboard.agents import policy_validation, validation
 from dashboard.agents.activation_models import PolicyActivation, PolicyAttachment
 from dashboard.agents.approvals import approvals_clean
@@ -134,7 +135,7 @@ class Connection(Named, Continuing):
         if agent is not None:
             raise ValidationError(
                 f"The agent “{agent.name}” requests {agent.max_tokens:,} tokens, more than the {ceiling:,} allowed. "
-                "Lower its max_tokens first."
+                f"Lower its {LIMIT_NAMES['max_tokens']} first."
             )
 
 

@@ -92,7 +92,7 @@ def error_policy_clean(value: Any) -> dict[str, Any]:
     if not isinstance(value, Mapping):
         raise ValidationError("error_policy must be an object such as {“preset”: “retry_tool_errors”}.")
     errors: list[str | ValidationError] = [
-        f"error_policy has no “{key}”; it knows {listed(('preset', 'max_retries', *HANDLING_KEYS))}."
+        f"error_policy has no “{key}”; its fields are {listed(('preset', 'max_retries', *HANDLING_KEYS))}."
         for key in value
         if key not in ("preset", "max_retries", *HANDLING_KEYS)
     ]

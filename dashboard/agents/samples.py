@@ -34,7 +34,7 @@ class Sample:
 
 
 SAMPLES: Mapping[str, Sample] = {
-    "sim-essay": Sample(150, "An answer that is cut at max_tokens, continued, and completed."),
+    "sim-essay": Sample(150, "An answer that is cut at Max tokens per call, continued, and completed."),
     "sim-endless": Sample(150, "An answer that never ends, until a limit stops it."),
     "sim-tools": Sample(400, "Two tool calls, then an answer that uses their results.", ["calculator"]),
     "sim-cut-tool": Sample(40, "A truncated tool call, which is never run and is requested again.", ["calculator"]),

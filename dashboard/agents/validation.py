@@ -12,6 +12,7 @@ from urllib.parse import SplitResult, urlsplit
 
 from django.core.exceptions import ValidationError
 
+from agentcore.policy import limit_in_words
 from dashboard.agents.policy_validation import listed
 from dashboard.agents.schema_validation.validator import fault_in
 from dashboard.platform.egress import keys
@@ -23,6 +24,7 @@ KEY_BEGINNINGS = ("sk-", "sk_", "gsk_", "AIza", "AKIA", "hf_", "xai-", "r8_", "p
 LONG_WORD = re.compile(r"(?=.*\d)(?=.*[a-z])[A-Za-z0-9+/=-]{32,}")
 #: Parts of a path that lead to another one.
 DOTS = frozenset({".", ".."})
+_CAP = limit_in_words("max_tokens")
 MAX_TOKENS = 10_000_000  #: where the connection does not say what one call may ask for
 
 
@@ -120,14 +122,14 @@ def model_valid(value: str) -> None:
 def max_tokens_within(value: int, *, ceiling: int | None, connection: str) -> None:
     """`ceiling`: the tokens one call of the connection may ask for, where that is known."""
     if value < 1:
-        raise ValidationError(f"max_tokens is {value}; it must be at least 1 token.")
+        raise ValidationError(f"{_CAP} is {value}; it must be at least 1 token.")
     if ceiling is not None and value > ceiling:
         raise ValidationError(
-            f"max_tokens is {value:,}, but one call of the connection “{connection}” gives at most {ceiling:,} tokens; "
-            f"choose a number from 1 to {ceiling:,}."
+            f"{_CAP} is {value:,}, but one call on the connection “{connection}” may request at most {ceiling:,} "
+            f"tokens. Choose a number from 1 to {ceiling:,}."
         )
     if value > MAX_TOKENS:
-        raise ValidationError(f"max_tokens is {value:,}; it must be at most {MAX_TOKENS:,} tokens.")
+        raise ValidationError(f"{_CAP} is {value:,}; it must be at most {MAX_TOKENS:,} tokens.")
 
 
 def tools_valid(value: Any, known: Collection[str]) -> None:

@@ -26,7 +26,7 @@ class RefusalShown(BaseModel):
     sender: str = Field(description="The name of the key, or of the user whose token was used.")
     key_id: UUID | None = Field(description="The gateway key; null if an API token was used.")
     why: str = Field(
-        description="The reason, as the exporter was told.", examples=["The span has no id, or one of zeros."]
+        description="The reason, as the exporter received it.", examples=["The span has no id, or one of zeros."]
     )
     number: int = Field(description="How many spans and log records were refused for this reason since the first.")
     first_at: datetime

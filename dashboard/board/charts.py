@@ -129,7 +129,7 @@ def _plans(total: Sums, stack: str) -> tuple[Plan, ...]:
         Plan(
             METRICS["failed_predictions"],
             (Part("failed", "failed", "failed", METRICS["failed_predictions"].of, address=FAILED),),
-            "Predictions that did not come true. Bars lead to the track record.",
+            "Predictions that did not come true. Bars link to the track record.",
         ),
     )
 

@@ -120,7 +120,7 @@ def _call_model(command: Json) -> Iterator[str]:
     kind = command["kind"].replace("_", " ")
     request = command["request"]
     sent = request.get("extra", {}).get("uncapped") != "unset"
-    cap = f"{command['max_tokens']} tokens" if sent else "no max_tokens set"
+    cap = f"{command['max_tokens']} tokens" if sent else "Max tokens per call not set"
     yield f"[THINK] Call {command['attempt']} of {request['model']}: {kind}, {cap}"
 
 

@@ -15,7 +15,7 @@ LIMITS: Mapping[str, tuple[type[int] | type[float], str]] = {
     "max_total_tokens": (int, "input and output tokens of all calls together"),
     "max_seconds": (float, "seconds in the model and in tools"),
     "schema_rounds": (int, "repeated requests for an invalid envelope"),
-    "truncation_budget_multiplier": (float, "factor by which max_tokens grows after a truncated envelope"),
+    "truncation_budget_multiplier": (float, "factor by which Max tokens per call grows after a truncated envelope"),
 }
 
 

@@ -120,7 +120,7 @@ export OTEL_EXPORTER_OTLP_HEADERS=authorization=Bearer%20$key""",
         """export ANTHROPIC_BASE_URL=$root
 export ANTHROPIC_AUTH_TOKEN=$key
 export ANTHROPIC_MODEL=$model""",
-        "Choose an agent with max_tokens high enough for long edits, or connection/model.",
+        "Use connection/model, or an agent whose Max tokens per call is high enough for long edits.",
     ),
     Snippet(
         "agent-responses",

@@ -131,7 +131,10 @@ def _prepare(turn: Turn, left: int | None) -> None:
 def _refuse(turn: Turn) -> None:
     assert turn.conversation is not None, "only a conversation has a budget"
     budget = turn.conversation.token_budget
-    words = f"Stopped before it began: the conversation's budget of {budget:,} tokens is used up. Raise it, send again."
+    words = (
+        f"This turn did not start: the conversation's budget of {budget:,} tokens is used up. "
+        "Raise the budget, then send the prompt again."
+    )
     _end_unbegun(turn, TurnStatus.ABORTED, StopReason.TOKEN_LIMIT, "budget_exhausted", words)
 
 

@@ -10,6 +10,7 @@ from django.core.exceptions import ValidationError
 
 from agentcore import serial
 from agentcore.messages import ChatResponse, Message, Role, ToolCall
+from agentcore.policy import limit_in_words
 from agentcore.providers import PROVIDERS, get_provider
 from agentcore.reasons import NormalizedStopReason
 from agentcore.states import DECIDING
@@ -81,7 +82,7 @@ def parts_clean(asked: Changes) -> list[Part]:
 
 def _uncapped(turn: Turn, beside: int | None) -> dict[str, Any]:
     if beside is not None:
-        raise ValidationError({"no_max_tokens": "Either set max_tokens, or send none."})
+        raise ValidationError({"no_max_tokens": "Set either max_tokens or no_max_tokens, not both."})
     if why_not := cap_stays(turn):
         raise ValidationError({"no_max_tokens": why_not})
     connection = connection_of(turn)
@@ -94,7 +95,7 @@ def cap_stays(turn: Turn) -> str:
     # A turn from elsewhere may name a provider that is not known here.
     if not (turn.provider in PROVIDERS and get_provider(turn.provider).demands_cap):
         return ""
-    return f"The limit cannot be removed: {turn.provider} requires max_tokens in every request."
+    return f"The limit cannot be removed: {turn.provider} requires {limit_in_words('max_tokens')} in every request."
 
 
 def max_tokens_clean(turn: Turn, wanted: int) -> int:

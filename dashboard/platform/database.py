@@ -99,7 +99,7 @@ def check_server(url: str) -> None:
 
 
 _TRANSACTION_POOLING = (
-    "DATABASE_URL leads to a pooler that reassigns connections after each transaction. Whystop needs its connections "
+    "DATABASE_URL names a pooler that reassigns connections after each transaction. Whystop needs its connections "
     "for whole sessions: set pool_mode = session for its database in PgBouncer."
 )
 

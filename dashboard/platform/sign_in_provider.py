@@ -75,7 +75,7 @@ def roles_read(text: str) -> tuple[Roles, dict[str, Roles]]:
         if role not in ROLES or not equals or not group:
             raise StartError(
                 f"WHYSTOP_OIDC_ROLES cannot be read at “{part}”: write role=group or project/role=group, "
-                f"comma-separated; the roles are {', '.join(ROLES)}, and {EVERYONE} stands for everyone."
+                f"comma-separated; the roles are {', '.join(ROLES)}, and {EVERYONE} means everyone."
             )
         found.setdefault("" if project == DEFAULT else project, {}).setdefault(role, set()).add(group)
     whole = {project: {role: frozenset(of) for role, of in roles.items()} for project, roles in found.items()}

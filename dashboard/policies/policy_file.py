@@ -108,7 +108,7 @@ def _place_in(told: Mapping[str, Any], project: Project, by: "User | None") -> s
     policy = Policy.objects.filter(project=project, name=str(told.get("policy"))).first()
     if policy is None:
         raise ValidationError(
-            f"An attachment names the policy “{told.get('policy')}”, which is neither in the file nor here."
+            f"An attachment names the policy “{told.get('policy')}”, which is neither in the file nor in this project."
         )
     named = told.get("connection")
     connection = Connection.objects.filter(project=project, name=str(named)).first() if named else None

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any, Self
 from uuid import UUID
 
+from agentcore.policy import LIMIT_NAMES, limit_in_words
 from dashboard.agents.models import Agent, Policy, PolicyAttachment, PolicyVersion, Project
 from dashboard.agents.policies import POLICY_FIELDS, policy_warnings
 from dashboard.agents.policy_layers import layers_of
@@ -64,7 +65,7 @@ def totals_too_small(version: PolicyVersion, ground: PolicyGraph | None = None) 
 def _too_small(agent: Agent) -> str:
     return (
         f"less than one answer of the agent “{agent.name}”, which may have {agent.max_tokens:,} tokens; "
-        "allow at least that, or lower its max_tokens."
+        f"allow at least that, or lower its {LIMIT_NAMES['max_tokens']}."
     )
 
 
@@ -72,7 +73,7 @@ def version_warnings(version: PolicyVersion, ground: PolicyGraph | None = None) 
     """What a version says that surely is not meant, does not work any more, or does not fit the agents it reaches."""
     known = ground or PolicyGraph.of(version.policy.project)
     small = totals_too_small(version, known)
-    totals = [f"{name} is {version.limits[name]:,}, {words}" for name, words in small.items()]
+    totals = [f"{limit_in_words(name)} is {version.limits[name]:,}, {words}" for name, words in small.items()]
     return [*policy_warnings(version), *totals, *_ceiling_warnings(version, known)]
 
 
@@ -89,8 +90,9 @@ def _ceiling_warnings(version: PolicyVersion, ground: PolicyGraph) -> Iterator[s
         asks = agent.envelope_schema is not None and _speaks(version, resolved, MULTIPLIER, default=True)
         if asks and ceiling is not None and agent.max_tokens * multiplier > ceiling:
             yield (
-                f"The agent “{agent.name}” asks for {agent.max_tokens:,} tokens; {multiplier:g} times that is above "
-                f"the {ceiling:,} that “{agent.connection.name}” gives, so the retry of a cut answer stays there."
+                f"The agent “{agent.name}” requests {agent.max_tokens:,} tokens. {multiplier:g} times that is more "
+                f"than the {ceiling:,} that “{agent.connection.name}” allows, so a retry of a truncated envelope "
+                f"requests only {ceiling:,}."
             )
 
 

@@ -44,13 +44,13 @@ def _asked(one: Mapping[str, Any], other: Mapping[str, Any]) -> str:
     was, now = commanded_cap(one), commanded_cap(other)
     if was == now:
         return "another command is given"
-    return f"the call asks for {now} tokens, with no limit set before" if was is None else _other_cap(was, now)
+    return f"the call requests {now:,} tokens; no limit was set before" if was is None else _other_cap(was, now)
 
 
 def _other_cap(was: int, now: int | None) -> str:
     if now is None:
-        return f"the call sets no limit in place of {was} tokens"
-    return f"the call asks for {now} tokens in place of {was}"
+        return f"the call sets no limit instead of {was:,} tokens"
+    return f"the call requests {now:,} tokens instead of {was:,}"
 
 
 def reach_words(imagined: WhatIf, *, made: int) -> str:
@@ -69,8 +69,8 @@ def reach_words(imagined: WhatIf, *, made: int) -> str:
             )
         cap = cap_in_words(commanded_cap(asked) if "request" in asked else 0)
         return (
-            f"Of call {asked.get('attempt', 1)} the recording knows the first {known:,} tokens (≈); with "
-            f"{cap} the model would have continued, and that text is not recorded."
+            f"The recording has the first {known:,} tokens (≈) of call {asked.get('attempt', 1)}. With {cap} the model "
+            "would have continued, and that text is not recorded."
         )
     if imagined.why is Why.TOOL_RESULTS:
         names = ", ".join(sorted({call["name"] for call in command.get("calls", ())}))

@@ -141,8 +141,8 @@ def _number_field(dial: LimitControl) -> forms.Field:
         required=False,
         min_value=dial.least,  # type: ignore[arg-type]
         error_messages={
-            "invalid": f"{dial.name} must be {kind}.",
-            "min_value": f"{dial.name} must be at least {dial.least:g}.",
+            "invalid": f"{dial.label} must be {kind}.",
+            "min_value": f"{dial.label} must be at least {dial.least:g}.",
         },
         widget=forms.NumberInput(attrs=attrs),
     )

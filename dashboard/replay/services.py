@@ -95,7 +95,7 @@ def turn_verify(*, turn: Turn) -> Verification:
     """
     found = verification_of(turn)
     changed = turn_faults(turn) if found.verified and turn.status not in UNFINISHED else []
-    words = f"It is not as it was sealed: {' '.join(changed)}"
+    words = f"It differs from what was sealed: {' '.join(changed)}"
     return diverging(found, Fault(found.records, words)) if changed else found
 
 

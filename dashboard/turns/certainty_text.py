@@ -17,6 +17,8 @@ MEANINGS: Mapping[Certainty, str] = {
 }
 
 
+_CAP = limit_in_words("max_tokens")
+_TIME = limit_in_words("max_seconds")
 NOT_KNOWN = "not known"  #: what pages say of the value of a limit whose what-if is undecidable
 _OF_A_LIMIT: Mapping[str, str] = {Certainty.ESTIMATED: "likely", Certainty.UNDECIDABLE: NOT_KNOWN}
 
@@ -35,13 +37,13 @@ WHYS: Mapping[Why, str] = {
     Why.ANOTHER_ANSWER: "a request is sent more often than in the recording, and may get a different answer",
     Why.REPAIR: "the recording has no such request to repair a tool call",
     Why.FAILED_CALL: "a recorded call broke off, and how it would have continued is not known",
-    Why.TIMED_OUT: "max_seconds ended a recorded call, and how it would have continued is not known",
+    Why.TIMED_OUT: f"{_TIME} ended a recorded call, and how it would have continued is not known",
     Why.REFUSAL: "whether the provider refuses a request under these limits is not recorded",
-    Why.CUT_BELOW_CAP: "a recorded answer was cut below max_tokens, and where it would be cut now is not known",
+    Why.CUT_BELOW_CAP: f"a recorded answer was cut below {_CAP}, and where it would be cut now is not known",
     Why.OUTPUT_AT_CAP: "a recorded answer was reported as complete, used all its tokens, and may have been cut",
-    Why.TOOL_CALLS: "how the tool calls would be written within max_tokens is not recorded",
+    Why.TOOL_CALLS: f"the recording does not show how the tool calls would be written within {_CAP}",
     Why.TOOL_RESULTS: "a tool would be called with arguments that were never tried in the recording",
-    Why.TOOL_SECONDS: "the tools might not end within max_seconds",
+    Why.TOOL_SECONDS: f"the tools might not end within {_TIME}",
     Why.WINDOW: "a call might not fit into the context window",
     Why.OPERATOR: "an operator changed the conversation or a tool call, and the turn now differs there",
     Why.BLOCKED: "the answer was blocked at its end, and what it would show before that is not known",
@@ -59,7 +61,7 @@ UNDECIDED: Mapping[str, str] = {
 #: What is assumed, with a range for `{}`.
 ASSUMED: Mapping[Assumed, str] = {
     Assumed.REPEATS: "A continuation repeats {} tokens at the seam",
-    Assumed.REASONING: "Reasoning takes {} tokens of a call’s max_tokens",
+    Assumed.REASONING: f"Reasoning uses {{}} of the tokens that {_CAP} allows",
     Assumed.POSITION: "Cuts fall at characters {} of the text",
     Assumed.USAGE: "A call without exact usage spent {} output tokens",
     Assumed.WORDING: "The continued text takes {} tokens",
@@ -82,7 +84,7 @@ ASSUMED_NOTHING: Mapping[Assumed, str] = {
 #: What one end of an assumed range says: for nothing of it, and for `{}`.
 ENDS: Mapping[Assumed, tuple[str, str]] = {
     Assumed.REPEATS: ("nothing is repeated", "{} tokens are repeated at each seam"),
-    Assumed.REASONING: ("reasoning takes none of max_tokens", "reasoning takes {} tokens of each call’s max_tokens"),
+    Assumed.REASONING: ("reasoning uses no tokens", f"reasoning uses {{}} of the tokens that {_CAP} allows"),
     Assumed.USAGE: ("a call without exact usage spent nothing", "a call without exact usage spent {} tokens"),
     Assumed.WORDING: ("the text takes no tokens", "the continued text takes {} tokens"),
     Assumed.FAILURES: ("no call fails", "{} calls fail"),

@@ -98,7 +98,7 @@ def derived_faults(turn: Turn, recording: Recording, stored: StoredTurn) -> Iter
     """Every such row that is not as the history has it, is missing, or is one too many."""
     yield from _column_faults(turn.id)
     if not _are_rules_alike(turn):
-        yield Fault(len(recording.records), "What its row repeats of its policy, for searches, is not its policy.")
+        yield Fault(len(recording.records), "The copy of its policy that searches use differs from it.")
     yield from _judgement_faults(turn.id, recording)
     yield from _checkpoint_faults(stored.checkpoints, recording)
     if recording.records and not _is_in(turn, stored.cohort):
@@ -112,7 +112,7 @@ def _column_faults(turn_id: UUID) -> Iterator[Fault]:
     for seq, length, content, judged, *held in rows.values_list("seq", "length", "packed", "judged", *as_stored):
         columns = content and beside_packed(unpacked_records(content, length))
         if not _is_same(dict(zip(PACKED, map(exact_json, held), strict=True)), columns) or not _has_judgements(judged):
-            yield Fault(seq, f"The columns of record {seq} are not those of the record.")
+            yield Fault(seq, f"The columns of record {seq} differ from the record.")
 
 
 def _has_judgements(judged: Any) -> bool:
@@ -142,7 +142,7 @@ def _judgement_faults(turn_id: UUID, recording: Recording) -> Iterator[Fault]:
         stored[seq, position].append(values)
     for place in sorted(judged | stored.keys()):
         if place not in said or not _is_same(stored[place], [[said[place][name] for name in JUDGEMENT]]):
-            yield Fault(place[0], f"The judgements listed for record {place[0]} are not those of the record.")
+            yield Fault(place[0], f"The evaluations listed for record {place[0]} differ from the record.")
 
 
 def _said(recording: Recording) -> tuple[dict[Place, Mapping[str, Any]], set[Place]]:
@@ -168,7 +168,7 @@ def _checkpoint_faults(checkpoints: Mapping[int, Any], recording: Recording) -> 
         if record.seq in stored and not _is_same(stored.pop(record.seq), serial.to_json(snapshot)):
             yield Fault(record.seq, f"The stored state of the turn after record {record.seq} was changed.")
     for seq in stored:
-        yield Fault(len(recording.records), f"A state is stored of record {seq}, which the turn does not have.")
+        yield Fault(len(recording.records), f"A state is stored for record {seq}, which the turn does not have.")
 
 
 def _is_in(turn: Turn, cohort: Cohort | None) -> bool:

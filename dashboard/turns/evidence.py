@@ -189,12 +189,12 @@ def _row_faults(answered: EndedCall) -> Iterator[Fault]:
     elif isinstance(event, ModelResponded):
         said_of["error"] = None if event.response.error is None else serial.to_json(event.response.error)
     if response is not None and row.answered_by != response.answered_by:
-        words = f"Attempt {row.index} says that another answered than its record does."
+        words = f"Attempt {row.index} and its record differ on who injected the response."
         yield Fault(answered.record.seq, words)
     for name in _differing_columns(row, said_of):
-        yield Fault(answered.record.seq, f"The {NAMES[name]} of attempt {row.index} is not the one of its record.")
+        yield Fault(answered.record.seq, f"The {NAMES[name]} of attempt {row.index} differs from its record.")
     if not _may_have(event, row.status_code):
-        words = f"Attempt {row.index} has status {row.status_code}, which its answer did not come with."
+        words = f"Attempt {row.index} has status {row.status_code}, which does not match its answer."
         yield Fault(answered.record.seq, words)
 
 

@@ -42,11 +42,22 @@ _WORDS: Mapping[str, tuple[str, str]] = {
     "attempt": ("Attempt", "One call of the model within a turn. Pages also name it a call."),
     "truncated": (
         "Truncated",
-        "An answer that was cut before its end, usually at max_tokens. A turn that ends with one is shown as cut off.",
+        "An answer that was cut before its end, usually at Max tokens per call. A turn that ends with one is shown as "
+        "cut off.",
     ),
+    "truncation_rate": (
+        "Truncation rate",
+        "The share of ended turns with at least one truncated answer, tool call or envelope, also if it was continued "
+        "or requested again. The column Truncated of Agents leaves out what was only requested again.",
+    ),
+    "cap": ("Cap", "The Max tokens per call that was sent with one call. A longer answer is cut there."),
     "continuation": ("Continuation", "A further call that continues a truncated answer where it was cut."),
     "repair": ("Tool-call repair", "A further call that requests a truncated or malformed tool call again."),
-    "envelope": ("Envelope", "The JSON form that an agent’s answer must have. An invalid one is requested again."),
+    "envelope": (
+        "Envelope",
+        "The JSON form that an agent’s answer must have. Such an answer is also called structured. An invalid one is "
+        "requested again.",
+    ),
     "iteration": (
         "Iteration",
         "One step of the agent: a model answer and the tools that it calls. Max steps limits their number.",
@@ -64,6 +75,7 @@ _WORDS: Mapping[str, tuple[str, str]] = {
     ),
     "verdict": ("Verdict", "One sentence that says why a turn stopped."),
     "notice": ("Notice", "The sentence that goes with an incomplete answer and says why it is incomplete."),
+    "override": ("Override", "A setting of one turn. It takes precedence over its agent, its policy and the defaults."),
     "transition": ("Transition", "One move of the state machine from a state to another, with its reason."),
     "record": (
         "Record",
@@ -90,6 +102,7 @@ _WORDS: Mapping[str, tuple[str, str]] = {
         "Held",
         "A turn that waits for an operator, at a breakpoint or for the approval of a tool call.",
     ),
+    "breakpoint": ("Breakpoint", "A condition on which a turn is held before its next step."),
     "overlap": (
         "Overlap",
         "Text of a continuation that repeats the end of the answer so far; it is dropped.",
@@ -104,6 +117,11 @@ _WORDS: Mapping[str, tuple[str, str]] = {
         "The list of limits and rules that stopped turns, with who set each, when, and what it cost.",
     ),
     "seal": ("Seal", "A signed list of turns that have ended. Later changes to these turns are detected by it."),
+    "alias": ("Alias", "Another name under which gateway callers reach an agent or a model."),
+    "prediction": (
+        "Prediction",
+        "The stored result of a what-if or a suggested limit, which is compared with the live re-run under it.",
+    ),
     "project": ("Project", "A part of an installation with members, agents, keys and turns of its own."),
     "sign": (
         "Sign of truncation",

@@ -6,6 +6,7 @@ from typing import Any
 
 from agentcore.events import Event, OperatorActed
 from agentcore.messages import ChatResponse
+from dashboard.agents.limit_fields import SETTING_NAMES
 from dashboard.turns.sent_caps import NO_CAP_SET
 
 QUOTED = 160  #: characters of a text that a sentence holds
@@ -30,9 +31,9 @@ def _changes(event: OperatorActed) -> Iterator[str]:
     yield from _numbers(event.limits)
     yield from _numbers(event.error_policy)
     if event.uncapped:
-        yield f"max_tokens: {NO_CAP_SET}"
+        yield f"{SETTING_NAMES['max_tokens']}: {NO_CAP_SET}"
     elif event.max_tokens is not None:
-        yield f"max_tokens {event.max_tokens:,}"
+        yield f"{SETTING_NAMES['max_tokens']} {event.max_tokens:,}"
     if event.model:
         yield f"model {event.model}"
     if event.system_prompt is not None:
@@ -42,11 +43,11 @@ def _changes(event: OperatorActed) -> Iterator[str]:
     if event.tool_call is not None:
         yield f"call {event.tool_call.call_id} with {_quoted(json.dumps(event.tool_call.arguments))}"
     if event.tool_result is not None:
-        yield f"call {event.tool_result.call_id} came to {_quoted(event.tool_result.content)}"
+        yield f"result of call {event.tool_result.call_id}: {_quoted(event.tool_result.content)}"
     if event.breakpoints is not None:
         yield _counted(len(event.breakpoints), "breakpoint")
     if event.answer is not None:
-        yield f"answered in the model’s place: {_said(event.answer)}"
+        yield f"injected a response: {_said(event.answer)}"
 
 
 def _counted(count: int, word: str) -> str:
@@ -55,7 +56,7 @@ def _counted(count: int, word: str) -> str:
 
 def _numbers(changed: Mapping[str, Any]) -> Iterator[str]:
     for name, value in changed.items():
-        yield f"{name} {'none' if value is None else value}"
+        yield f"{SETTING_NAMES.get(name, name)} {'none' if value is None else value}"
 
 
 def _said(answer: ChatResponse) -> str:

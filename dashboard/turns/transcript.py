@@ -225,7 +225,7 @@ def _seam(event: Event, before: Snapshot) -> str:
         case ModelResponded(response=response) if response.stop_reason is NormalizedStopReason.MAX_TOKENS:
             tokens = response.usage.output_tokens if response.usage else None
             cap = tokens or before.sent_cap
-            return f"cut at {cap} tokens" if cap else "cut"
+            return f"cut at {cap:,} tokens" if cap else "cut"
         case ModelResponded(response=response) if response.stop_reason is NormalizedStopReason.PAUSED:
             return "paused"
         case ModelResponded(response=response) if response.error or response.incomplete_stream:

@@ -208,7 +208,7 @@ def _beginning_faults(turn: Turn, first: Started, began: Mapping[str, Any]) -> I
 def cores(turn: Turn) -> str:
     """Which core judged a history and which one verifies it, in a sentence; empty where they are the same."""
     judged = sorted({version for _, version in stamps_of(turn.id)} - {VERSION})
-    return f"Judged by core {', '.join(judged)}, verified by core {VERSION}." if judged else ""
+    return f"Evaluated by core version {', '.join(judged)}, verified by {VERSION}." if judged else ""
 
 
 def forget(turn: Turn) -> None:

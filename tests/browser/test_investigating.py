@@ -73,7 +73,7 @@ def find_the_limit_that_would_have_let_it_finish(page: Page) -> str:
     expect(page.locator("#sweep")).to_contain_text(
         "tokens on, it is not known how the turn ends at some values. Re-run live to find out."
     )
-    offered = page.get_by_role("link", name=re.compile(r"^Re-run live with max_tokens \d+$")).first
+    offered = page.get_by_role("link", name=re.compile(r"^Re-run live with Max tokens per call \d+$")).first
     limit = offered.inner_text().rsplit(" ", 1)[-1]
     offered.click()
     return limit

@@ -25,7 +25,7 @@ def cut_off_and_tried_again(page: Page, tmp_path: Path) -> None:
 
     page.get_by_role("link", name="What if…").click()
     page.get_by_label("Max tokens per call", exact=True).fill("400")
-    expect(page.locator("#what-if")).to_contain_text("the call asks for 400 tokens in place of 60")
+    expect(page.locator("#what-if")).to_contain_text("the call requests 400 tokens instead of 60")
     expect(page.locator("#what-if")).to_contain_text("Re-run live to find out")
     page.screenshot(path=tmp_path / "what-if.png")
     page.get_by_role("button", name="Re-run live").click()

@@ -14,16 +14,16 @@ register = template.Library()
 
 #: What a caller was told: its hue, its shape and what it means.
 TOLD = {
-    "stop": ("end", "check", "the answer is whole"),
-    "length": ("cut", "torn", "the answer was cut"),
+    "stop": ("end", "check", "the answer is complete"),
+    "length": ("cut", "torn", "the answer was truncated"),
     "tool_calls": ("tool", "nut", "the caller must run tools"),
     "function_call": ("tool", "nut", "the caller must run a function"),
     "content_filter": ("block", "octagon", "the content was withheld"),
-    "error": ("block", "triangle", "an error, in OpenAI’s words"),
-    "disconnected": ("wait", "cross", "nothing: the caller had disconnected"),
-    "unfinished": ("wait", "ring", "nothing yet"),
+    "error": ("block", "triangle", "an error, in OpenAI’s format"),
+    "disconnected": ("wait", "cross", "nothing was returned: the caller had disconnected"),
+    "unfinished": ("wait", "ring", "nothing was returned yet"),
 }
-UNKNOWN = ("odd", "question", "a stop reason of the provider’s own")
+UNKNOWN = ("odd", "question", "a stop reason that only this provider uses")
 
 
 @register.inclusion_tag("gateway/_turn_call.html")

@@ -20,9 +20,9 @@ from dashboard.turns.request_evidence import CLOCKS_DIFFER
 from dashboard.turns.sent_caps import cap_agrees
 
 INTO_THE_FUTURE = timedelta(days=1)  #: what clocks may differ by
-NOT_THE_FIRST = "Its {what} is not the one of its first record"
-NOT_THE_STATE = "Its {what} is not the one of the state that it was forked at"
-LATER = "It says that it was {what} after {than}"
+NOT_THE_FIRST = "Its {what} differs from its first record"
+NOT_THE_STATE = "Its {what} differs from the state at which it was forked"
+LATER = "According to its times, it was {what} after {than}"
 DOUBTED = "The installation that exported the file says that the turn did not verify there"
 ENDED = frozenset({"complete", "abort"})
 
@@ -35,9 +35,9 @@ def turn_doubt(turn: file_schema.Turn, recording: Recording, columns: Mapping[st
 def _turn_faults(turn: file_schema.Turn, recording: Recording, columns: Mapping[str, Any]) -> Iterator[str]:
     setup = _setup(recording)
     if "model" in columns and turn.model != columns["model"]:
-        yield "Its model is not the one of its history"
+        yield "Its model differs from its history"
     if "max_tokens" in columns and not _has_cap(turn, columns["max_tokens"], setup):
-        yield "Its max_tokens is not the one of its history"
+        yield "Its max_tokens differs from its history"
     if turn.gave_up is not None and columns["state"] in ENDED:
         yield "It has a reason for being given up, but its history has an end"
     first = recording.records[0].event if recording.records else None
@@ -47,11 +47,11 @@ def _turn_faults(turn: file_schema.Turn, recording: Recording, columns: Mapping[
     if base.setup is not None and (other := other_beginning(turn.provider, turn.input_text, base.setup, base.messages)):
         yield NOT_THE_STATE.format(what=other)
     if (turn.forked_at is None) != (turn.base_snapshot is None):
-        yield "It names a record that it was forked at, and no state, or the other way round"
+        yield "It names only one of the record and the state at which it was forked"
     if setup is not None and setup.parent is not None and setup.parent != str(turn.parent_id):
         yield NOT_THE_FIRST.format(what="parent")
     if not _gives_its_policy(turn.overrides, recording):
-        yield "Its policy is not what its overrides make of it"
+        yield "Its policy does not follow from its overrides"
     yield from _unused(turn)
     yield from _times(turn)
 
@@ -91,7 +91,7 @@ def _times(turn: file_schema.Turn) -> Iterator[str]:
         yield "Its records are not in the order of their times"
     for record in turn.records:
         if abs(record.at - begun - _after(record.event)) > CLOCKS_DIFFER:
-            yield f"Record {record.seq} was not written when its event happened"
+            yield f"The time of record {record.seq} differs from the time of its event"
     for attempt in turn.attempts:
         yield from _call_times(attempt, begun, ended)
 
@@ -123,12 +123,12 @@ def _file_faults(file: file_schema.TurnFile, recording: Recording) -> Iterator[s
         yield DOUBTED
     setup = _setup(recording)
     if setup is not None and setup.turn_id != str(file.id):
-        yield "Its id is not the one that it began with"
+        yield "Its id differs from the id at its start"
     made = made_at(file.id)
     if made is None:
         yield "Its id does not contain its creation time, as the ids of turns do"
     elif abs(made - file.turn.created_at) > CLOCKS_DIFFER:
-        yield "The time in its id is not its creation time"
+        yield "The time in its id differs from its creation time"
     if file.turn.records and file.exported_at + CLOCKS_DIFFER < file.turn.records[-1].at:
         yield LATER.format(what="still running", than="its export")
     if max(file.exported_at, file.turn.created_at) > timezone.now() + INTO_THE_FUTURE:

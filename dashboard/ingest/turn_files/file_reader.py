@@ -116,7 +116,9 @@ def _known(data: Any) -> None:
     version = data.get("version")
     if type(version) is not int or version != VERSION:
         said = str(version)[:20]
-        raise ValidationError({"version": f"This file has version {said}; this installation reads version {VERSION}."})
+        raise ValidationError(
+            {"version": f"This file has format version {said}; this installation reads version {VERSION}."}
+        )
 
 
 def _faults(error: ShapeError) -> Iterator[tuple[str, str]]:

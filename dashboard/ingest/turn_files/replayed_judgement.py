@@ -147,7 +147,7 @@ def _out_of_range(columns: dict[str, Any]) -> Iterator[tuple[str, str]]:
             try:
                 field.run_validators(value)
             except ValidationError:
-                yield field.attname, "What the history adds up to is out of range."
+                yield field.attname, "A total of the history is out of range."
 
 
 def doubt_of(found: Verification) -> str:
@@ -158,4 +158,4 @@ def doubt_of(found: Verification) -> str:
     if "error" in replayed and found.divergence.recorded is None:  # it replays, and what else is stored disagrees
         return str(replayed["error"])
     why = f": {replayed['error']}" if "error" in replayed else ""
-    return f"Judged again, record {found.divergence.seq} gives something else{why}"
+    return f"When it is evaluated again, record {found.divergence.seq} has another result{why}"

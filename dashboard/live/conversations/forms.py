@@ -24,7 +24,7 @@ class PromptForm(forms.Form):
     max_tokens = forms.IntegerField(
         label=LIMIT_NAMES["max_tokens"],
         required=False,
-        error_messages={"invalid": "max_tokens must be a whole number of tokens."},
+        error_messages={"invalid": f"{LIMIT_NAMES['max_tokens']} must be a whole number of tokens."},
         widget=forms.NumberInput(attrs={"inputmode": "numeric", "step": 1}),
     )
 

@@ -133,8 +133,8 @@ class Estimate:
         if curve.ended < LEAST_ENDED:
             return f"; an estimate for further answers needs at least {LEAST_ENDED} complete answers"
         if tokens is None:
-            return f"; where {percent(ENOUGH)} are complete is not in these recordings: {longer}"
-        few = f"; more answers are needed to estimate where {percent(ENOUGH)} are complete"
+            return f"; these recordings do not show within how many tokens {percent(ENOUGH)} are complete: {longer}"
+        few = f"; more answers are needed to estimate within how many tokens {percent(ENOUGH)} are complete"
         rest = few if share < ENOUGH else f"; {longer}" if curve.undecided > 0 else ""
         estimated = f"An estimated {percent(share)} of further answers like these have at most {number(tokens)} tokens"
         return f". {self._counted(tokens)} {estimated}{rest}"

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from agentcore import number_format
+from agentcore.policy import LIMIT_NAMES
 from dashboard.policies.backtests.models import Backtest
 from dashboard.policies.backtests.tallies import SURE
 
@@ -25,7 +26,7 @@ def in_words(backtest: Backtest, *, begun: str = "a backtest") -> str:
     turns = f"{backtest.done:,}{of} turn{'' if max(backtest.done, backtest.total) == 1 else 's'}"
     if watched := sum(group.get("watched", 0) for group in backtest.groups):
         turns += f" ({watched:,} only observed)"
-    capped = "" if backtest.max_tokens is None else f" with max_tokens {backtest.max_tokens:,}"
+    capped = "" if backtest.max_tokens is None else f" with {LIMIT_NAMES['max_tokens']} {backtest.max_tokens:,}"
     if backtest.done:
         begun += ", so far" if backtest.status == Backtest.Status.RUNNING else ""
         return f"{begun} over {turns}{capped}: {tally_in_words(backtest)}".lstrip()

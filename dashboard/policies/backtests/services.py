@@ -38,7 +38,7 @@ def backtest_create(
 
     draft = policy_said(**policy)
     if max_tokens is not None and not 1 <= max_tokens <= MOST_TOKENS:
-        raise ValidationError({"max_tokens": f"max_tokens must be a whole number from 1 to {MOST_TOKENS:,}."})
+        raise ValidationError({"max_tokens": f"It must be a whole number from 1 to {MOST_TOKENS:,}."})
     with transaction.atomic():
         backtest = Backtest.objects.create(
             project=project,

@@ -9,6 +9,7 @@ from django.utils import timezone
 
 from agentcore import serial
 from agentcore.events import Event
+from agentcore.policy import LIMIT_NAMES
 from agentcore.reasons import TurnStatus
 from agentcore.replay import Certainty
 from dashboard.inbox.models import Notice
@@ -113,7 +114,8 @@ def _tell_failure(prediction: Prediction) -> None:
     """One notice of a turn, also where its what-if and its suggested limit both failed."""
     if claim_failed(prediction):
         said = NOT_IN_ONE if prediction.suggested["goal"] == Goal.ONE_CALL else NOT_ENOUGH
-        notice_put(turn=prediction.child, kind=Notice.Kind.FAILED, told=said.format_map(prediction.suggested))
+        named = prediction.suggested | {"limit": LIMIT_NAMES[prediction.suggested["limit"]]}
+        notice_put(turn=prediction.child, kind=Notice.Kind.FAILED, told=said.format_map(named))
     elif prediction.came_true is False and prediction.certainty in CLAIMING:
         notice_put(turn=prediction.child, kind=Notice.Kind.FAILED, told=FAILED.format(prediction.certainty))
 

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from agentcore.number_format import percent
+from agentcore.policy import LIMIT_NAMES
 from agentcore.replay import Certainty
 from dashboard.agents.limit_fields import amount
 from dashboard.policies.predictions.models import Prediction
@@ -110,13 +111,13 @@ def _counted(said: Mapping[str, Any]) -> str:
 
 
 def suggested_difference_words(prediction: Prediction) -> str:
-    """`suggested max_tokens 378: predicted completed, was partial (retry limit)`"""
+    """`suggested Max tokens per call 378: predicted completed, was partial (retry limit)`"""
     said, actual = prediction.suggested, prediction.actual or {}
     wanted = GOALS[said["goal"]]
     was = f"{reason_label(actual.get('status'))} ({reason_label(actual.get('terminal_reason'))})"
     calls = actual.get("attempts", 0)
     ended = f"completed in {calls} calls" if actual.get("status") == "completed" else was
-    return f"suggested {said['limit']} {said['value']:,}: predicted {wanted}, was {ended}"
+    return f"suggested {LIMIT_NAMES[said['limit']]} {said['value']:,}: predicted {wanted}, was {ended}"
 
 
 def reason_words(prediction: Prediction) -> str:

@@ -8,7 +8,7 @@ from django.core.exceptions import ValidationError
 from django.db import transaction
 from django.db.models import Q
 
-from agentcore.policy import DEFAULT_COMPLETION_CALLS, Limits
+from agentcore.policy import DEFAULT_COMPLETION_CALLS, LIMIT_NAMES, Limits
 from dashboard.accounts.models import User
 from dashboard.agents.change_tracking import on_behalf
 from dashboard.agents.models import Agent, Policy, PolicyVersion
@@ -25,7 +25,10 @@ from dashboard.replay.rerun_service import GONE, turn_rerun
 from dashboard.turns.filters import TimelineFilters
 from dashboard.turns.models import Turn
 
-CHANGED = "max_tokens of {} was changed from {} to {} in the meantime. Your value was not set; check it and try again."
+CHANGED = (
+    f"{LIMIT_NAMES['max_tokens']} of {{}} was changed from {{:,}} to {{:,}} in the meantime. Your value was not set. "
+    "Check it and try again."
+)
 
 
 @contextmanager

@@ -175,8 +175,9 @@ def _used(request: HttpRequest, turn: Turn, said: Suggestion) -> str:
     was = turn.agent.max_tokens if turn.agent else None
     standing = _value(request.POST["standing"]) if request.POST.get("standing") else None
     agent, draft = cap_and_draft_use(turn=turn, suggestion=said, value=value, by=by, why=why, standing=standing)
-    changed = f"max_tokens of {agent.name} changed from {was} to {value}. It applies from the next turn on."
-    messages.success(request, f"max_tokens of {agent.name} is {value} already." if was == value else changed)
+    of_agent = f"{LIMIT_NAMES[said.limit]} of {agent.name}"
+    changed = f"{of_agent} was changed from {number(was or 0)} to {number(value)}. It applies from the next turn on."
+    messages.success(request, f"{of_agent} is already {number(value)}." if was == value else changed)
     if draft is None:
         return reverse("turns:detail", args=[turn.id])
     words = _draft_in_words(draft[0], given(said, first=1), is_new=draft[1])

@@ -42,8 +42,8 @@ def _secret_key() -> Finding:
     users = sum(not two_factor.is_readable(bytes(sealed)) for sealed in factors.iterator())
     webhooks = sum(not _opens(bytes(sealed)) for sealed in Webhook.objects.values_list("sealed_secret", flat=True))
     if not users and not webhooks:
-        return Finding("secret key", State.OK, "It reads all that is stored encrypted")
-    words = f"It does not read what was encrypted: two-factor keys of users: {users}, secrets of webhooks: {webhooks}"
+        return Finding("secret key", State.OK, "It decrypts everything that is stored encrypted")
+    words = f"It cannot decrypt the two-factor keys of {users} users and the secrets of {webhooks} webhooks"
     fix = "Put back the secret key (WHYSTOP_SECRET_KEY, or secret-key from a backup), or set these up again."
     return Finding("secret key", State.ERROR, words, fix)
 

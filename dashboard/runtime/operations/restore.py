@@ -66,8 +66,8 @@ _TAKEN = (
     "stop Whystop and add --replace."
 )
 _TOO_OLD = (
-    "This version of {psql} cannot be kept from running commands that a backup file contains. Install PostgreSQL's "
-    "client programs of version 18, 17.6, 16.10, 15.14, 14.19 or newer."
+    "This version of {psql} cannot be prevented from running commands that a backup file contains. Install "
+    "PostgreSQL's client programs of version 18, 17.6, 16.10, 15.14, 14.19 or newer."
 )
 _IN_USE = "Others are connected to the database ({others}): stop every process of Whystop first."
 _NEWER = "The backup was made by a newer Whystop, which has {names}: restore it with that version or a later one."
@@ -208,7 +208,7 @@ def _without(head: bytes) -> bytes:
 def _counted(table: str, rows: int) -> str:
     """A statement that ends the transaction unless the table has so many rows."""
     name = sql.Identifier(table).as_string(None)
-    wrong = f"{table} has not the {rows:,} rows that the backup says"
+    wrong = f"{table} does not have the {rows:,} rows that the backup lists"
     return f"DO $$ BEGIN IF (SELECT count(*) FROM {name}) <> {rows} THEN RAISE EXCEPTION '{wrong}'; END IF; END $$;\n"  # noqa: S608
 
 

@@ -12,6 +12,7 @@ from django.db import connection
 
 from agentcore.errors import CoreError
 from agentcore.lint import CODES
+from agentcore.policy import limit_in_words
 from agentcore.replay import fold
 from dashboard.agents.models import Project
 from dashboard.platform.ids import first_id_at
@@ -47,17 +48,19 @@ SELECT id FROM turns_turn
    AND lint ? %(code)s AND last_seq <= %(longest)s
  ORDER BY id DESC LIMIT %(most)s
 """
+_CAP = limit_in_words("max_tokens")
+_RAISE = f"Raise {_CAP}"
 #: What to do about each sign of a cut.
 ADVICE: Mapping[str, str] = {
-    "output_at_cap": "Raise max_tokens, and check any proxy in between: it may report truncation as a normal stop, so "
+    "output_at_cap": f"{_RAISE}, and check any proxy in between: it may report truncation as a normal stop, and then "
     "nothing is continued.",
     "unclosed_json": "Set an envelope schema on the agent, so that an answer with incomplete JSON is requested again. "
-    "If far fewer tokens were used than max_tokens allows, the server has a smaller limit of its own.",
-    "unclosed_fence": "Raise max_tokens, or the server’s own limit if far fewer tokens were used.",
-    "unclosed_bracket": "Raise max_tokens; read the end of the answer before you rely on it.",
-    "unclosed_sentence": "Raise max_tokens; read the end of the answer before you rely on it.",
-    "reasoning_ate_budget": "Raise max_tokens well above the model’s reasoning tokens, or limit its reasoning with an "
-    "effort setting or a thinking budget.",
+    f"If far fewer tokens were used than {_CAP} allows, the server has a lower limit of its own.",
+    "unclosed_fence": f"{_RAISE}. If far fewer tokens were used, raise the server’s own limit instead.",
+    "unclosed_bracket": f"{_RAISE}. Read the end of the answer before you rely on it.",
+    "unclosed_sentence": f"{_RAISE}. Read the end of the answer before you rely on it.",
+    "reasoning_ate_budget": f"{_RAISE} well above the model’s reasoning tokens, or limit its reasoning with an effort "
+    "setting or a thinking budget.",
     "relabelled": "A proxy between Whystop and the provider renames this stop reason. If Whystop knows the new name, "
     "the turn was continued all the same. Correct the mapping of the proxy, because other programs rely on it.",
     "ambiguous_seam": "Read the marked passage on the turn’s page. If the connection can continue an assistant message "

@@ -97,7 +97,7 @@ def result_of(answer: CallToolResult) -> str:
         parts.append(text_of(structured))
     text = "\n".join(parts)
     if answer.is_error:
-        raise ToolProblem(text or "The server says it failed, and nothing else.")
+        raise ToolProblem(text or "The server reported a failure without a message.")
     return text
 
 

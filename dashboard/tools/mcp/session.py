@@ -205,6 +205,6 @@ def _sentence(error: BaseException, server: Server) -> str:
         case MCPError():
             return f"answered with an error: {error.message.rstrip('.')}"
         case ValidationError():
-            return "answered what is not of the Model Context Protocol"
+            return "answered with data that is not Model Context Protocol"
         case _:
             return f"failed: {type(error).__name__}: {error}"

@@ -18,7 +18,7 @@ def comment_add(*, turn: Turn, transition: int, text: str, author: User) -> Comm
     if not 0 <= transition <= last:
         raise ValidationError({"transition": f"This turn has transitions 1 to {last}; 0 is the turn as a whole."})
     if turn.comments.count() >= MAX_COMMENTS:
-        raise ValidationError({"text": f"This turn has {MAX_COMMENTS:,} comments; that is the most it may have."})
+        raise ValidationError({"text": f"A turn may have at most {MAX_COMMENTS:,} comments. Delete one first."})
     said = _text(text)
     return Comment.objects.create(
         turn=turn,

@@ -211,7 +211,7 @@ def _seal_faults(seal: AuditSeal, before: AuditSeal | None, own: frozenset[str])
 def _differing(then: Mapping[UUID, bytes], here: Mapping[UUID, bytes], number: int) -> Iterator[tuple[str, str]]:
     for row in sorted(then.keys() | here.keys()):
         if row not in here:
-            yield f"audit row {row}", f"It was removed, or its time was changed: audit seal {number} holds it."
+            yield f"audit row {row}", f"It was removed, or its time was changed: audit seal {number} contains it."
         elif row not in then:
             yield f"audit row {row}", f"It was added after audit seal {number}, which is of its time."
         elif then[row] != here[row]:

@@ -38,14 +38,14 @@ def _row_faults(chain: Chain, then: list[Part], sealed: Sealed) -> Iterator[str]
     elif head is not None and bytes(chain.head) != head:
         yield f"It was changed after seal {number}, and its chain was made again."
     elif head is not None and chain.seal != number:
-        yield f"Its chain says {f'seal {chain.seal}' if chain.seal else 'no seal'}, and seal {number} holds it."
+        yield f"Its chain names {f'seal {chain.seal}' if chain.seal else 'no seal'}, but seal {number} contains it."
     elif head is None and chain.seal is not None:
-        yield f"Its chain says seal {chain.seal}, which does not hold it."
+        yield f"Its chain names seal {chain.seal}, which does not contain it."
     moments = [part for part in then if part.kind == WHEN]
     if moments and moments != [moment_part(chain.chained_at)]:
         yield "The time at which it was chained was changed."
     elif number and head is not None and not moments and chain.chained_at > _latest(sealed, number):
-        yield f"Its chain says a time after seal {number}, which holds it."
+        yield f"Its chain has a time after that of seal {number}, which contains it."
 
 
 def _latest(sealed: Sealed, number: int) -> datetime:

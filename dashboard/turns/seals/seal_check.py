@@ -72,13 +72,13 @@ def unread_faults(turn_ids: Sequence[UUID]) -> Iterator[tuple[UUID, str]]:
         with suppress(*UNREADABLE):
             lines = [line for each, _ in lines_of(content or b"", length) for line in each]
             if wrong := [n for n, line in enumerate(lines) if not is_fully_read(line)]:
-                yield turn_id, f"Record {seq + wrong[0] // len(PACKED)} tells more than is read of it."
+                yield turn_id, f"Record {seq + wrong[0] // len(PACKED)} contains more than this version reads."
     attempts = Attempt.objects.filter(turn_id__in=turn_ids).order_by("turn_id", "index")
     told = attempts.values_list("turn_id", "index", Cast("request", TextField()))
     for turn_id, index, request in told.iterator():
         with suppress(*UNREADABLE):
             if not is_fully_read(request.encode()):
-                yield turn_id, f"The request of attempt {index} tells more than is read of it."
+                yield turn_id, f"The request of attempt {index} contains more than this version reads."
 
 
 BATCH = 100
@@ -152,7 +152,7 @@ def turn_faults(turn: Turn) -> list[str]:
     sealed, again = Sealed(erased), []
     for seal in seals.order_by("number"):
         if not is_ours(seal, keys.own_keys()):
-            return [f"Seal {seal.number}, which holds it, was changed."]
+            return [f"Seal {seal.number}, which contains it, was changed."]
         again += [words for place, words in sealed.take(seal) if place == str(turn.id)]
     sealed.let_go_of_erased()
     if chain is not None and chain.seal is None and sealed.heads:  # the seal may have been made just now
@@ -225,7 +225,7 @@ def _other_faults(turn: Turn, sealed: Sealed, bared: frozenset[UUID], stored: St
     came = origin.imported_at if origin is not None else turn.finished_at
     came = ingested.ingested_at if ingested is not None else came
     if earlier and came is not None and came + LATE < max(earlier):
-        yield f"It was added out of order: it ended before seal {number - 1} was made, which does not hold it."
+        yield f"It was added out of order: it ended before seal {number - 1} was made, which does not contain it."
     yield from _compared_faults(turn, bared, stored)
 
 
@@ -251,7 +251,7 @@ def _gone(checked: Checked, sealed: Sealed) -> None:
         here = set(Turn.objects.filter(id__in=ids).values_list("id", flat=True))
         for turn_id in ids:
             if turn_id not in here:
-                words = f"It was removed: seal {sealed.numbers[turn_id]} holds it, but no erasure is recorded here."
+                words = f"It was removed: seal {sealed.numbers[turn_id]} contains it, but no erasure is recorded here."
                 checked.faults.append((str(turn_id), words))
 
 

@@ -55,7 +55,7 @@ class Sealed:
             if before is None or _is_erased(self.erased.get(turn_id, ()), self.made[before], seal.made_at):
                 self.heads[turn_id], self.numbers[turn_id] = head, seal.number
             else:
-                yield str(turn_id), f"Seal {seal.number} holds it again, but it was not erased after seal {before}."
+                yield str(turn_id), f"Seal {seal.number} contains it again, but it was not erased after seal {before}."
 
     def let_go_of_erased(self) -> None:
         """The seals from before a turn was erased bind it no more. One that is here again was written anew

@@ -82,7 +82,7 @@ def asked(url: str, issuer: str = "http://localhost") -> bytes:
 def test_a_redirect_is_not_followed(listener: Listener) -> None:
     listener.answer = lambda handler: _say(handler, b"", 307, Location=f"http://127.0.0.1:{listener.port}/secret")
     issuer = f"http://localhost:{listener.port}"
-    with pytest.raises(ProviderError, match="sends on to another address"):
+    with pytest.raises(ProviderError, match="redirects to another address"):
         OpenIdClient(SignInProvider(issuer, "client")).begin(redirect_uri="http://here/", wanted="/")
     assert listener.asked == [f"localhost:{listener.port}/.well-known/openid-configuration"]
 
@@ -152,7 +152,7 @@ _dripping_a_head = partial(_dripping, head=b"HTTP/1.1 200 x\r\nX-Long: ")
     ("answer", "why"),
     [
         (_endless, "the answer has more than 1,000,000 bytes"),
-        (partial(_endless, status=302, Location="/more"), "sends on to another address"),
+        (partial(_endless, status=302, Location="/more"), "redirects to another address"),
     ],
 )
 def test_an_answer_is_limited_in_bytes(answer: Any, why: str, listener: Listener) -> None:

@@ -28,15 +28,16 @@ def test_a_possible_breakpoint_is_stored_without_unset_fields(breakpoint_: dict)
 @pytest.mark.parametrize(
     ("breakpoint_", "words"),
     [
-        ({}, "it says where to hold by at least one of state, trigger, stop_reason, tool"),
-        ({"when": "now"}, "by nothing else"),
+        ({}, "it must have at least one of the fields state, trigger, stop_reason, tool"),
+        ({"when": "now"}, "and no other field"),
         ({"state": "request"}, "there is no state “request” to hold at; choose from evaluate_stop, continue_pending"),
         ({"trigger": "release_evaluate_stop"}, "there is no trigger “release_evaluate_stop”"),
         ({"stop_reason": "length"}, "choose from end_turn, tool_call, max_tokens"),
         ({"tool": "calculator"}, "there is no tool “calculator” to hold at; this agent has none."),
         (
             {"state": "abort_partial", "trigger": "responded"},
-            "the trigger responded never enters abort_partial, but evaluate_stop; leave one of them out.",
+            "the trigger responded never enters abort_partial. It enters evaluate_stop. "
+            "Leave the state or the trigger out.",
         ),
         ({"stop_reason": "max_tokens", "state": "continue_pending"}, "on entering evaluate_stop only"),
     ],

@@ -37,7 +37,7 @@ def test_only_a_limit_without_a_default_may_be_left_unset():
 
 def test_defaults_are_shown_in_readable_form():
     assert default_in_words("max_total_output_chars") == "120,000"
-    assert default_in_words("max_total_completion_tokens") == "4 × the first max_tokens, if set"
+    assert default_in_words("max_total_completion_tokens") == "4 × the first Max tokens per call, if set"
 
 
 def test_the_specs_keys_are_accepted_for_our_fields():
@@ -98,7 +98,7 @@ def test_an_error_policy_stores_only_the_given_fields(said):
         ({"max_retries": True}, "whole number"),
         ({"on_tool_error": "explode"}, "on_tool_error must be one of stop, retry, ignore"),
         ({"on_tool_error": {}}, "on_tool_error must be one of"),
-        ({"on_any_error": "stop"}, "no “on_any_error”; it knows preset, max_retries, on_tool_error"),
+        ({"on_any_error": "stop"}, "no “on_any_error”; its fields are preset, max_retries, on_tool_error"),
     ],
 )
 def test_an_invalid_error_policy_is_refused_with_an_explanation(error_policy, words):

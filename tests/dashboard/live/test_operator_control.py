@@ -152,10 +152,10 @@ def test_max_tokens_is_checked_against_the_connection_the_turn_uses(agent_of: Ag
         connection_create(**there, name=name, max_output_tokens=most)
         words = RerunChanges(connection=name, breakpoints=({"state": "evaluate_stop"},))
         turn = drive(turn_rerun(turn=parent, overrides={"max_tokens": 40}, words=words))
-        with pytest.raises(ValidationError, match=f"“{name}” gives at most {most:,} tokens"):
+        with pytest.raises(ValidationError, match=f"“{name}” may request at most {most:,} tokens"):
             turn_control(turn=turn, **BY, action="change", max_tokens=most + 1)
         form = OperateForm(turn, position_of(turn).snapshot, {"expected_seq": "1", "max_tokens": str(most + 1)})
-        assert f"“{name}” gives at most {most:,} tokens" in " ".join(form.errors["max_tokens"])
+        assert f"“{name}” may request at most {most:,} tokens" in " ".join(form.errors["max_tokens"])
         turn_control(turn=turn, **BY, action="change", max_tokens=most)
         drive(turn)
         assert position_of(turn).snapshot.asked.max_tokens == most

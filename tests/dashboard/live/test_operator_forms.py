@@ -165,10 +165,10 @@ def test_a_required_cap_cannot_be_removed_and_the_form_says_why(held: Turn):
     Turn.objects.filter(id=held.id).update(provider="anthropic")
     held.refresh_from_db()
     form = filled(held, max_tokens="")
-    words = "The limit cannot be removed: anthropic requires max_tokens in every request."
+    words = "The limit cannot be removed: anthropic requires Max tokens per call (max_tokens) in every request."
     assert not form.is_valid()
     assert form.errors["max_tokens"] == [f"{words} The current value is 400."]
-    with pytest.raises(ValidationError, match="anthropic requires max_tokens"):
+    with pytest.raises(ValidationError, match="anthropic requires Max tokens per call"):
         turn_control(turn=held, by="ada", action="change", no_max_tokens=True)
 
 

@@ -136,7 +136,7 @@ def test_a_new_policy_has_no_backtest_of_another(wide: Policy):
     runner.run(alone.pk)
     alone.refresh_from_db()
     made = policy_create(project=project_default(), name="new", backtest=alone, **LIMITS)
-    assert in_words(made.backtest).endswith("over 0 turns with max_tokens 900: it found none")
+    assert in_words(made.backtest).endswith("over 0 turns with Max tokens per call 900: it found none")
     with pytest.raises(ValidationError, match="ran alone, not in place of “new”; run it again"):
         policy_create(project=project_default(), name="new", backtest=alone, **LIMITS)
 

@@ -151,7 +151,7 @@ def test_a_total_below_one_answer_is_refused_in_the_admin(admin_client: Client, 
     assert html.count("is less than one answer") == 1
     fits = {**said, **inline, "max_total_completion_tokens": "400"}
     told = unescape(admin_client.post(address, fits, follow=True).content.decode())
-    assert "2 times that is above the 500 that “near” gives" in told
+    assert "2 times that is more than the 500 that “near” allows" in told
 
 
 def test_a_draft_and_a_schedule_are_created_in_the_admin(admin_client: Client, two):
@@ -203,7 +203,7 @@ def test_settings_that_do_not_suit_the_affected_agents_are_reported_on_activatio
     near = connection_create(project=project, name="near", provider="openai", base_url="http://127.0.0.1:9/v1")
     agent_create(project=project, name="essay", connection=near, model="m", max_tokens=400)
     small = policy_create(project=project, name="wide", limits={"max_total_tokens": 399})
-    words = "max_total_tokens is 399, less than one answer of the agent “essay”, which may have 400 tokens"
+    words = "(max_total_tokens) is 399, less than one answer of the agent “essay”, which may have 400 tokens"
     assert words in acted(anns, "attach", policy="wide", level="site")
     assert words not in acted(anns, "activate", two[0].pk, why="back")
     shadow = Shadow.objects.create(project=project, version=small, started_at=timezone.now())

@@ -12,7 +12,10 @@ from dashboard.policies.policy_impact import PolicyGraph, place_warnings, versio
 pytestmark = pytest.mark.django_db
 
 SMALL = {"max_total_completion_tokens": 10}
-WORDS = "max_total_completion_tokens is 10, less than one answer of the agent “essay”, which may have 100 tokens"
+WORDS = (
+    "Max completion tokens per turn (max_total_completion_tokens) is 10, less than one answer of the agent “essay”, "
+    "which may have 100 tokens"
+)
 
 
 @pytest.fixture
@@ -85,7 +88,7 @@ def test_a_draft_is_checked_as_if_active_and_the_most_demanding_agent_is_named(
     assert version_warnings(wide) == []
     first, second = version_warnings(draft)
     assert "10, less than one answer of the agent “novel”, which may have 400 tokens" in first
-    assert "max_total_tokens is 200, less than one answer of the agent “novel”" in second
+    assert "(max_total_tokens) is 200, less than one answer of the agent “novel”" in second
 
 
 def test_a_budget_above_the_ceiling_is_attributed_to_the_policy_that_sets_it(project: Project, connection: Connection):
@@ -100,10 +103,10 @@ def test_a_budget_above_the_ceiling_is_attributed_to_the_policy_that_sets_it(pro
         policy=own.policy,
     )
     site = policy_create(project=project, name="site", limits={"truncation_budget_multiplier": 1.5})
-    assert "2 times that is above the 4,096 that “near” gives" in version_warnings(own)[0]
+    assert "2 times that is more than the 4,096 that “near” allows" in version_warnings(own)[0]
     policy_versions.policy_attach(project=project, policy=site.policy)
     assert version_warnings(own) == []
-    assert "1.5 times that is above the 4,096" in version_warnings(site)[0]
+    assert "1.5 times that is more than the 4,096" in version_warnings(site)[0]
 
 
 def test_the_data_is_read_with_a_constant_number_of_queries(

@@ -121,7 +121,7 @@ def test_settings_that_do_not_suit_the_affected_agents_are_reported(project: Pro
     told["versions"][0]["limits"] = {"max_total_tokens": 99}
     counts, warned = taken(told)
     assert "its version 5, which is now active" in counts
-    assert "“wide”: max_total_tokens is 99, less than one answer of the agent “essay”" in warned
+    assert "“wide”: Max tokens per turn (max_total_tokens) is 99, less than one answer of the agent “essay”" in warned
 
 
 def test_a_policy_without_a_version_imports_all_of_them(project: Project):

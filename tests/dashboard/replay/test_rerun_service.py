@@ -111,7 +111,7 @@ def test_a_connection_with_a_lower_ceiling_is_refused_with_an_explanation(cut: T
     connection_create(
         project=cut.project, name="small", provider="openai", base_url=simulator_url, max_output_tokens=50
     )
-    assert "“small” gives at most 50 tokens" in refused(cut, words=RerunChanges(connection="small"))
+    assert "“small” may request at most 50 tokens" in refused(cut, words=RerunChanges(connection="small"))
 
 
 def test_the_model_and_the_system_prompt_may_be_replaced(cut: Turn):

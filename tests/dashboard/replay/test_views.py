@@ -51,14 +51,14 @@ def test_a_budget_covered_by_the_recording_completes_with_the_same_text(browser:
     assert 'data-certainty="estimated"' in html
     assert "The continued text takes" in html
     assert "same text as recorded" not in html
-    assert "the call asks for 400 tokens in place of 150" in html
+    assert "the call requests 400 tokens instead of 150" in html
 
 
 def test_an_assumption_that_often_fails_is_listed_with_the_share_of_correct_estimates(browser: Client, play: Play):
     whole = play("sim-essay", max_tokens=1000)
     html = column(page(browser, f"/turns/{whole.id}/replay?max_tokens=100&max_continuations=0"), "what-if")
     listed = html[html.index("<h3>Assumptions</h3>") : html.index("</ul>")]
-    assert "In tests with providers for which this does not hold, 67 % of the estimates came true" in listed
+    assert "In tests with providers for which this does not hold, 67\u202f% of the estimates came true" in listed
 
 
 def test_every_step_gives_its_source(browser: Client, continued: Turn):
@@ -89,8 +89,8 @@ def test_htmx_gets_only_the_simulated_column(browser: Client, cut: Turn):
 @pytest.mark.parametrize(
     ("query", "words"),
     [
-        ("max_tokens=0", "max_tokens must be at least 1"),
-        ("max_tokens=abc", "max_tokens must be a whole number"),
+        ("max_tokens=0", "Max tokens per call must be at least 1"),
+        ("max_tokens=abc", "Max tokens per call must be a whole number"),
         ("max_tokens=99999999999", "it must be at most 10,000,000 tokens"),
         ("max_continuations=5000", "1,000"),
         ("max_total_output_chars=0", "must be at least 1"),
@@ -192,7 +192,7 @@ def test_both_sides_show_path_answer_tokens_and_price(browser: Client, continued
 
 def test_the_end_of_the_recording_is_shown_and_a_live_continuation_offered(browser: Client, cut: Turn):
     html = column(page(browser, f"/turns/{cut.id}/replay?max_tokens=400"), "what-if")
-    assert "Of call 1 the recording knows the first" in html
+    assert "The recording has the first" in html
     assert "Continue live from here" in html
     html = column(
         page(browser, f"/turns/{cut.id}/replay?max_continuations=9&max_total_completion_tokens=2000"), "what-if"

@@ -34,10 +34,12 @@ def test_every_assumption_and_each_of_its_ends_has_a_text(name, high):
 
 def test_reasoning_that_may_not_count_is_not_described_as_absent_reasoning():
     """One range for both: what calls that were never made would think, and whether thoughts count at all."""
-    uncounted = Assumption(Assumed.REASONING, 0, 300, "whether it counts towards max_tokens is not recorded")
-    assert assumption_in_words(uncounted).startswith("Reasoning takes 0–300 tokens of a call’s max_tokens (whether it")
-    assert if_low([uncounted]) == "If reasoning takes none of max_tokens"
-    assert if_high([uncounted]) == "If reasoning takes 300 tokens of each call’s max_tokens"
+    uncounted = Assumption(Assumed.REASONING, 0, 300, "whether reasoning counts towards the limit is not recorded")
+    assert assumption_in_words(uncounted).startswith(
+        "Reasoning uses 0–300 of the tokens that Max tokens per call (max_tokens) allows (whether reasoning counts"
+    )
+    assert if_low([uncounted]) == "If reasoning uses no tokens"
+    assert if_high([uncounted]) == "If reasoning uses 300 of the tokens that Max tokens per call (max_tokens) allows"
 
 
 def test_an_assumption_that_often_fails_is_shown_with_the_share_of_correct_estimates():

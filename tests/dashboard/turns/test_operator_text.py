@@ -21,9 +21,9 @@ def test_every_operator_change_has_a_text():
         answer=ChatResponse("Mine.", (ToolCall("", "clock", {"zone": "utc"}),)),
     )
     assert changes_in_words(event) == (
-        "max_seconds none, max_steps 3, max_retries 2, max_tokens 1,200, model m2, system prompt “Be brief.”, "
-        'another conversation, of 1 message, call a with “{"n": 1}”, call b came to “noon”, 1 breakpoint, '
-        'answered in the model’s place: “Mine. clock {"zone": "utc"}”'
+        "Time limit none, Max steps 3, Max retries 2, Max tokens per call 1,200, model m2, system prompt “Be brief.”, "
+        'another conversation, of 1 message, call a with “{"n": 1}”, result of call b: “noon”, 1 breakpoint, '
+        'injected a response: “Mine. clock {"zone": "utc"}”'
     )
 
 
@@ -36,10 +36,10 @@ def test_a_field_added_to_the_event_has_a_text_too():
 
 
 def test_a_sentence_names_the_operator_and_the_change():
-    assert sentence_of(acted(max_tokens=16_384, uncapped=True)) == "ada: change; max_tokens: no limit set"
+    assert sentence_of(acted(max_tokens=16_384, uncapped=True)) == "ada: change; Max tokens per call: no limit set"
     assert sentence_of(acted(OperatorAction.RELEASE, run_to="abort_partial")) == "ada: release, run to abort partial"
     assert sentence_of(acted(breakpoints=())) == "ada: change; no breakpoints"
-    assert sentence_of(acted(answer=ChatResponse())) == "ada: change; answered in the model’s place: “nothing, unknown”"
+    assert sentence_of(acted(answer=ChatResponse())) == "ada: change; injected a response: “nothing, unknown”"
 
 
 def test_long_texts_are_shortened_and_other_events_have_none():

@@ -85,7 +85,7 @@ def test_a_divergence_between_two_cores_names_both_versions(
     assert "verified by core" not in page(browser, f"/turns/{turn.id}")
     monkeypatch.setattr(verification, "VERSION", "99")
     monkeypatch.setattr(verification, "verify", lambda _: type("No", (), {"verified": False}))
-    assert f"Judged by core {VERSION}, verified by core 99." in page(browser, f"/turns/{turn.id}")
+    assert f"Evaluated by core version {VERSION}, verified by 99." in page(browser, f"/turns/{turn.id}")
 
 
 def records(*seqs: int) -> list[Record]:

@@ -38,7 +38,7 @@ class Command(ProjectCommand):
         super().add_arguments(parser)
         parser.add_argument("prompt", help="the prompt")
         parser.add_argument("--agent", default="sim-essay", help="the agent's name (default: sim-essay)")
-        parser.add_argument("--max-tokens", type=int, help="max_tokens of one call, instead of the agent's value")
+        parser.add_argument("--max-tokens", type=int, help="Max tokens per call, instead of the agent's value")
         parser.add_argument(
             "--json", action="store_true", help="print one JSON object per line: each record, why, the turn"
         )

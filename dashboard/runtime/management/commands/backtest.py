@@ -47,7 +47,9 @@ class Command(ProjectCommand):
             "--policy", metavar="NAME", help="start from the settings of this policy (default: the default limits)"
         )
         parser.add_argument(
-            "--max-tokens", type=int, help="max_tokens of each turn's first call, in place of the recorded value"
+            "--max-tokens",
+            type=int,
+            help="Max tokens per call of each turn's first call, instead of the recorded value",
         )
         for name, field in LIMIT_FIELDS.items():
             kind = int if field.whole else float

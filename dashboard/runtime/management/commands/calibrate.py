@@ -112,13 +112,15 @@ def _add_choice(parser: ArgumentParser) -> None:
         "repeatable",
     )
     parser.add_argument("--turns", type=_count, default=TURNS, metavar="N", help=f"number of turns (default: {TURNS})")
-    parser.add_argument("--max-tokens", type=_numbers, default=(), metavar="N,N,…", help="values of max_tokens to try")
+    parser.add_argument(
+        "--max-tokens", type=_numbers, default=(), metavar="N,N,…", help="values of Max tokens per call to try"
+    )
     parser.add_argument(
         "--max-continuations",
         type=_numbers,
         default=(),
         metavar="N,N,…",
-        help="values of max_continuations to try; with --max-tokens, every pair",
+        help="values of Max continuations to try; with --max-tokens, every pair",
     )
     parser.add_argument(
         "--values",
@@ -126,8 +128,8 @@ def _add_choice(parser: ArgumentParser) -> None:
         default=4,
         metavar="N",
         help=(
-            "if no values are given: the number of max_tokens values to choose for each turn, on both sides of each "
-            "change in its what-if (default: 4)"
+            "if no values are given: how many values of Max tokens per call to choose for each turn, on both sides of "
+            "each change in its what-if (default: 4)"
         ),
     )
 

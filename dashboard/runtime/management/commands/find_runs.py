@@ -30,5 +30,5 @@ class Command(BaseCommand):
         found = 0
         for turn_id, linked in link_stored(after):
             found += linked
-            self.stdout.write(f"up to {turn_id}: {found} calls continue another")
-        self.stdout.write(f"Done: {found} calls continue another.")
+            self.stdout.write(f"up to {turn_id}: {found:,} calls continue another")
+        self.stdout.write(f"Done: {found:,} calls continue another.")

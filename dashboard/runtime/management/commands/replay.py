@@ -67,7 +67,7 @@ class Command(BaseCommand):
             told = api_serializers.verification_json(verification)
             self.stdout.write(_json({**told, "vouched_by": vouched_of(turn).by}))
         elif verification.verified:
-            self.stdout.write(f"Replay verified: {verification.records} records replayed, no differences.")
+            self.stdout.write(f"Replay verified: {verification.records:,} records replayed, no differences.")
             for missing in verification.missing:
                 self.stdout.write(missing)
             self.stdout.write(vouched_of(turn).words)

@@ -150,9 +150,9 @@ def test_no_page_shows_a_cap_that_was_not_set(gate, upstream, watched):
         address: " ".join(re.sub(r"<[^>]+>", " ", unescape(browser.get(address).content.decode())).split())
         for address in ("/", f"/turns/{turn.id}", f"/turns/{turn.id}/replay", f"/turns/{turn.id}/replay?max_tokens=20")
     }
-    told = {address: re.search(r"16,384|in place of 16384", text) for address, text in shown.items()}
+    told = {address: re.search(r"16,384|instead of 16,384", text) for address, text in shown.items()}
     assert "max tokens per call no limit set" in shown[f"/turns/{turn.id}"]
-    assert "20 tokens, with no limit set before" in shown[f"/turns/{turn.id}/replay?max_tokens=20"]
+    assert "20 tokens; no limit was set before" in shown[f"/turns/{turn.id}/replay?max_tokens=20"]
     assert told == dict.fromkeys(told)
     json_ = browser.get(f"/api/v1/turns/{turn.id}/attempts").json()
     assert [attempt["max_tokens"] for attempt in json_] == [None, None]

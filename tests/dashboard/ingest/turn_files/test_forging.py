@@ -52,7 +52,7 @@ def test_an_attempt_that_contradicts_its_record_does_not_verify(honest: Turn):
     file = exported(honest)
     erase(honest)
     altered = changed(file, "turn", "attempts", 0, "text", to="Another text.")
-    assert "attempt 1 is not the one of its record" in refused(altered)["turn.records"][0]
+    assert "attempt 1 differs from its record" in refused(altered)["turn.records"][0]
 
 
 def test_streamed_text_missing_from_the_bytes_does_not_verify(honest: Turn):
@@ -78,14 +78,14 @@ def test_a_fork_with_a_changed_request_does_not_verify(honest: Turn):
     assert brought(file, unverified=True).verified
     erase(Turn.objects.get(id=file["id"]))
     altered = changed(file, "turn", "input_text", to="Another question.")
-    assert "input is not the one of the state that it was forked at" in refused(altered)["turn.records"][0]
+    assert "input differs from the state at which it was forked" in refused(altered)["turn.records"][0]
 
 
 def test_a_backdated_turn_does_not_verify(honest: Turn):
     file = exported(honest)
     erase(honest)
     altered = changed(file, "turn", "created_at", to="2020-01-01T00:00:00+00:00")
-    assert "The time in its id is not" in refused(altered)["turn.records"][0]
+    assert "The time in its id differs from" in refused(altered)["turn.records"][0]
 
 
 def test_a_changed_question_does_not_verify(honest: Turn):
@@ -143,14 +143,14 @@ def test_the_provider_of_an_answer_cannot_be_removed(honest: Turn):
     file = exported(honest)
     erase(honest)
     altered = changed(file, "turn", "attempts", 0, "response_headers", to={ANSWERED_BY: "a cache"})
-    assert "says that another answered" in refused(altered)["turn.records"][0]
+    assert "differ on who injected the response" in refused(altered)["turn.records"][0]
 
 
 def test_an_added_error_beside_an_answer_does_not_verify(honest: Turn):
     file = exported(honest)
     erase(honest)
     altered = changed(file, "turn", "attempts", 0, "error", to={"kind": "server", "message": "It failed."})
-    assert "The error of attempt 1 is not the one of its record" in refused(altered)["turn.records"][0]
+    assert "The error of attempt 1 differs from its record" in refused(altered)["turn.records"][0]
 
 
 @pytest.mark.parametrize(("name", "to"), [("provider", "anthropic"), ("input_text", "")])

@@ -137,7 +137,7 @@ def test_another_turn_with_an_existing_id_gets_a_new_id_once(cut: Turn):
 def test_the_row_is_derived_from_the_history_and_not_from_the_file(cut: Turn):
     file = changed(exported(cut), "turn", "max_tokens", to=999)
     made = brought(changed(file, "turn", "model", to="an-invented-model"), unverified=True)
-    assert "model is not the one of its history" in made.doubt
+    assert "model differs from its history" in made.doubt
     assert (made.turn.max_tokens, made.turn.model) == (60, "sim-essay")
 
 

@@ -111,7 +111,7 @@ def test_it_starts_from_a_policy_with_the_given_numbers_replaced():
         (["--filter", "status=blue"], "blue"),
         (["--max-continuations", "-1"], "max_continuations is -1; it must be "),
         (["--max-seconds", "nan"], "max_seconds must be "),
-        (["--max-tokens", "0"], "max_tokens must be "),
+        (["--max-tokens", "0"], "It must be "),
     ],
 )
 def test_invalid_arguments_are_refused_with_an_explanation_and_nothing_is_created(words: list[str], sentence: str):

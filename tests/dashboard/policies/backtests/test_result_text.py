@@ -22,7 +22,7 @@ GROUPS = [{"gone_on": 2, "sooner": 0}, {"gone_on": 4, "sooner": 1}]
         (Backtest(status="done"), "a backtest over 0 turns: it found none"),
         (Backtest(status="queued"), "a backtest that has not started"),
         (Backtest(status="running", done=5, same=5), "a backtest in progress, so far over 5 turns: 5 the same"),
-        (Backtest(status="running", max_tokens=600), "a backtest in progress with max_tokens 600"),
+        (Backtest(status="running", max_tokens=600), "a backtest in progress with Max tokens per call 600"),
         (Backtest(status="cancelled"), "a backtest that was cancelled"),
         (
             Backtest(status="cancelled", done=7, total=700, same=7),
@@ -30,9 +30,9 @@ GROUPS = [{"gone_on": 2, "sooner": 0}, {"gone_on": 4, "sooner": 1}]
         ),
         (
             Backtest(status="done", done=84, total=84, same=84, max_tokens=1500),
-            "a backtest over 84 turns with max_tokens 1,500: 84 the same",
+            "a backtest over 84 turns with Max tokens per call 1,500: 84 the same",
         ),
-        (Backtest(status="queued", max_tokens=9), "a backtest that has not started with max_tokens 9"),
+        (Backtest(status="queued", max_tokens=9), "a backtest that has not started with Max tokens per call 9"),
     ],
 )
 def test_a_backtest_is_summarized_in_a_sentence(made: Backtest, words: str):

@@ -255,7 +255,7 @@ def test_declining_starts_nothing(cut: Turn, answer: str | None, monkeypatch: py
 
 
 def test_a_value_that_cannot_be_tried_is_omitted_with_the_reason(cut: Turn):
-    with pytest.raises(CommandError, match="max_tokens is 0; it must be at least 1 token"):
+    with pytest.raises(CommandError, match=r"max_tokens\) is 0; it must be at least 1 token"):
         told("--max-tokens", "0")
     assert "(max_continuations is 99999; it must be" in told("--max-continuations", "1,99999")
 

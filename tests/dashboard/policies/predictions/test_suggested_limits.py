@@ -330,7 +330,7 @@ def test_a_failed_certain_suggestion_is_reported_and_can_be_checked(short: Turn)
     prediction = compared(child)
     assert (prediction.suggested_came_true, prediction.suggested_reason) == (False, "")
     assert Notice.objects.get().told == (
-        f"The suggested limit, max_tokens {SHORT}, was “certain”, but this re-run did not complete under it."
+        f"The suggested limit, Max tokens per call {SHORT}, was “certain”, but this re-run did not complete under it."
     )
     compared(prediction_check(prediction=prediction))
     prediction.refresh_from_db()
@@ -372,7 +372,7 @@ def test_the_page_lists_failures_with_both_turns_and_certain_ones_first(browser:
     words = bare(html)
     assert "Likely suggested limits that were not enough" in words
     ended = f"partial ({reason_label(likely.child.terminal_reason)})"
-    assert f"suggested max_tokens 100: predicted completed, was {ended}" in words
+    assert f"suggested Max tokens per call 100: predicted completed, was {ended}" in words
     assert "By the estimate, 5 % of sim-essay’s answers longer than 60 tokens need more." in words
     assert "Certain suggested limits that were not enough" not in words
     other = called_certain(Prediction.objects.get(child=turn_rerun(turn=short, overrides={"max_tokens": SHORT + 900})))

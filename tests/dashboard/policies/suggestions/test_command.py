@@ -101,7 +101,7 @@ def test_a_missing_turn_is_reported_in_a_sentence(given: str):
 
 def test_invalid_numbers_are_refused_with_an_explanation(play: Play):
     turn = play("sim-essay")
-    with pytest.raises(CommandError, match="max_tokens is 0"):
+    with pytest.raises(CommandError, match=r"max_tokens\) is 0"):
         told(str(turn.id), "--max-tokens", "0")
 
 

@@ -9,9 +9,9 @@ from dashboard.policies.suggestions.templatetags.suggestions import backtest_wor
 @pytest.mark.parametrize(
     ("status", "words"),
     [
-        ("queued", "that has not started with max_tokens 420"),
-        ("running", "in progress with max_tokens 420"),
-        ("failed", "that failed with max_tokens 420"),
+        ("queued", "that has not started with Max tokens per call 420"),
+        ("running", "in progress with Max tokens per call 420"),
+        ("failed", "that failed with Max tokens per call 420"),
     ],
 )
 def test_the_word_backtest_is_not_repeated_behind_its_link(status: str, words: str):

@@ -100,7 +100,7 @@ def test_without_evidence_the_sweep_offers_the_re_run_of_the_turn_page(browser: 
     said = suggestion_for(cut)
     assert said is not None
     html = page(browser, f"/turns/{cut.id}/replay/sweep")
-    assert f"Re-run live with max_tokens {said.value}" in text_of(html)
+    assert f"Re-run live with Max tokens per call {said.value}" in text_of(html)
     assert NOT_KNOWN in html
 
 

@@ -41,10 +41,10 @@ def test_the_limit_is_found_live_with_a_backtest_and_applied_to_the_agent(browse
     assert not Backtest.objects.exists(), "of the value to begin with nobody needs one"
     beside = find(browser, cut, "backtest")
     assert Backtest.objects.get().max_tokens == enough
-    assert f"with max_tokens {enough}" in beside
+    assert f"with Max tokens per call {enough}" in beside
     assert f"Try {less} live" in beside
     told = browser.post(f"/turns/{cut.id}/limit/use", {"value": enough}, follow=True).content.decode()
-    assert f"max_tokens of sim-essay changed from 60 to {enough}." in told
+    assert f"Max tokens per call of sim-essay was changed from 60 to {enough}. " in told
     assert Agent.objects.get(name="sim-essay").max_tokens == enough
     after = browser.get(f"/turns/{cut.id}/limit", headers=HTMX).content.decode()
     assert "Use " not in after
@@ -116,7 +116,9 @@ def test_a_cap_changed_by_somebody_else_in_the_meantime_is_kept(browser: Client,
     Agent.objects.filter(name="sim-essay").update(max_tokens=5000)
     asked = {"value": "900", "standing": "60"}
     told = text_of(browser.post(f"/turns/{cut.id}/limit/use", asked, follow=True).content.decode())
-    assert "max_tokens of sim-essay was changed from 60 to 5000 in the meantime. Your value was not set" in told
+    assert (
+        "Max tokens per call of sim-essay was changed from 60 to 5,000 in the meantime. Your value was not set" in told
+    )
     assert Agent.objects.get(name="sim-essay").max_tokens == 5000
 
 
@@ -126,7 +128,7 @@ def test_a_second_click_says_that_the_cap_is_already_set(browser: Client, cut: T
         text_of(browser.post(f"/turns/{cut.id}/limit/use", asked, follow=True).content.decode()) for _ in range(2)
     )
     assert "changed from 60 to 900." in first
-    assert "max_tokens of sim-essay is 900 already." in second
+    assert "Max tokens per call of sim-essay is already 900." in second
 
 
 def test_a_smaller_likely_value_is_proven_next(browser: Client, cut: Turn):

@@ -18,8 +18,8 @@ from .forging import as_superuser, faults, seal
 pytestmark = pytest.mark.django_db(transaction=True)
 
 CHANGES = {
-    "seal = 7": "Its chain says seal 7, and seal 1 holds it.",
-    "seal = NULL": "Its chain says no seal, and seal 1 holds it.",
+    "seal = 7": "Its chain names seal 7, but seal 1 contains it.",
+    "seal = NULL": "Its chain names no seal, but seal 1 contains it.",
     "chained_at = chained_at - interval '1 microsecond'": "The time at which it was chained was changed.",
     "parts = parts || '\\x00'": "Its chain was changed.",
     "parts = parts || parts": "Its chain was changed.",
@@ -46,7 +46,7 @@ def test_a_chain_of_an_earlier_release_has_no_time_and_cannot_claim_one_after_it
     as_superuser("UPDATE sealing_chain SET chained_at = chained_at + interval '20 seconds' WHERE turn_id = %s", turn.id)
     assert faults() == {}, "some dated their seals to the start of the sweep in which the chains were made"
     as_superuser("UPDATE sealing_chain SET chained_at = chained_at + interval '1 hour' WHERE turn_id = %s", turn.id)
-    assert faults() == {str(turn.id): "Its chain says a time after seal 1, which holds it."}
+    assert faults() == {str(turn.id): "Its chain has a time after that of seal 1, which contains it."}
 
 
 def packed_without(parts: list[Any]) -> bytes:

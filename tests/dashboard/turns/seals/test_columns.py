@@ -57,7 +57,7 @@ def test_the_verification_of_one_turn_checks_its_chain_and_seal(led: Turn, chang
     as_superuser(change, led.id)
     found = turn_verify(turn=Turn.objects.get(id=led.id))
     assert found.divergence is not None
-    assert "not as it was sealed" in found.divergence.replayed["error"]
+    assert "differs from what was sealed" in found.divergence.replayed["error"]
 
 
 @pytest.mark.parametrize(

@@ -55,7 +55,7 @@ def test_a_removed_turn_is_named_and_an_erased_one_is_not(play: Play):
     assert turns_erase(project=project_default(), chosen=[erased.id], by=by) == 1
     as_superuser("DELETE FROM turns_turn WHERE id = %s", stolen.id)
     as_superuser("DELETE FROM sealing_chain WHERE turn_id = %s", stolen.id)
-    assert faults() == {str(stolen.id): "It was removed: seal 1 holds it, but no erasure is recorded here."}
+    assert faults() == {str(stolen.id): "It was removed: seal 1 contains it, but no erasure is recorded here."}
 
 
 def test_an_unsigned_note_excuses_nothing(turn: Turn):
@@ -74,7 +74,7 @@ def test_a_changed_turn_whose_chain_was_moved_to_the_next_seal_is_named(turn: Tu
     as_superuser("UPDATE turns_turn SET error_message = 'forged' WHERE id = %s", turn.id)
     Chain.objects.filter(turn_id=turn.id).delete()
     seal()
-    assert "Seal 2 holds it again, but it was not erased after seal 1" in faults()[str(turn.id)]
+    assert "Seal 2 contains it again, but it was not erased after seal 1" in faults()[str(turn.id)]
 
 
 @pytest.fixture
@@ -127,7 +127,7 @@ def test_a_turn_rewritten_between_seals_of_two_clocks_is_bound_by_the_later_one(
     assert faults() == {}
     [anew] = Tombstone.objects.get().turn_ids
     as_superuser("DELETE FROM turns_turn WHERE id = %s", anew)
-    assert "seal 2 holds it" in faults()[str(anew)]
+    assert "seal 2 contains it" in faults()[str(anew)]
 
 
 def made_at_the_start_of_its_sweep(number: int, started: datetime) -> None:
@@ -151,7 +151,7 @@ def test_a_turn_rewritten_during_a_sweep_of_an_earlier_release_is_bound_by_its_s
 
 def test_an_erasure_long_after_a_seal_excuses_nothing_that_it_contains_again(rewritten: Turn):
     made_at_the_start_of_its_sweep(2, Tombstone.objects.get().at - timedelta(minutes=3))
-    assert "Seal 2 holds it again" in faults()[str(rewritten.id)]
+    assert "Seal 2 contains it again" in faults()[str(rewritten.id)]
 
 
 def test_a_removed_seal_is_named(play: Play):

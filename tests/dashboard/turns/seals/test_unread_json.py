@@ -41,4 +41,4 @@ def test_a_request_with_content_that_is_not_read_is_named(play: Play):
     seal()
     assert list(unread_faults([turn.id])) == []
     as_superuser("UPDATE turns_attempt SET request = request || ' ' WHERE turn_id = %s", turn.id)
-    assert faults() == {str(turn.id): "The request of attempt 1 tells more than is read of it."}
+    assert faults() == {str(turn.id): "The request of attempt 1 contains more than this version reads."}
