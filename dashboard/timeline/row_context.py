@@ -40,10 +40,15 @@ def snippet_of(turn: Turn, asked: str) -> Snippet | None:
 
 
 def _around(text: str, place: int) -> str:
-    start = place - BEFORE if place > BEFORE else 0
-    stop = place + AFTER
-    cut = text[start:stop].replace("\n", " ")
-    return f"{'…' if start else ''}{cut}{'…' if stop < len(text) else ''}"
+    """The text about this place: it begins and ends with a whole word, unless a word is longer than that."""
+    start, stop = max(place - BEFORE, 0), place + AFTER
+    before, after = text[start:place], text[place:stop]
+    if start:
+        words = before.split(maxsplit=1)
+        before = f"…{words[1] if len(words) == 2 else before}"
+    if stop < len(text):
+        after = f"{after.rsplit(maxsplit=1)[0]}…"
+    return (before + after).replace("\n", " ")
 
 
 @lru_cache(64)

@@ -15,7 +15,7 @@ from agentcore.states import CALLS, TRANSITIONS, State
 from dashboard.turns.moments import Moment
 
 BOX_WIDTH, BOX_HEIGHT, PITCH = 112, 30, 45
-TOP, MARGIN_LEFT, GUTTER, MARGIN_RIGHT = 8, 28, 74, 36
+TOP, MARGIN_LEFT, GUTTER, MARGIN_RIGHT = 8, 40, 74, 36  # at the left, for the longest word over a state
 LEFT = MARGIN_LEFT
 RIGHT = LEFT + BOX_WIDTH + GUTTER
 WIDTH = RIGHT + BOX_WIDTH + MARGIN_RIGHT

@@ -11,12 +11,15 @@ from dataclasses import dataclass
 from django.core.cache import cache
 
 from agentcore import VERSION
+from agentcore.completed_verdict import REPEAT
 from agentcore.errors import CoreError
+from agentcore.reasons import NormalizedStopReason
 from agentcore.resource import out_of_time
 from agentcore.snapshot import Snapshot
 from agentcore.truncation_text import CUT_OFF
 from agentcore.verdict import verdict, verdict_of
 from dashboard.platform.fields import storable_text
+from dashboard.turns.endings import COMPLETED, UNKNOWN_STOP
 from dashboard.turns.history import position_of
 from dashboard.turns.models import Turn
 from dashboard.turns.reason_looks import reason_label
@@ -76,7 +79,15 @@ def verdict_lead(last: Snapshot, stored: str, reason: str) -> VerdictLead:
 
 
 def _look(last: Snapshot, lead: str) -> str:
-    """Of a cut answer its own, whatever limit ended its turn then."""
+    """Of a cut answer its own, whatever limit ended its turn then; green is only what the model is known to have ended
+    itself, as in a list (`end_summary`)."""
     if lead == CUT_OFF:
         return "reasoning_ate_budget" if last.eaten else "max_tokens"
+    if lead == COMPLETED.name and _is_doubtful(last):
+        return UNKNOWN_STOP.look
     return "time_limit" if out_of_time(last) else ""
+
+
+def _is_doubtful(last: Snapshot) -> bool:
+    unknown = last.spent.attempts > 0 and last.model_stop_reason in (None, NormalizedStopReason.UNKNOWN)
+    return unknown or any(code != REPEAT for code in last.flagged)

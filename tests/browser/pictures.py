@@ -85,6 +85,15 @@ FAILURES: Mapping[str, tuple[str, int]] = {
     "database-away": ("503.html", 503),
 }
 
+#: A picture shows commands as on a server: the folders of the machine that takes it are nobody's business.
+NEUTRAL = """() => {
+  const command = /cd \\S+ && (WHYSTOP_DATA_DIR=\\S+ )?\\S+ manage\\.py/g;
+  const neutral = (text) => text.replace(command, "cd /srv/whystop && .venv/bin/python manage.py");
+  const texts = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+  while (texts.nextNode()) texts.currentNode.data = neutral(texts.currentNode.data);
+  for (const area of document.querySelectorAll("textarea")) area.value = neutral(area.value);
+}"""
+
 WIDE = {"width": 1920, "height": 1080}
 #: Pictures of the page to its end; the others end where the window does.
 WHOLE = {
@@ -273,5 +282,6 @@ def taken(browser: Browser, base: str, state: Any, name: str, address: str, sche
             expect(page.locator("#backtest")).to_contain_text("Done", timeout=LONG)
             page.locator("#backtest").scroll_into_view_if_needed()
         page.wait_for_load_state("networkidle", timeout=LONG)
+        page.evaluate(NEUTRAL)
         page.screenshot(path=FOLDER / f"{name}-{scheme}-{size['width']}.png", full_page=name in WHOLE)
         context.close()

@@ -158,3 +158,33 @@ def test_of_the_buttons_of_a_recommended_value_the_main_one_stands_first(page: P
     use = page.locator(".advice .acts:has(form)")
     use.first.wait_for()
     assert set(use.evaluate_all("all => all.map(one => one.children[0].tagName)")) == {"FORM"}
+
+
+def test_the_switch_of_a_charts_colours_has_its_words_on_a_phone(new_page: NewPage, cut_turn: str):
+    page = new_page(viewport=PHONE)
+    page.goto("/")
+    words = page.get_by_text("Colours: stop reason of the")
+    expect(words).to_be_visible()
+    said, switch, plot = box(page, ".colours > span"), box(page, ".colours fieldset"), box(page, "#chart .plot")
+    assert abs(said["y"] + said["height"] / 2 - switch["y"] - switch["height"] / 2) < 1.5
+    assert switch["y"] + switch["height"] <= plot["y"]
+
+
+#: The colours of a chosen row, and of its prompt, which stays in sight where columns are scrolled.
+PAINTED = """row => [row, row.querySelector(".c-prompt")].map(each => getComputedStyle(each).backgroundColor)"""
+
+
+def test_a_chosen_row_has_one_colour_also_under_the_pointer(page: Page, cut_turn: str):
+    page.goto("/")
+    row = page.locator("#rows tr").first
+    row.locator("input[name=turn]").check()
+    colours = [row.evaluate(PAINTED)]
+    row.locator(".c-age").hover()
+    colours.append(row.evaluate(PAINTED))
+    assert len({colour for each in colours for colour in each}) == 1, colours
+
+
+def test_found_words_have_the_pages_own_colour_in_prompts_too(page: Page, cut_turn: str):
+    page.goto("/?q=look")
+    mark = page.locator("#rows .c-prompt a mark").first
+    assert mark.evaluate("mark => getComputedStyle(mark).backgroundColor") != "rgb(255, 255, 0)"

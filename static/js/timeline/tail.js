@@ -1,5 +1,6 @@
 /* Pausing the live list. It pauses by its button, and by itself while one reads further down or has chosen turns; the
    server then says how many wait (#new-turns), and lets them come when it is resumed. */
+const WAITING = "Updates wait while turns are selected or the list is scrolled down. Pause until you resume (p)";
 let socket;
 let said = "resume"; // to this socket
 let byHand = false;
@@ -15,7 +16,7 @@ export function tell() {
     button.classList.toggle("held", wanted === "pause");
     button.classList.toggle("paused", byHand);
     button.lastChild.data = byHand ? "Resume" : "Pause";
-    button.title = byHand ? "Resume updates (p)" : "Pause updates (p)";
+    button.title = byHand ? "Resume updates (p)" : wanted === "pause" ? WAITING : "Pause updates (p)";
   }
   if (!socket || wanted === said) return;
   said = wanted;

@@ -143,3 +143,20 @@ def test_the_first_match_is_visible_in_a_narrow_column(before: int, of: str):
     snippet = snippet_of(turn, "violins")
     assert snippet is not None
     assert "".join(snippet.pieces).index("violins") < 25
+
+
+@pytest.mark.parametrize("of", ["answer", "prompt"])
+def test_a_snippet_begins_and_ends_with_a_whole_word(of: str):
+    text = "Write what happened in the incident of Monday. " + "unabridged " * 40
+    turn = Turn(input_text=text, output_text="") if of == "prompt" else Turn(input_text="Why?", output_text=text)
+    snippet = snippet_of(turn, "incident")
+    assert snippet is not None
+    said = "".join(snippet.pieces)
+    assert said.startswith("…happened in the incident of Monday. unabridged")
+    assert said.endswith(" unabridged…")
+
+
+def test_a_word_that_is_longer_than_a_snippet_shows_is_cut():
+    snippet = snippet_of(Turn(input_text=f"{'a' * 40}\nWhy?", output_text=""), "why")
+    assert snippet is not None
+    assert "".join(snippet.pieces) == f"…{'a' * 19} Why?"

@@ -3,7 +3,7 @@ from agentcore.errors import ErrorType
 from agentcore.snapshot import Snapshot
 from dashboard.turns.reason_looks import reason_label
 from dashboard.turns.verdicts import verdict_lead
-from tests.agentcore.playbook import Playbook, cut_call, ended, error, started, truncated
+from tests.agentcore.playbook import Playbook, cut_call, ended, error, started, truncated, unknown
 
 
 def after(*events: object, **given: object) -> Snapshot:
@@ -44,6 +44,12 @@ def test_a_truncation_looks_the_same_in_the_verdict_and_in_the_list():
     assert verdict_lead(after(ended("done")), "", "completed").look == ""
     late = after(error(ErrorType.TIMEOUT), error_policy=ErrorPolicy.retry_all(5), max_seconds=0.5)
     assert verdict_lead(late, "", "provider_error").look == "time_limit", "the provider did not fail"
+
+
+def test_an_end_that_is_not_certain_has_the_look_of_the_list_and_is_not_green():
+    for last in (unknown("solar_flare", "done"), unknown(None, "done"), ended("done", tokens=60)):
+        told = verdict_lead(after(last, max_tokens=60), "", "completed")
+        assert (told.first, told.look) == ("Completed", "doubtful"), told
 
 
 def test_where_reasoning_used_the_cap_no_limit_is_named_first():
