@@ -60,7 +60,7 @@ def played(page: Page, agent: str, prompt: str, *, max_tokens: int | None = None
     def over() -> bool:
         return page.request.get(f"/api/v1/turns/{turn}").json()["status"] not in UNDER_WAY
 
-    until(page, over, "the turn does not end", every=200)
+    until(page, over, "the turn does not end", every=100)
     return f"/turns/{turn}"
 
 

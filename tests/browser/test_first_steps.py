@@ -16,7 +16,7 @@ from urllib.request import Request, urlopen
 import pytest
 from playwright.sync_api import Browser, Page, ViewportSize, expect
 
-from tests.browser.conftest import DESK, PATIENCE, base_of, installation, surroundings
+from tests.browser.conftest import BRISK, DESK, PATIENCE, base_of, installation, surroundings
 from tests.browser.journeys import LONG, Clicks, scrolls_sideways
 from tests.browser.paint import painted
 from tests.nightly import nightly
@@ -27,9 +27,9 @@ PROMPT = "Why do agents stop?"
 
 @pytest.fixture(scope="module", params=["started before", nightly("an empty folder")])
 def new_link(request: pytest.FixtureRequest, started_once: Callable[[Path], None]) -> Iterator[str]:
-    """The link that `manage.py up` prints where nobody has been before."""
-    begin = Path.mkdir if request.param == "an empty folder" else started_once
-    with surroundings(begin) as environment, installation(environment, subprocess.Popen) as link:
+    """The link that `manage.py up` prints where nobody has been before. The simulator has its own pace only nightly."""
+    begin, pace = (Path.mkdir, {}) if request.param == "an empty folder" else (started_once, BRISK)
+    with surroundings(begin) as environment, installation({**environment, **pace}, subprocess.Popen) as link:
         yield link
 
 
