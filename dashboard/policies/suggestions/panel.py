@@ -122,7 +122,8 @@ class Panel:
         """`Max tokens per call was 60`: the setting that stopped the turn. The sentence before has its key."""
         forbade = (self.suggestion.together or {}).get("error_policy")
         if forbade:
-            return ", ".join(f"{error_kind(key)} errors were set to stop" for key in forbade)
+            words = ", ".join(f"{error_kind(key)} errors were set to stop" for key in forbade)
+            return words[:1].upper() + words[1:]
         value = self.suggestion.recorded
         return f"{self.name} was {'not set' if value is None else setting(self.suggestion.limit, value)}"
 

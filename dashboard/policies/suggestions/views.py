@@ -58,10 +58,11 @@ def limit(request: HttpRequest, turn_id: UUID) -> HttpResponse:
 
 def _changed_since(request: HttpRequest, turn: Turn) -> HttpResponse:
     """Of a backtest its line; of a re-run nothing but the event at which the page asks for the panel."""
-    backtest = Backtest.objects.filter(project=turn.project, pk=_id(request.GET["waits"])).first()
+    waits = _id(request.GET["waits"])
+    backtest = None if waits is None else Backtest.objects.filter(project=turn.project, pk=waits).first()
     if backtest is not None:
         return render(request, "suggestions/_backtest.html", {"turn": turn, "backtest": backtest})
-    rerun = Turn.objects.filter(project=turn.project, pk=_id(request.GET["waits"])).only("status").first()
+    rerun = None if waits is None else Turn.objects.filter(project=turn.project, pk=waits).only("status").first()
     response = HttpResponse(status=204)
     if rerun is None or rerun.status != request.GET.get("was"):
         response["HX-Trigger"] = CHANGED

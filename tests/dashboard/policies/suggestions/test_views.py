@@ -455,7 +455,7 @@ def test_a_forbidden_retry_is_planned_with_its_setting_and_its_price(browser: Cl
 def test_a_persistent_rate_limit_says_that_the_re_run_failed_too(browser: Client, play: Play):
     turn = play("sim-429")
     before = compact(browser.get(f"/turns/{turn.id}/limit", headers=HTMX).content.decode())
-    assert "rate limit errors were set to stop." in text_of(before)
+    assert "Rate limit errors were set to stop." in text_of(before)
     assert ">Max retries</label>" in before
     drive(turn_rerun(turn=turn, overrides={"error_policy": {"on_rate_limit_error": "retry", "max_retries": 1}}))
     panel = compact(browser.get(f"/turns/{turn.id}/limit", headers=HTMX).content.decode())

@@ -172,6 +172,7 @@ async def test_an_import_without_a_slot_gets_a_retry_time(monkeypatch: pytest.Mo
         await one.enter(importing("/api/v1/logs/import", token="x"))
     answer = _refused(importing("/api/v1/logs/import"), full.value)
     assert (answer.status, dict(answer.headers)[b"retry-after"]) == (503, b"7")
+    assert dict(answer.headers)[b"x-not-begun"] == b"1", "whoever sent it may send it again"
     assert b"Nothing of this one was imported. Send it again in about 7 s." in answer.body
 
 
