@@ -8,7 +8,7 @@ from agentcore.errors import ProviderError
 from agentcore.events import CancelRequested, Interrupted, ModelFailed, ModelResponded, OperatorActed
 from agentcore.messages import ChatResponse
 from agentcore.number_format import number
-from agentcore.policy import SPEC_KEYS
+from agentcore.policy import SPEC_KEYS, limit_in_words
 from agentcore.reasons import NormalizedStopReason
 from agentcore.replay.record_spans import Span
 from agentcore.replay.recording import Recording
@@ -93,7 +93,7 @@ def _limit_clause(limit: Amount, spans: tuple[Span, ...], case: Case) -> Node:
     facts = [Fact("value", limit.limit, limit.unit)]
     if (key := _SPEC_KEY_OF.get(limit.limit_name)) is not None:
         facts.append(Fact("spec_key", key))
-    words = f"{limit.limit_name} is {number(limit.limit)}"
+    words = f"{limit_in_words(limit.limit_name)} is {number(limit.limit)}"
     if (by := _set_by(part, limit.limit_name, spans, case)) is not None:
         facts.append(Fact("changed_by", by))
         words += f", as {by} set it while the turn ran"

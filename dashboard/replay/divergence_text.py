@@ -5,7 +5,7 @@ from typing import Any
 
 from agentcore.events import Interrupted
 from agentcore.replay import Divergence, Provenance, WhatIf, Why
-from dashboard.turns.sent_caps import cap_in_words, commanded_cap
+from dashboard.turns.sent_caps import commanded_cap
 
 _NEVER_MADE = (Why.MORE_TEXT, Why.ITERATION, Why.OTHER_REQUEST, Why.ANOTHER_ANSWER, Why.REPAIR)
 
@@ -67,9 +67,10 @@ def reach_words(imagined: WhatIf, *, made: int) -> str:
             return (
                 f"Call {asked.get('attempt', 1)} was stopped before its end. What would have followed is not recorded."
             )
-        cap = cap_in_words(commanded_cap(asked) if "request" in asked else 0)
+        cap = commanded_cap(asked) if "request" in asked else 0
+        allowed = "Without a limit" if cap is None else f"With {cap:,} tokens per call"
         return (
-            f"The recording has the first {known:,} tokens (≈) of call {asked.get('attempt', 1)}. With {cap} the model "
+            f"The recording has the first {known:,} tokens (≈) of call {asked.get('attempt', 1)}. {allowed}, the model "
             "would have continued, and that text is not recorded."
         )
     if imagined.why is Why.TOOL_RESULTS:

@@ -167,7 +167,7 @@ def test_the_derivation_of_a_stop_and_the_other_transitions_are_accessible(page:
     page.goto(f"{cut_turn}#t13")
     page.locator("#why > summary").click()
     page.locator(".others > summary").click()
-    expect(page.locator(".tree")).to_contain_text("max_continuations is 3")
+    expect(page.locator(".tree")).to_contain_text("Max continuations (max_continuations) is 3")
     expect(page.locator(".others .road").first).to_be_visible()
     check(page)
 

@@ -6,6 +6,7 @@ from agentcore.error_policy import ErrorPolicy
 from agentcore.errors import ErrorType
 from agentcore.events import Breakpoint
 from agentcore.messages import ReasonSighting
+from agentcore.policy import limit_in_words
 from agentcore.reasons import NormalizedStopReason
 from agentcore.replay import Recording, fold
 from agentcore.resource import resource_of
@@ -85,7 +86,7 @@ def test_a_partial_ending_leads_back_to_the_limit_that_decided_it():
         "ended: complete, with status partial and terminal reason retry_limit",
         "└─ by: continue_pending → abort_partial, trigger retry_limit, then complete with a notice",
         "   └─ because: The rules for truncated answers forbade another call: 3 of 3 continuations used",
-        "      ├─ under: max_continuations is 3",
+        "      ├─ under: Max continuations (max_continuations) is 3",
         "      ├─ from: 3 of 3 continuations used",
         "      └─ from: the model stopped: max_tokens, at 10 of 60 tokens: below the cap",
         "         └─ provider: said “length”",
@@ -126,7 +127,7 @@ def test_a_limit_changed_by_an_operator_is_attributed_to_them():
     found = why(play(truncated("a"), released(limits={"max_continuations": 0}), breakpoints=(held,)))
     clause = next(node for node in found.tree.walk() if node.kind is Kind.CLAUSE)
     assert clause.fact("changed_by") == "ada"
-    assert clause.words == "max_continuations is 0, as ada set it while the turn ran"
+    assert clause.words == "Max continuations (max_continuations) is 0, as ada set it while the turn ran"
 
 
 def test_an_intermediate_hold_decides_nothing():
@@ -153,7 +154,7 @@ def test_an_error_is_reported_in_the_providers_words_below_the_decision_of_the_p
     found = why(play(limited, woke_up(), limited, error_policy=ErrorPolicy.retry_all(2)))
     assert (found.resource, found.clause) == ("max_retries", "error_policy.max_retries")
     assert list(lines_of(found.tree))[3:] == [
-        "      ├─ under: max_retries is 2",
+        f"      ├─ under: {limit_in_words('max_retries')} is 2",
         "      ├─ from: 2 of 2 failures in a row",
         "      └─ from: the call failed: rate limit",
         "         └─ provider: 429 slow_down: “It broke.”",

@@ -55,7 +55,10 @@ def test_the_clause_names_the_policys_row_and_version(cut: Turn):
 def test_the_text_form_of_the_tree_names_the_source(cut: Turn):
     why = derivation_of(cut)
     assert why is not None
-    assert why.lines[3] == "      ├─ under: max_continuations is 2, policy careful v1, agent policy (sim-essay)"
+    assert (
+        why.lines[3]
+        == "      ├─ under: Max continuations (max_continuations) is 2, policy careful v1, agent policy (sim-essay)"
+    )
     assert why.lines[-1].endswith("provider: said “length”, in finish_reason")
 
 
@@ -63,7 +66,7 @@ def test_an_override_of_the_turn_is_attributed_to_the_turn(agent: Agent):
     turn = drive(turn_start(agent=agent, input_text="x", overrides={"limits": {"max_continuations": 0}}))
     why = derivation_of(turn)
     assert why is not None
-    assert "max_continuations is 0, turn override" in why.lines[3]
+    assert "(max_continuations) is 0, turn override" in why.lines[3]
 
 
 def test_for_a_turn_without_a_history_only_the_row_is_used():
@@ -88,8 +91,9 @@ def test_the_page_has_the_tree_below_the_verdict_with_a_link_to_the_version(brow
     html = page(browser, f"/turns/{cut.id}")
     tree = html[html.index('<details class="why"') : html.index('<p class="facts">')]
     text = re.sub(r"\s+", " ", re.sub(r"<[^>]+>", " ", tree))
-    assert "Limit reached max_continuations The model stopped max tokens (“length”)" in text
-    assert "max_continuations is 2" in text
+    assert "Limit reached Max continuations max_continuations The model stopped max tokens (“length”)" in text
+    assert "Max continuations ( max_continuations ) is 2" in text
+    assert "(<code>max_continuations</code>) is 2" in tree
     assert re.search(r'href="/policies/versions/[0-9a-f-]+">careful v1</a>', tree)
     assert 'href="#t' in tree
     assert html.index('class="verdict"') < html.index('<details class="why"')
