@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from decimal import Decimal
+from itertools import count
 
 from agentcore.replay import Certainty
 from dashboard.replay.sweep_point import Point
@@ -232,8 +233,9 @@ def _steps(sweep: Sweep, x: Callable[[float], float], y: Callable[[Point], float
 
 
 def _value_ticks(sweep: Sweep, x: Callable[[float], float], most: int) -> Iterator[Tick]:
-    count = len(sweep.points)
-    every = -(-count // most)
-    placed = (point.value for point in sweep.points[:count:every] if point is not sweep.best or count < most)
-    for value in placed:
+    """Round values, each as far from the next; the values that were tried also stand where the outcome changes."""
+    first, last = sweep.points[0].value, sweep.points[-1].value
+    steps = (base * 10**power for power in count() for base in (1, 2, 5))
+    every = next(step for step in steps if last // step - (first - 1) // step <= most)
+    for value in range(-(-first // every) * every, last + 1, every):
         yield Tick(x(value), number(value))

@@ -51,6 +51,14 @@ class AttemptText:
     def tint(self) -> int:
         return (self.attempt - 1) % TINTS + 1
 
+    @property
+    def title(self) -> str:
+        """Of which attempt it is, under the pointer."""
+        if self.doubtful:
+            begins = f"Attempt {self.attempt} begins with the text that ends the part before it."
+            return f"{begins} This may be a repeat; it was kept."
+        return f"Attempt {self.attempt}, {self.kind.replace('_', ' ')}"
+
 
 @dataclass(frozen=True, slots=True)
 class ToolCallView:

@@ -170,6 +170,23 @@ def test_the_switch_of_a_charts_colours_has_its_words_on_a_phone(new_page: NewPa
     assert switch["y"] + switch["height"] <= plot["y"]
 
 
+@pytest.mark.parametrize(
+    ("address", "opens", "sends"), [("/gateway/keys", "New key", "Create key"), ("/account/", "", "Create token")]
+)
+def test_an_error_of_one_field_moves_none_of_those_beside_it(new_page: NewPage, address: str, opens: str, sends: str):
+    page = new_page(missing=True)  # the form is refused
+    page.goto(address)
+    if opens and not page.locator("#make[open]").count():
+        page.get_by_text(opens, exact=True).click()
+    page.evaluate("document.querySelectorAll('form').forEach(form => { form.noValidate = true; })")
+    page.get_by_role("button", name=sends).click()
+    row = page.locator(".inline:has(.wrong)").first
+    expect(row).to_be_visible()
+    tops = row.locator(":scope > .field").evaluate_all("all => all.map(one => one.getBoundingClientRect().top)")
+    assert len(tops) > 1
+    assert max(tops) - min(tops) < 1
+
+
 #: The colours of a chosen row, and of its prompt, which stays in sight where columns are scrolled.
 PAINTED = """row => [row, row.querySelector(".c-prompt")].map(each => getComputedStyle(each).backgroundColor)"""
 
@@ -179,7 +196,7 @@ def test_a_chosen_row_has_one_colour_also_under_the_pointer(page: Page, cut_turn
     row = page.locator("#rows tr").first
     row.locator("input[name=turn]").check()
     colours = [row.evaluate(PAINTED)]
-    row.locator(".c-age").hover()
+    row.hover()
     colours.append(row.evaluate(PAINTED))
     assert len({colour for each in colours for colour in each}) == 1, colours
 

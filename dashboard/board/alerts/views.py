@@ -114,7 +114,7 @@ def _previewed(form: AlertForm) -> dict[str, Any]:
     form.full_clean()
     faulty = set(form.errors) - {"name", "__all__", "emails"}
     if faulty:
-        return {"preview_faults": [error for name in faulty for error in form.errors[name]]}
+        return {"preview_faults": [f"{form[name].label}: {error}" for name in faulty for error in form.errors[name]]}
     judged = {name: value for name, value in form.cleaned_data.items() if name not in ("name", "emails")}
     found = selectors.preview_of(Alert(project=project_current(), **judged))
     return {"preview": found, "preview_rows": preview_rows(found)}

@@ -302,3 +302,19 @@ def test_fewer_calls_than_recorded_are_recommended_from_where_they_are_certain()
 
 def _one_call(value: int, certainty: Certainty) -> Point:
     return Point(value, "completed", True, 80, 1, None, certainty)
+
+
+@pytest.mark.parametrize(
+    ("values", "wide", "narrow"),
+    [
+        (range(20, 740, 20), ["100", "200", "300", "400", "500", "600", "700"], ["200", "400", "600"]),
+        (range(1, 7), ["1", "2", "3", "4", "5", "6"], ["2", "4", "6"]),
+    ],
+)
+def test_the_values_below_the_chart_are_round_and_equally_far_apart(
+    whole: Turn, values: range, wide: list[str], narrow: list[str]
+):
+    """The values that were tried also stand where the outcome changes."""
+    name = "max_tokens" if len(values) > 9 else "max_continuations"
+    charts = charts_of(turn_sweep(turn=whole, name=name, values=values, overrides={}))
+    assert [[tick.words for tick in chart.ticks] for chart in charts] == [wide, narrow]
