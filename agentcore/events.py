@@ -39,6 +39,8 @@ class Otherwise(StrEnum):
 
 #: The name recorded in place of a user when an approval expires.
 APPROVAL_TIME_LIMIT = "the approval's time limit"
+#: The result of a call that was refused, by whom it was.
+NOT_APPROVED = "This call was not approved: refused by {}."
 
 
 @strict()

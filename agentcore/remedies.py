@@ -2,12 +2,15 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from itertools import takewhile
 
+from agentcore.criteria.builtin import ErrorPolicyCriterion
 from agentcore.criteria.incomplete_answers import TruncationCriterion, completion_spent
 from agentcore.error_policy import ErrorHandlingDecision
 from agentcore.errors import ErrorType
 from agentcore.evaluation import ContinuationDecision
-from agentcore.events import APPROVAL_TIME_LIMIT
+from agentcore.events import APPROVAL_TIME_LIMIT, NOT_APPROVED
+from agentcore.messages import Role
 from agentcore.number_format import count
 from agentcore.policy import higher
 from agentcore.reason_text import criterion_in_words
@@ -76,6 +79,8 @@ RE_RUN = "Re-run live to find out."  #: of a what-if that the recording does not
 #: How a verdict ends that claims no more than another call. What is known beyond the recording is the suggestion's.
 NOT_SHOWN = "The recording does not show how it would have ended."
 
+APPROVAL_SECONDS = "approvals.seconds"  #: The key of the time limit of an approval, which is the agent's.
+
 #: What would have helped, and whether only a live re-run shows how the turn then ends.
 Helps = tuple[str, bool]
 
@@ -101,22 +106,36 @@ def would_be_told(snapshot: Snapshot) -> Helps:
 
 
 def would_have_waited(snapshot: Snapshot) -> str:
-    """Of a turn that was cancelled because nobody had approved its calls in time; empty for any other."""
+    """Of a turn that ended because nobody had approved its calls in time; empty for any other."""
     if unapproved(snapshot) is None:
         return ""
-    return "With a longer approval time, it would have waited longer."
+    return f"With {higher(APPROVAL_SECONDS)} it would have waited longer."
 
 
 def unapproved(snapshot: Snapshot) -> str | None:
-    """`nobody approved the call of calculator within 30 seconds`, of a turn that was cancelled for it; else None."""
+    """`nobody approved the call of calculator within 30 seconds`, of a turn that was cancelled for it, or that the
+    error of the refused call ended; else None."""
     approvals = snapshot.setup.approvals if snapshot.setup else None
-    if approvals is None or approvals.seconds is None or snapshot.cancelled_by != APPROVAL_TIME_LIMIT:
+    if approvals is None or approvals.seconds is None or snapshot.end is None:
         return None
-    names = list(dict.fromkeys(snapshot.approving))
+    expired = snapshot.approving if snapshot.cancelled_by == APPROVAL_TIME_LIMIT else _refused_in_time(snapshot)
+    names = list(dict.fromkeys(expired))
     if not names:
         return None
     calls = f"the call{'s' if names[1:] else ''} of {' and '.join(names)}"
     return f"nobody approved {calls} within {count(approvals.seconds, 'second')}"
+
+
+def _refused_in_time(snapshot: Snapshot) -> list[str]:
+    """The tools whose calls an approval's time limit refused, where the first of these errors ended the turn."""
+    refused, failure, outcome = NOT_APPROVED.format(APPROVAL_TIME_LIMIT), snapshot.failure, snapshot.outcome
+    by = outcome.resolved_by if outcome else ""
+    if failure is None or failure.message != refused or failure.unresolved or by != ErrorPolicyCriterion.__name__:
+        return []
+    names = {call.id: call.name for message in snapshot.messages for call in message.tool_calls}
+    told = takewhile(lambda message: message.role is Role.TOOL, reversed(snapshot.messages))
+    found = [message.tool_call_id for message in told if message.text == refused]
+    return [names[call_id] for call_id in reversed(found) if call_id in names]
 
 
 def sentence(words: str) -> str:

@@ -25,6 +25,7 @@ from agentcore.policy import higher, limit_in_words
 from agentcore.reason_text import criterion_in_words
 from agentcore.reasons import NormalizedStopReason, TurnStatus
 from agentcore.remedies import (
+    APPROVAL_SECONDS,
     NOT_SHOWN,
     Raise,
     sentence,
@@ -170,6 +171,10 @@ def _repair(snapshot: Snapshot, _end: Finish) -> Verdict:
 
 def _forbidden(snapshot: Snapshot, end: Finish) -> Verdict:
     by = snapshot.outcome.resolved_by if snapshot.outcome else "a criterion"
+    if (why := unapproved(snapshot)) is not None:
+        bound = reason_of_stop(snapshot).rpartition("; ")[2]  # how many failures there were is beside the point
+        refused = f" at {limit_in_words(APPROVAL_SECONDS)}: {why}, and {bound}."
+        return Verdict(STOPPED, refused, would_have_waited(snapshot))
     if by == "ErrorPolicyCriterion":
         told = error_text(snapshot) or f"{stop_text(snapshot)}."
         return Verdict(STOPPED, f" by the error policy: {told}", *would_be_told(snapshot))

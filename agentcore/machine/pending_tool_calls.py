@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from agentcore.errors import ErrorType, IllegalEvent
-from agentcore.events import ChangedCall, ToolResult
+from agentcore.events import NOT_APPROVED, ChangedCall, ToolResult
 from agentcore.machine import answer_classification
 from agentcore.messages import ChatResponse, ToolCall
 from agentcore.policy import Policy
@@ -78,7 +78,7 @@ def refusals(snapshot: Snapshot, by: str) -> tuple[ToolResult, ...]:
     """Error results for the calls that wait for approval and have no result yet."""
     answered = {result.call_id for result in snapshot.supplied}
     return tuple(
-        ToolResult(call.id, call.name, f"This call was not approved: refused by {by}.", ErrorType.TOOL)
+        ToolResult(call.id, call.name, NOT_APPROVED.format(by), ErrorType.TOOL)
         for call in pending_calls(snapshot)
         if call.name in snapshot.approving and call.id not in answered
     )

@@ -46,6 +46,7 @@ SWEPT = (
     "max_total_tokens",
     "max_seconds",
     "schema_rounds",
+    "max_retries",
 )
 MOST_POINTS = 120  #: of the chart
 MOST_WORK = 24_000  #: of one sweep, in steps of following a recording (`agentcore.replay.work_budget`)
@@ -95,6 +96,8 @@ def run_of(*, turn: Turn, name: str, overrides: Mapping[str, Any], recording: Re
 
 def recorded_value(turn: Turn, policy: Policy, name: str) -> Number | None:
     """The value of a limit that the turn ran under; None: no limit."""
+    if name == "max_retries":
+        return policy.error_policy.max_retries
     value: Number | None = turn.max_tokens if name == "max_tokens" else getattr(policy.limits, name)
     return value
 
@@ -110,11 +113,13 @@ def _swept(name: str, values: range) -> None:
             {"step": f"The range has {count:,} values; the maximum is {MOST_POINTS}. Choose a larger step."}
         )
     for value in (values[0], values[-1]):
-        if name != "max_tokens":
+        if name not in ("max_tokens", "max_retries"):  # those are no limits of a policy's `limits`
             limit_clean(name, value)
 
 
 def _at(name: str, value: int) -> dict[str, Any]:
+    if name == "max_retries":
+        return {"error_policy": {name: value}}
     return {"max_tokens": value} if name == "max_tokens" else {"limits": {name: value}}
 
 

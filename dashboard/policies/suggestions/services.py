@@ -8,7 +8,8 @@ from django.core.exceptions import ValidationError
 from django.db import transaction
 from django.db.models import Q
 
-from agentcore.policy import DEFAULT_COMPLETION_CALLS, Limits
+from agentcore.policy import DEFAULT_COMPLETION_CALLS, LIMIT_NAMES, Limits
+from agentcore.remedies import APPROVAL_SECONDS
 from dashboard.accounts.models import User
 from dashboard.agents.change_tracking import on_behalf
 from dashboard.agents.models import Agent, Policy, PolicyVersion
@@ -27,6 +28,8 @@ from dashboard.turns.models import Turn
 
 CHANGED = "max_tokens of {} was changed from {} to {} in the meantime. Your value was not set; check it and try again."
 
+OF_AGENT = f"No policy or re-run sets the {LIMIT_NAMES[APPROVAL_SECONDS].lower()}. Change it on the agent's page."
+
 
 @contextmanager
 def one_at_a_time(turn: Turn) -> Iterator[None]:
@@ -42,6 +45,8 @@ def limit_find(*, turn: Turn, suggestion: Suggestion, created_by: User | None = 
     where it may be the value to use, and not merely one to begin with."""
     if suggestion.known:
         backtest_of_value(turn=turn, suggestion=suggestion, value=suggestion.value, created_by=created_by)
+    if suggestion.limit == APPROVAL_SECONDS:
+        raise ValidationError(OF_AGENT)
     about: dict[str, Any] = {"created_by": created_by, "purpose": forecaster.value.trying(suggestion)}
     return turn_rerun(turn=turn, overrides=suggestion.overrides, **about)
 
@@ -59,7 +64,9 @@ def backtest_of_value(
 
 def backtest_found(*, turn: Turn, suggestion: Suggestion) -> Backtest | None:
     """The newest backtest of the suggested value; None where there is none."""
-    return None if turn.agent is None else _newest_backtest(turn, suggestion, suggestion.value)
+    if turn.agent is None or suggestion.limit == APPROVAL_SECONDS:
+        return None
+    return _newest_backtest(turn, suggestion, suggestion.value)
 
 
 def _newest_backtest(turn: Turn, suggestion: Suggestion, value: Number) -> Backtest | None:
@@ -87,6 +94,8 @@ def standing_value(agent: Agent, suggestion: Suggestion) -> Number | None:
     does not help, because another setting has to change with it."""
     if suggestion.limit == "max_tokens":
         return agent.max_tokens
+    if suggestion.limit == APPROVAL_SECONDS:
+        return (agent.approvals or {}).get("seconds")
     policy, beside = effective_policy_for(agent, {}).policy, suggestion.together or {}
     if suggestion.limit == "max_retries":
         needed = beside.get("error_policy", {})
@@ -139,6 +148,8 @@ def policy_draft(
     """
     if turn.agent is None:
         raise ValidationError(GONE)
+    if suggestion.limit == APPROVAL_SECONDS:
+        raise ValidationError(OF_AGENT)
     agent = Agent.objects.select_for_update(of=("self",)).select_related("policy").get(pk=turn.agent.pk)
     said = _changed(agent.policy, suggestion, value)
     if (there := _drafted(agent.policy, said)) is not None:

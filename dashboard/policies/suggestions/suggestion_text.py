@@ -3,11 +3,11 @@
 from collections.abc import Callable, Mapping
 
 from agentcore.number_format import count, number, percent, seconds
-from agentcore.policy import LIMIT_NAMES, limit_in_words
+from agentcore.policy import LIMIT_NAMES, higher, limit_in_words
+from agentcore.remedies import APPROVAL_SECONDS
 from agentcore.replay import Certainty
 from dashboard.agents.limit_fields import amount, amount_used, setting
-from dashboard.policies.suggestions.suggestion import Basis, Costs, Goal, Number, Suggestion
-from dashboard.turns.prices.templatetags.prices import money
+from dashboard.policies.suggestions.suggestion import Basis, Goal, Number, Suggestion
 
 
 def name_of(limit: str) -> str:
@@ -128,6 +128,8 @@ def _setting(said: Suggestion) -> str:
 
 
 def _none(said: Suggestion) -> str:
+    if said.limit == APPROVAL_SECONDS:
+        return f"With {higher(said.limit)} the turn would have waited longer."
     what = "the tool call to be complete at once" if said.goal is Goal.NO_REPAIR else "this turn"
     return f"How large {limit_in_words(said.limit)} must be for {what} is not known yet."
 
@@ -168,6 +170,9 @@ def _basis(said: Suggestion) -> str:
             return _share(said)
         case Basis.SETTING:
             return _of_another_try(said)
+        case Basis.NONE if said.limit == APPROVAL_SECONDS:
+            waited = setting(said.limit, said.recorded or 0)
+            return f"It waited {waited}. Whether a person would have answered is not known."
         case Basis.NONE if said.limit == "max_retries":
             return "The recording does not show how often the provider would refuse again."
         case Basis.NONE:
@@ -283,16 +288,3 @@ def _share(said: Suggestion) -> str:
 
 def _unreported(tokens: int) -> str:
     return f" The value includes {count(tokens, 'token')} that the model counts but does not report."
-
-
-def costs_in_words(costs: Costs | None, *, model: str = "") -> str:
-    """`About 378 output tokens (≈ $0.0002), at most 1,890 (≈ $0.001)`; `model`: the one that would be asked."""
-    if costs is None:
-        return ""
-    if not costs.output_tokens:  # the turn that it is told of said nothing
-        return f"at most {count(costs.most_tokens, 'output token')} ({money(costs.most_price, model)})"
-    about, most = f"about {count(costs.output_tokens, 'output token')}", f"at most {number(costs.most_tokens)}"
-    if costs.price is None:
-        return f"{about}, {most}, {money(None, model)}"
-    most_price = money(costs.most_price, model) if costs.most_price else "and what tools return"
-    return f"{about} ({money(costs.price, model)}), {most} ({most_price})"

@@ -209,6 +209,29 @@ def test_every_limit_can_be_swept_with_the_suggested_range(browser: Client, whol
     assert "All values in the chart" in html
 
 
+def test_a_sweep_over_failures_in_a_row_is_decided_as_far_as_failures_are_recorded(play: Play):
+    """Two failures and an answer: fewer failures end the turn, more change nothing."""
+    policy = {"error_policy": {"on_rate_limit_error": "retry", "max_retries": 4}}
+    turn = play("sim-flaky", overrides=policy)
+    assert (turn.status, turn.attempts) == ("completed", 2)
+    found = turn_sweep(turn=turn, name="max_retries", values=range(5), overrides={})
+    told = [(point.value, point.word, point.calls, point.certainty.value) for point in found.points]
+    assert told == [
+        (0, "provider_error", 1, "recorded"),
+        (1, "provider_error", 1, "recorded"),
+        *((value, "completed", 2, "recorded") for value in (2, 3, 4)),
+    ]
+    assert [point.value for point in found.recommended] == [2]
+
+
+def test_more_failures_in_a_row_than_were_recorded_are_not_known(play: Play):
+    turn = play("sim-429", overrides={"error_policy": {"on_rate_limit_error": "retry", "max_retries": 2}})
+    assert (turn.status, turn.attempts) == ("failed", 2)
+    found = turn_sweep(turn=turn, name="max_retries", values=range(5), overrides={})
+    assert [point.undecidable for point in found.points] == [False, False, False, True, True]
+    assert found.recommended == ()
+
+
 def test_the_bands_of_the_chart_cover_the_range_without_gaps(whole: Turn, cut: Turn):
     for turn in (whole, cut):
         found = turn_sweep(turn=turn, name="max_tokens", values=range(20, 620, 50), overrides={})
