@@ -28,7 +28,7 @@ from dashboard.live.turn_loader import connection_of
 from dashboard.replay.limit_controls import Number
 from dashboard.replay.services import answered_calls, turn_experience
 from dashboard.replay.suggested_value import SuggestedValue
-from dashboard.replay.sweep_point import Holds, Point, calls_of, recommended, stretch_of
+from dashboard.replay.sweep_point import Holds, Point, calls_of, margin_of, recommended, stretch_of, surer
 from dashboard.replay.sweep_result import Found, Sweep
 from dashboard.turns.history import recording_of
 from dashboard.turns.models import Turn
@@ -156,9 +156,10 @@ class SweepRun:
             self._look_for(values, _completes_certainly)
             for calls in calls_of(self.known.values()):
                 self._begin_closer(calls)
+                self._leave_a_margin(calls)
         certain, likely = self._found(_completes_certainly), self._found(_completes)
         named = (value for found in (certain, likely) if found for value in (found.first, found.value))
-        advised = recommended(self.known.values(), recorded)
+        advised = recommended(self.known.values(), recorded, margin=margin_of(self.name))
         wanted = {*values, *named, *was, *(point.value for point in advised)} & self.known.keys()
         points = tuple(self.known[value] for value in sorted(wanted))
         left_out = sum(value not in self.known for value in values)
@@ -202,6 +203,11 @@ class SweepRun:
         place = stretch_of(tried, calls)
         if place:
             self.between(tried[place - 1].value, tried[place].value, completes_within(calls))
+
+    def _leave_a_margin(self, calls: int) -> None:
+        """Try the values that the end of an answer may need beyond the first that completes in so many calls."""
+        tried = sorted(self.known.values(), key=lambda point: point.value)
+        surer(tried[stretch_of(tried, calls)], self.at, margin_of(self.name))
 
     def _unbroken(self, holds: Holds) -> int | None:
         """The smallest value tried from which on it holds at every one that was."""

@@ -10,7 +10,7 @@ from agentcore.policy import LIMIT_NAMES
 from agentcore.remedies import APPROVAL_SECONDS
 from agentcore.replay import Certainty, Recording, fold
 from agentcore.snapshot import Snapshot
-from agentcore.sufficient_max_tokens import enough_for_one_call
+from agentcore.sufficient_max_tokens import END_AT_MOST, enough_for_one_call
 from agentcore.values import replace
 from dashboard.policies.backtests.survival import LEAST_ENDED
 from dashboard.policies.suggestions.exhausted_limits import CONTINUING, ExhaustedLimit
@@ -22,7 +22,7 @@ from dashboard.policies.suggestions.suggestion import Basis, Goal, Number, Sugge
 from dashboard.policies.suggestions.trial_costs import costs_of
 from dashboard.policies.suggestions.used_amounts import USED, used_of, value_of
 from dashboard.policies.suggestions.usual_limits import finished_sooner, unreported_by, usual_limit
-from dashboard.replay.sweep_point import surer
+from dashboard.replay.sweep_point import margin_of, surer
 from dashboard.replay.sweep_service import SWEPT, TooMuchWork, completes_within, run_of
 from dashboard.turns.history import recording_of
 from dashboard.turns.models import UNFINISHED, Turn
@@ -184,7 +184,7 @@ def _complete_at_once(case: ExhaustedLimit, repaired: RepairedCalls) -> Suggesti
     unreported = unreported_by(case)
     if repaired.enough is None or unreported is None:
         return None
-    value = repaired.enough + unreported
+    value = repaired.enough + max(unreported, END_AT_MOST)
     if case.ceiling is not None and value > case.ceiling:
         return None
     told = (value, case.recorded, Certainty.ESTIMATED, Basis.RECORDING, case.goal)
@@ -209,7 +209,7 @@ def _recorded(case: ExhaustedLimit, recording: Recording | None) -> Suggestion |
         if not holds(run.at(most)):
             return None
         value = run.between(case.recorded, most, holds)
-        point = surer(run.at(value), run.at)
+        point = surer(run.at(value), run.at, margin_of(case.limit))
         told = (point.value, case.recorded, point.certainty, Basis.RECORDING, case.goal)
         return Suggestion(case.limit, *told, calls=point.calls, used=point.tokens)
     return None

@@ -6,6 +6,7 @@ from agentcore.number_format import count, number, percent, seconds
 from agentcore.policy import LIMIT_NAMES, higher, limit_in_words
 from agentcore.remedies import APPROVAL_SECONDS
 from agentcore.replay import Certainty
+from agentcore.sufficient_max_tokens import END_AT_MOST
 from dashboard.agents.limit_fields import amount, amount_used, setting
 from dashboard.policies.suggestions.suggestion import Basis, Goal, Number, Suggestion
 
@@ -144,6 +145,9 @@ _SENTENCES: Mapping[Basis, Callable[[Suggestion], str]] = {
 }
 
 
+MARGIN = " The limit leaves a margin, because this is an estimate."
+
+
 def because(said: Suggestion) -> str:
     """What it rests on, in one sentence; and that the provider refused a larger cap."""
     return f"{_basis(said)}{_refused(said)}"
@@ -181,8 +185,8 @@ def _basis(said: Suggestion) -> str:
 
 def _requested_again(said: Suggestion) -> str:
     """What the only evidence is, and why it is no more than likely."""
-    took = count(said.value - said.unreported, "token")
-    besides = _unreported(said.unreported) if said.unreported else ""
+    took = count(said.value - max(said.unreported, END_AT_MOST), "token")
+    besides = _unreported(said.unreported) if said.unreported > END_AT_MOST else MARGIN
     again = "A tool call was truncated and requested again, and the model may write it differently when asked once."
     return f"By this recording, one call would have taken at most {took}. {again}{besides}"
 
@@ -264,7 +268,7 @@ def _one_call(said: Suggestion) -> str:
         more = said.value - (said.used or 0)
         end = f" The limit is {count(more, 'token')} larger, because some providers count an end and do not report it."
         return f"The recorded calls used {used} on this answer.{end if more > 0 else ''}"
-    margin = " The limit leaves a margin, because this is an estimate." if said.value > (said.used or 0) else ""
+    margin = MARGIN if said.value > (said.used or 0) else ""
     return f"By this recording, one call would have taken about {used}.{margin}"
 
 
