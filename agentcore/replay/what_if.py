@@ -22,7 +22,7 @@ from agentcore.events import (
 from agentcore.machine.advance import advance, settle
 from agentcore.machine.state_commands import same_command
 from agentcore.policy import Policy
-from agentcore.replay.assumptions import HIGH, LOW, NEARLY, Assuming, NeedsEnds
+from agentcore.replay.assumptions import HIGH, LOW, MIDDLE, NEARLY, Assuming, NeedsEnds
 from agentcore.replay.certainty import Assumed, Assumption, Certainty, Experience, Why, weakest
 from agentcore.replay.fork import under
 from agentcore.replay.operator_answers import operator_answer
@@ -67,20 +67,30 @@ def what_if(
 def _both_ends(run: "_Run") -> WhatIf:
     """The run gone on with to either end of what it assumes."""
     low, high = run.towards(LOW).to_the_end(), run.towards(HIGH).to_the_end()
-    likely = dataclasses.replace(low, upper=high.final)
     if low.undecidable and high.undecidable:
         return low
     if not (low.undecidable or high.undecidable) and _end(low) == _end(high):
         if not any(one.name is Assumed.REASONING and one.low < one.high for one in low.assumes):
-            return likely
+            return _midway(run, low, high)
         # Many models reason before their first words alone, some not before these but later on.
         others = (run.towards(end, later=later).to_the_end() for end, later in ((HIGH, LOW), (LOW, HIGH)))
-        high = next((one for one in others if one.undecidable or _end(one) != _end(low)), low)
+        at_the_end, high = high, next((one for one in others if one.undecidable or _end(one) != _end(low)), low)
         if high is low:
-            return likely
+            return _midway(run, low, at_the_end)
     if low.undecidable or high.undecidable:
         return run.undecided(low.why or high.why or Why.ASSUMPTIONS, low.assumes)
     return run.undecided(Why.ASSUMPTIONS, low.assumes, (low, high))
+
+
+def _midway(run: "_Run", low: WhatIf, high: WhatIf) -> WhatIf:
+    """An estimate, whose totals are midway between its ends; so are its steps, where they are kept and end alike."""
+    likely = dataclasses.replace(low, upper=high.final)
+    if not run.trace:
+        return likely
+    middle = run.towards(MIDDLE).to_the_end()
+    if middle.undecidable or _end(middle) != _end(low):
+        return likely
+    return dataclasses.replace(likely, records=middle.records)
 
 
 def _end(imagined: WhatIf) -> tuple[object, ...]:
