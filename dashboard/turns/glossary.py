@@ -39,7 +39,7 @@ _WORDS: Mapping[str, tuple[str, str]] = {
         "Conversation",
         "Turns with one agent, in order. Each receives the earlier prompts and answers.",
     ),
-    "attempt": ("Attempt", "One call of the model within a turn. Pages also name it a call."),
+    "attempt": ("Call", "One call of the model within a turn. The API and the database name it an attempt."),
     "truncated": (
         "Truncated",
         "An answer that was cut before its end, usually at max_tokens. A turn that ends with one is shown as cut off.",
