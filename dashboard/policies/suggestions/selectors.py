@@ -16,6 +16,7 @@ from dashboard.policies.backtests.survival import LEAST_ENDED
 from dashboard.policies.suggestions.exhausted_limits import CONTINUING, ExhaustedLimit
 from dashboard.policies.suggestions.limit_trials import TriedLimit, limit_trials
 from dashboard.policies.suggestions.limit_usage import UsageOf, usage_of
+from dashboard.policies.suggestions.proven_totals import least_total
 from dashboard.policies.suggestions.repaired_calls import RepairedCalls
 from dashboard.policies.suggestions.reruns import LimitTrial, said_the_same
 from dashboard.policies.suggestions.suggestion import Basis, Goal, Number, Suggestion
@@ -260,8 +261,7 @@ def _needed(case: ExhaustedLimit, trial: LimitTrial, used: int) -> int:
     stood = max(case.recorded or 0, case.used)
     if case.limit in CONTINUING[1:] and trial.turn.attempts <= MOST_ATTEMPTS and stood < trial.value:
         with suppress(ValidationError, TooMuchWork):
-            run = run_of(turn=trial.turn, name=case.limit, overrides={})
-            return run.between(int(stood), trial.value, lambda at: at.completed and at.certainty is Certainty.RECORDED)
+            return least_total(trial.turn, case.limit, fails=int(stood), completes=trial.value)
     return used if _completes(case, trial, used, (Certainty.RECORDED,)) else trial.value
 
 
