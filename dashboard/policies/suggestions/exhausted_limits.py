@@ -164,7 +164,7 @@ def may_need_a_limit(turn: Turn) -> bool:
     if turn.status == TurnStatus.COMPLETED:
         return turn.continuations > 0 or turn.envelope_retries > 0 or turn.tool_repairs > 0
     if turn.status == TurnStatus.CANCELLED:  # a person's cancel says who it was
-        return turn.verdict.startswith(NOT_APPROVED_IN_TIME)
+        return str(turn.verdict).startswith(NOT_APPROVED_IN_TIME)
     ended_short = turn.status in (TurnStatus.PARTIAL, TurnStatus.FAILED, TurnStatus.ABORTED)
     return ended_short and turn.terminal_reason != NormalizedStopReason.SAFETY_BLOCKED
 
