@@ -78,8 +78,10 @@ def recommended(points: Iterable[Point], recorded: Number | None = None, *, marg
     starts = [surer(tried[stretch_of(tried, calls)], known.get, margin) for calls in calls_of(tried)]
     if starts and (recorded is None or recorded < starts[0].value):
         starts[0] = next((point for point in tried if _is_surer(point, starts[0])), starts[0])
-    fewest = {point.calls: point for point in reversed(starts)}  # with a margin it may take fewer calls
-    return tuple(point for point in starts if fewest[point.calls] is point)
+    fewest = dict[int, Point]()
+    for point in starts:  # with a margin one may take as few calls as the one before it
+        fewest.setdefault(point.calls, point)
+    return tuple({point.value: point for point in fewest.values()}.values())
 
 
 def _is_surer(point: Point, likely: Point) -> bool:

@@ -332,6 +332,14 @@ def test_an_estimate_is_recommended_with_the_margin_that_the_end_of_an_answer_ma
     assert [point.value for point in recommended(points, 60, margin=margin_of("max_steps"))] == [89]
 
 
+def test_a_value_that_takes_fewer_calls_with_its_margin_is_recommended_once():
+    """At 20 in four calls; with the margin in three, as the value that was named for three."""
+    calls = {**dict.fromkeys(range(15, 20), 4), **dict.fromkeys(range(20, 30), 3)}
+    points = [Point(value, "completed", True, 80, many, None, Certainty.ESTIMATED) for value, many in calls.items()]
+    advised = recommended(points, 10, margin=margin_of("max_tokens"))
+    assert [(point.value, point.calls) for point in advised] == [(25, 3)]
+
+
 def test_a_structured_answer_in_one_call_has_a_margin(play: Play):
     turn = play("sim-json", max_tokens=60, envelope_schema=REPORT_SCHEMA)
     assert (turn.status, turn.envelope_retries > 0) == ("completed", True)
