@@ -109,7 +109,7 @@ def notice_text(snapshot: Snapshot) -> str:
     if end is None or not end.notice:
         return ""
     if why := unapproved(snapshot):
-        return f"This turn was cancelled: {why}."
+        return f"This turn was cancelled: {why}." if snapshot.cancelled_by else f"{INCOMPLETE}{why}."
     if end.terminal_reason == "interrupted":
         why = end.error_message
         return f"This turn was interrupted and cannot continue: {why} The partial answer is kept."

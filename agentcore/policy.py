@@ -33,8 +33,8 @@ class Limits:
     truncation_budget_multiplier: float = 2.0  #: factor of max_tokens after a truncated envelope, 1 to 8
 
 
-#: What people call each limit, beside the key that programs know it by; the three after `Limits`' own are an agent's,
-#: an error policy's and a connection's.
+#: What people call each limit, beside the key that programs know it by. Those after `Limits`' own are an agent's, an
+#: error policy's, a connection's, and an agent's again.
 LIMIT_NAMES: Mapping[str, str] = {
     "max_continuations": "Max continuations",
     "max_total_completion_tokens": "Max completion tokens per turn",
@@ -46,8 +46,9 @@ LIMIT_NAMES: Mapping[str, str] = {
     "schema_rounds": "Envelope retries",
     "truncation_budget_multiplier": "Truncation budget multiplier",
     "max_tokens": "Max tokens per call",
-    "max_retries": "Max retries",
+    "max_retries": "Max failures in a row",
     "max_output_tokens": "Max output tokens",
+    "approvals.seconds": "Approval time limit",
 }
 
 

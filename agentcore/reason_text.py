@@ -205,7 +205,7 @@ def _stopped(said: Json, snapshot: Snapshot | None, error: ProviderError | None)
         return f"the same request would fail again ({error.kind})"
     if snapshot is None and bound != "max_retries":
         return None  # the resolver of the error's context may have failed
-    return f"{failures_text(context)}; {_bound_of_errors(context, snapshot)}"
+    return f"{failures_text(context)}; {bound_of_errors(context, snapshot)}"
 
 
 def _would_retry(context: Json, snapshot: Snapshot | None) -> bool:
@@ -221,7 +221,8 @@ def wait_text(error: ProviderError) -> str:
     return f"the provider asks to wait {seconds(error.retry_after or 0)}, longer than a retry may wait"
 
 
-def _bound_of_errors(context: Json, snapshot: Snapshot | None) -> str:
+def bound_of_errors(context: Json, snapshot: Snapshot | None) -> str:
+    """The setting by which the error policy stops: `tool errors stop the turn`, or how many failures it allows."""
     key = f"on_{context['errorType']}_error"
     if snapshot is not None and getattr(snapshot.error_policy, key, None) is ErrorHandlingDecision.STOP:
         return f"{str(context['errorType']).replace('_', ' ')} errors stop the turn"

@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from agentcore.criteria.builtin import ErrorPolicyCriterion
 from agentcore.criteria.incomplete_answers import TruncationCriterion, completion_spent
 from agentcore.error_policy import ErrorHandlingDecision
 from agentcore.errors import ErrorType
@@ -76,6 +77,8 @@ RE_RUN = "Re-run live to find out."  #: of a what-if that the recording does not
 #: How a verdict ends that claims no more than another call. What is known beyond the recording is the suggestion's.
 NOT_SHOWN = "The recording does not show how it would have ended."
 
+APPROVAL_SECONDS = "approvals.seconds"  #: The key of the time limit of an approval, which is the agent's.
+
 #: What would have helped, and whether only a live re-run shows how the turn then ends.
 Helps = tuple[str, bool]
 
@@ -101,22 +104,31 @@ def would_be_told(snapshot: Snapshot) -> Helps:
 
 
 def would_have_waited(snapshot: Snapshot) -> str:
-    """Of a turn that was cancelled because nobody had approved its calls in time; empty for any other."""
+    """Of a turn that ended because nobody had approved its calls in time; empty for any other."""
     if unapproved(snapshot) is None:
         return ""
-    return "With a longer approval time, it would have waited longer."
+    return f"With {higher(APPROVAL_SECONDS)} it would have waited longer."
 
 
 def unapproved(snapshot: Snapshot) -> str | None:
-    """`nobody approved the call of calculator within 30 seconds`, of a turn that was cancelled for it; else None."""
+    """`nobody approved the call of calculator within 30 seconds`, of a turn that was cancelled for it, or that the
+    error of the refused call ended; else None."""
     approvals = snapshot.setup.approvals if snapshot.setup else None
-    if approvals is None or approvals.seconds is None or snapshot.cancelled_by != APPROVAL_TIME_LIMIT:
+    if approvals is None or approvals.seconds is None or snapshot.end is None:
         return None
-    names = list(dict.fromkeys(snapshot.approving))
+    expired = snapshot.approving if snapshot.cancelled_by == APPROVAL_TIME_LIMIT else _refused_in_time(snapshot)
+    names = list(dict.fromkeys(expired))
     if not names:
         return None
     calls = f"the call{'s' if names[1:] else ''} of {' and '.join(names)}"
     return f"nobody approved {calls} within {count(approvals.seconds, 'second')}"
+
+
+def _refused_in_time(snapshot: Snapshot) -> tuple[str, ...]:
+    """The tools whose calls the approval time limit refused, where the first of these errors ended the turn."""
+    failure, by = snapshot.failure, snapshot.outcome.resolved_by if snapshot.outcome else ""
+    ended = failure is not None and not failure.unresolved and by == ErrorPolicyCriterion.__name__
+    return failure.unapproved if ended and failure is not None else ()
 
 
 def sentence(words: str) -> str:

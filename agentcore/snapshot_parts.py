@@ -68,6 +68,7 @@ class Failure:
     said: ChatResponse | None = None  #: the part of the answer received, with the stop reason that the error means
     context: ErrorContext | None = None  #: from `Policy.resolver`; None: counted by the snapshot
     unresolved: str = ""  #: why `Policy.resolver` failed, in words
+    unapproved: tuple[str, ...] = ()  #: the tools whose calls the approval time limit refused, where it is their error
 
 
 @quickly_made

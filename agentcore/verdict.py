@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from agentcore.argument_validation import door, required
 from agentcore.commands import Finish
 from agentcore.completed_verdict import Verdict, completed
-from agentcore.criteria.builtin import FinishReasonCheck
+from agentcore.criteria.builtin import ErrorPolicyCriterion, FinishReasonCheck
 from agentcore.criteria.envelope_retries import no_cap_grows
 from agentcore.criteria.incomplete_answers import completion_spent
 from agentcore.error_text import (
@@ -22,9 +22,10 @@ from agentcore.error_text import (
 )
 from agentcore.number_format import count, number
 from agentcore.policy import higher, limit_in_words
-from agentcore.reason_text import criterion_in_words
+from agentcore.reason_text import bound_of_errors, criterion_in_words
 from agentcore.reasons import NormalizedStopReason, TurnStatus
 from agentcore.remedies import (
+    APPROVAL_SECONDS,
     NOT_SHOWN,
     Raise,
     sentence,
@@ -170,6 +171,11 @@ def _repair(snapshot: Snapshot, _end: Finish) -> Verdict:
 
 def _forbidden(snapshot: Snapshot, end: Finish) -> Verdict:
     by = snapshot.outcome.resolved_by if snapshot.outcome else "a criterion"
+    if (why := unapproved(snapshot)) is not None:
+        said = snapshot.outcome.get_evaluation_for(ErrorPolicyCriterion.__name__) if snapshot.outcome else None
+        bound = f", and {bound_of_errors(said.context, snapshot)}" if said else ""
+        refused = f" at {limit_in_words(APPROVAL_SECONDS)}: {why}{bound}."
+        return Verdict(STOPPED, refused, would_have_waited(snapshot))
     if by == "ErrorPolicyCriterion":
         told = error_text(snapshot) or f"{stop_text(snapshot)}."
         return Verdict(STOPPED, f" by the error policy: {told}", *would_be_told(snapshot))

@@ -1,5 +1,6 @@
 """How each event enters: what it adds to the snapshot, and the trigger it pulls. Judging comes after."""
 
+from collections.abc import Sequence
 from typing import Any, assert_never
 
 from agentcore.commands import Observation
@@ -206,11 +207,18 @@ def _tools_returned(snapshot: Snapshot, event: ToolsReturned) -> Intake:
         "messages": (*snapshot.messages, *told),
         "rejected": (),
         "supplied": (),
-        "failure": error and Failure(error.error or ErrorType.TOOL, error.content, error.name),
+        "expired": (),
+        "failure": error and _tool_failure(error, results, snapshot.expired),
         "outcome": None,
     }
     bad = sum([result.error is not None for result in results])
     return Trigger.TOOLS_RETURNED, taken, f"{len(results)} results, {bad} of them errors", (), brought
+
+
+def _tool_failure(error: ToolResult, results: Sequence[ToolResult], expired: Sequence[str]) -> Failure:
+    """The first error of some results. `expired`: ids of the calls that nobody approved in time."""
+    names = tuple(result.name for result in results if result.call_id in expired) if error.call_id in expired else ()
+    return Failure(error.error or ErrorType.TOOL, error.content, error.name, unapproved=names)
 
 
 def _missing(call_id: str, name: str) -> ToolResult:

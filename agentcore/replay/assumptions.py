@@ -23,7 +23,7 @@ POSITION = 0.2
 #: Where a connection makes reasoning a share of max_tokens, another cap is another amount of it.
 SHARE = "a model may reason more under a higher limit"
 
-LOW, HIGH = 0.0, 1.0
+LOW, MIDDLE, HIGH = 0.0, 0.5, 1.0
 NEARLY = 1e-6  #: tokens or seconds that make no difference
 
 

@@ -123,7 +123,8 @@ class WhatIf(Recording):
     stopped: str = ""  #: in words, where it is undecidable because it would have taken too much work; else empty
     why: Why | None = None  #: it is undecidable; None where it is not
     held: float = field(default=0.0, compare=False)  #: seconds in which it waited for an operator, as recorded
-    #: the last snapshot at the upper end of the assumed ranges, where it is an estimate; `final` is at the lower end
+    #: the last snapshot at the upper end of the assumed ranges, where it is an estimate; `final` is at the lower end,
+    #: and the records lie midway, as `spent` does
     upper: Snapshot | None = field(default=None, compare=False)
 
     @property

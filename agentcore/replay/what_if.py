@@ -17,22 +17,21 @@ from agentcore.events import (
     ModelResponded,
     OperatorActed,
     OperatorAction,
-    ToolResult,
-    ToolsReturned,
     WokeUp,
 )
 from agentcore.machine.advance import advance, settle
-from agentcore.machine.state_commands import calls_to_run, same_command
+from agentcore.machine.state_commands import same_command
 from agentcore.policy import Policy
-from agentcore.replay.assumptions import HIGH, LOW, NEARLY, Assuming, NeedsEnds
+from agentcore.replay.assumptions import HIGH, LOW, MIDDLE, NEARLY, Assuming, NeedsEnds
 from agentcore.replay.certainty import Assumed, Assumption, Certainty, Experience, Why, weakest
 from agentcore.replay.fork import under
 from agentcore.replay.operator_answers import operator_answer
 from agentcore.replay.pending_call import Answer, unknown
 from agentcore.replay.recorded_answers import Asked
-from agentcore.replay.recorded_calls import SLACK, result_for
+from agentcore.replay.recorded_calls import SLACK
 from agentcore.replay.recorded_operators import Acting
 from agentcore.replay.recorded_run import Past
+from agentcore.replay.recorded_tools import tools_answer
 from agentcore.replay.recording import Provenance, Record, Recording, WhatIf
 from agentcore.replay.work_budget import Work
 from agentcore.snapshot import Snapshot
@@ -68,20 +67,30 @@ def what_if(
 def _both_ends(run: "_Run") -> WhatIf:
     """The run gone on with to either end of what it assumes."""
     low, high = run.towards(LOW).to_the_end(), run.towards(HIGH).to_the_end()
-    likely = dataclasses.replace(low, upper=high.final)
     if low.undecidable and high.undecidable:
         return low
     if not (low.undecidable or high.undecidable) and _end(low) == _end(high):
         if not any(one.name is Assumed.REASONING and one.low < one.high for one in low.assumes):
-            return likely
+            return _midway(run, low, high)
         # Many models reason before their first words alone, some not before these but later on.
         others = (run.towards(end, later=later).to_the_end() for end, later in ((HIGH, LOW), (LOW, HIGH)))
-        high = next((one for one in others if one.undecidable or _end(one) != _end(low)), low)
+        at_the_end, high = high, next((one for one in others if one.undecidable or _end(one) != _end(low)), low)
         if high is low:
-            return likely
+            return _midway(run, low, at_the_end)
     if low.undecidable or high.undecidable:
         return run.undecided(low.why or high.why or Why.ASSUMPTIONS, low.assumes)
     return run.undecided(Why.ASSUMPTIONS, low.assumes, (low, high))
+
+
+def _midway(run: "_Run", low: WhatIf, high: WhatIf) -> WhatIf:
+    """An estimate, whose totals are midway between its ends; so are its steps, where they are kept and end alike."""
+    likely = dataclasses.replace(low, upper=high.final)
+    if not run.trace:
+        return likely
+    middle = run.towards(MIDDLE).to_the_end()
+    if middle.undecidable or _end(middle) != _end(low):
+        return likely
+    return dataclasses.replace(likely, records=middle.records)
 
 
 def _end(imagined: WhatIf) -> tuple[object, ...]:
@@ -265,7 +274,7 @@ class _Run:
         if self.snapshot.state in CALLS:
             return self._answer_call()
         if self.snapshot.state is State.EXECUTE_TOOLS:
-            return self._answer_tools()
+            return tools_answer(self.snapshot, self.past)
         if self.snapshot.state is State.BACKOFF:
             return Answer(WokeUp(self.snapshot.at + max(0.0, self.snapshot.wait_seconds)), Certainty.CERTAIN)
         assert self.snapshot.state is State.HELD, "no other state waits"
@@ -280,20 +289,6 @@ class _Run:
         nth, place = snapshot.spent.attempts - first + 1, self.places.get(snapshot.iteration)
         cap, left = snapshot.current_call.max_tokens, snapshot.seconds_left
         return Asked(snapshot, nth, cap, left, place, self.past, self.assuming, self.given).answer()
-
-    def _answer_tools(self) -> Answer:
-        """The results of the same occurrences; past the time limit nobody knows what a tool would have done."""
-        results: list[ToolResult] = []
-        for call in calls_to_run(self.snapshot):
-            recorded = result_for(self.past.tools, self.snapshot, call)
-            if recorded is None:
-                return unknown(Why.TOOL_RESULTS)
-            results.append(recorded)
-        iteration, left = self.snapshot.iteration, self.snapshot.seconds_left
-        seconds, given_up = self.past.tool_seconds.get(iteration, 0.0), self.past.given_up.get(iteration, left)
-        if left != given_up or (left is not None and seconds > left - NEARLY):
-            return unknown(Why.TOOL_SECONDS)
-        return Answer(ToolsReturned(self.snapshot.at + seconds, tuple(results)), Certainty.CERTAIN)
 
 
 def _seconds_left(snapshot: Snapshot) -> float:

@@ -7,6 +7,8 @@ from django.core.exceptions import ValidationError
 
 from agentcore.events import Otherwise
 from agentcore.number_format import as_set
+from agentcore.policy import LIMIT_NAMES
+from agentcore.remedies import APPROVAL_SECONDS
 from dashboard.agents.policy_validation import listed
 
 KEYS = ("tools", "seconds", "otherwise")
@@ -45,7 +47,8 @@ def _seconds_fault(given: dict[str, Any]) -> str | None:
     if seconds is None or (number is not None and 1 <= number <= LONGEST):
         return None
     typed = repr(seconds) if number is None or abs(number) > 1e15 else as_set(number)
-    return f"The time to approve is 1 to {LONGEST:,} seconds, not {typed}. Leave it out to wait without a limit."
+    name = LIMIT_NAMES[APPROVAL_SECONDS].lower()
+    return f"The {name} is 1 to {LONGEST:,} seconds, not {typed}. Leave it out to wait without a limit."
 
 
 def _otherwise_fault(given: dict[str, Any]) -> str | None:

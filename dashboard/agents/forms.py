@@ -12,6 +12,7 @@ from django.utils.text import Truncator
 
 from agentcore.events import Otherwise
 from agentcore.policy import LIMIT_NAMES
+from agentcore.remedies import APPROVAL_SECONDS
 from dashboard.agents import selectors
 from dashboard.agents.approvals import approvals_clean
 from dashboard.agents.breakpoints import breakpoints_clean
@@ -147,7 +148,7 @@ class AgentForm(StaleForm):
         help_text="These tools run only after a person approves the call, in the inbox or on the turn's page.",
     )
     approve_seconds = forms.FloatField(
-        label="Time to approve, in seconds",
+        label=f"{LIMIT_NAMES[APPROVAL_SECONDS]}, in seconds",
         required=False,
         help_text="How long the turn waits for approval. Leave empty to wait without a limit.",
     )

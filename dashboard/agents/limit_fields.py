@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from agentcore.errors import ErrorType
 from agentcore.number_format import as_set, number, seconds
 from agentcore.policy import LIMIT_NAMES, SPEC_KEYS, Limits
+from agentcore.remedies import APPROVAL_SECONDS
 
 #: What people call each setting of a turn, by its key, on every page and in every sentence.
 SETTING_NAMES: Mapping[str, str] = {
@@ -13,8 +14,10 @@ SETTING_NAMES: Mapping[str, str] = {
     **{f"on_{error}_error": f"On {error.replace('_', ' ')} error" for error in ErrorType},
     "tool_calls_on_truncation": "Tool calls of a truncated answer",
 }
+#: Limits of time, whose names do not say the unit.
+IN_SECONDS = frozenset({"max_seconds", APPROVAL_SECONDS})
 #: Units of which one is not the word without its last letter.
-ONE: Mapping[str, str] = {"retries": "retry"}
+ONE: Mapping[str, str] = {"retries": "retry", "failures in a row": "failure"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,8 +143,13 @@ def default_in_words(name: str) -> str:
     return number.unset or "no limit" if default is None else number_in_words(default)
 
 
+#: What `max_retries` counts: its key speaks of retries, and a call that failed is one before it is tried again.
+FAILURES_MEANING = (
+    "How many calls or steps in a row may fail. Retries stop at the failure with this number: 0 and 1 allow no retry, "
+    "2 allows one."
+)
 #: What a limit counts that is not one of a policy's numbers.
-_UNITS = {"max_tokens": "tokens", "max_retries": "retries"}
+_UNITS = {"max_tokens": "tokens", "max_retries": "failures in a row", APPROVAL_SECONDS: "seconds"}
 
 
 def unit_of(limit: str) -> str:
@@ -150,7 +158,7 @@ def unit_of(limit: str) -> str:
 
 
 def amount(limit: str, value: float | None) -> str:
-    """`378 tokens`, `1 retry`, `no limit`."""
+    """`378 tokens`, `1 failure`, `no limit`."""
     if value is None:
         return (LIMIT_FIELDS[limit].unset if limit in LIMIT_FIELDS else None) or "no limit"
     unit = unit_of(limit)
@@ -159,7 +167,7 @@ def amount(limit: str, value: float | None) -> str:
 
 def setting(limit: str, value: float) -> str:
     """`1,305`, `8 s`: a value behind its limit's name, with the unit where the name does not say it."""
-    return seconds(value) if limit == "max_seconds" else number(value)
+    return seconds(value) if limit in IN_SECONDS else number(value)
 
 
 #: What limits of tokens count, where a number stands without the limit's name.

@@ -5,7 +5,13 @@ from typing import Any
 from agentcore.error_policy import PRESETS, ErrorHandlingDecision
 from agentcore.policy import SPEC_KEYS
 from dashboard.agents.criteria import POLICY_CRITERIA
-from dashboard.agents.limit_fields import LIMIT_FIELDS, RETENTION_FIELDS, LimitField, default_in_words
+from dashboard.agents.limit_fields import (
+    FAILURES_MEANING,
+    LIMIT_FIELDS,
+    RETENTION_FIELDS,
+    LimitField,
+    default_in_words,
+)
 from dashboard.agents.policy_validation import HANDLING_KEYS, MAX_RETRIES, RECOVERIES, listed
 
 
@@ -56,7 +62,7 @@ def error_policy_schema() -> dict[str, Any]:
                 "type": "integer",
                 "minimum": 0,
                 "maximum": MAX_RETRIES,
-                "description": "The number of consecutive failures at which retries stop.",
+                "description": FAILURES_MEANING,
             },
             **dict.fromkeys(HANDLING_KEYS, handling),
         },

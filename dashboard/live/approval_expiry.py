@@ -57,7 +57,7 @@ def _expire(turn: Turn, seq: int) -> bool:
 def _told(snapshot: Snapshot, otherwise: Otherwise) -> str:
     """What happened because nobody decided in time."""
     calls = " and ".join(snapshot.approving)
-    return f"The time to approve the calls of {calls} has expired. {HAPPENED[otherwise]}"
+    return f"The approval time limit of the calls of {calls} has expired. {HAPPENED[otherwise]}"
 
 
 #: Held turns whose last command names a deadline that is over, and that nobody has done anything to since.

@@ -53,7 +53,7 @@ def value_in_words(field: str, value: Any) -> str:
 
 
 #: The units of the numbers that are no limits of a policy's `limits`.
-_UNITS = {"max_tokens": "tokens", "error_policy.max_retries": "retries", "retention.keep_raw_days": "days"}
+_UNITS = {"max_tokens": "tokens", "error_policy.max_retries": "failures in a row", "retention.keep_raw_days": "days"}
 
 
 def _with_unit(value: float, unit: str) -> str:

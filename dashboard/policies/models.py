@@ -78,7 +78,7 @@ class ShadowVerdict(models.Model):
 
     @property
     def difference(self) -> str:
-        """`2 attempts fewer, 126 tokens fewer`; empty where it is none."""
+        """`2 calls fewer, 126 tokens fewer`; empty where it is none."""
         about = self.certainty in ("", "estimated") or self.turn.tokens_estimated
         return difference_in_words(calls=self.calls_delta, tokens=self.tokens_delta, about=about)
 

@@ -15,7 +15,7 @@ from agentcore.reasons import NormalizedStopReason
 from dashboard.agents import policy_validation
 from dashboard.agents.change_tracking import MAX_WHY
 from dashboard.agents.forms import belong_to_current_project, sections
-from dashboard.agents.limit_fields import LIMIT_FIELDS, RETENTION_FIELDS, SETTING_NAMES
+from dashboard.agents.limit_fields import FAILURES_MEANING, LIMIT_FIELDS, RETENTION_FIELDS, SETTING_NAMES
 from dashboard.agents.models import Policy, PolicyVersion
 from dashboard.agents.policies import envelope_rules_of, policy_said
 from dashboard.agents.policy_validation import HANDLING_KEYS, MAX_RETRIES, PRESETS_THAT_NEVER_RETRY, RECOVERIES, listed
@@ -83,7 +83,7 @@ class PolicyForm(forms.ModelForm):  # type: ignore[type-arg]
         label_suffix="",
         min_value=0,
         max_value=MAX_RETRIES,
-        help_text=f"Retries stop after this many consecutive failures: 0 to {MAX_RETRIES}. Leave empty to use the "
+        help_text=f"{FAILURES_MEANING} From 0 to {MAX_RETRIES}. Leave empty to use the "
         f"preset's value ({', '.join(f'{name} {preset.max_retries}' for name, preset in PRESETS.items())}).",
     )
     on_tool_error = handling_field("on_tool_error")

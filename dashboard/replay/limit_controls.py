@@ -2,8 +2,9 @@
 
 from dataclasses import dataclass
 
+from agentcore.error_policy import ErrorPolicy
 from agentcore.policy import LIMIT_NAMES, Policy
-from dashboard.agents.limit_fields import LIMIT_FIELDS, ONE
+from dashboard.agents.limit_fields import LIMIT_FIELDS, ONE, unit_of
 from dashboard.turns.models import Turn
 from dashboard.turns.sent_caps import NO_CAP_SET
 
@@ -49,6 +50,12 @@ def limit_controls_of(turn: Turn, policy: Policy) -> tuple[LimitControl, ...]:
         "max_tokens", LIMIT_NAMES["max_tokens"], "tokens per call", turn.max_tokens, 1, 4 * used, unset
     )
     return (first, *(_limit_dial(name, policy, turn, used) for name in LIMIT_FIELDS))
+
+
+def retries_control(policy: ErrorPolicy) -> LimitControl:
+    """The number of an error policy, which is no limit of `Limits`."""
+    name, most = "max_retries", max(10, 2 * policy.max_retries)
+    return LimitControl(name, LIMIT_NAMES[name], unit_of(name), policy.max_retries, 0, most)
 
 
 def _limit_dial(name: str, policy: Policy, turn: Turn, used: int) -> LimitControl:

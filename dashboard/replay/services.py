@@ -154,8 +154,15 @@ def _happened(imagined: Imagined) -> str | None:
     """The verdict of a turn that was imagined, without what would have helped it: the recording goes on where the
     imagined turn was stopped, and may tell. None where the turn is the recorded one, or has no end."""
     assert imagined.final is not None, "a what-if knows where it ended"
-    told = None if imagined.certainty is Certainty.RECORDED else verdict_of(imagined.final)
+    told = None if imagined.certainty is Certainty.RECORDED else verdict_of(_as_shown(imagined))
     return None if told is None else told.happened
+
+
+def _as_shown(imagined: Imagined) -> Snapshot:
+    """The last snapshot of the steps, so that the verdict has their numbers; without steps that of the lower end."""
+    assert imagined.final is not None, "a what-if knows where it ended"
+    midway = imagined.upper is not None and imagined.records
+    return fold(imagined)[-1].after if midway else imagined.final
 
 
 def _wanted(turn: Turn, overrides: Mapping[str, Any]) -> dict[str, Any]:

@@ -60,19 +60,28 @@ Holds = Callable[[Point], bool]
 RECOMMENDED = 4  #: values that are recommended at most
 
 
-def recommended(points: Iterable[Point], recorded: Number | None = None) -> tuple[Point, ...]:
+def margin_of(name: str) -> int:
+    """Tokens that the end of an answer may take of a limit; 0 of a limit that ends no answer."""
+    return END_AT_MOST if name == "max_tokens" else 0
+
+
+def recommended(points: Iterable[Point], recorded: Number | None = None, *, margin: int = 0) -> tuple[Point, ...]:
     """For each number of calls the smallest value from which the turn completes in so many, the fewest calls first.
 
     Where completing comes and goes, it is the beginning of the last stretch of values that were tried. One that is
     certain for a few tokens more, which the end of an answer may take, is as much larger. Where a turn would have
     completed in fewer calls than were recorded, it is the smallest value that is certain, as in the verdict, if one is.
+    `margin`: of the limit, as `margin_of` it.
     """
     tried = sorted(points, key=lambda point: point.value)
     known = {point.value: point for point in tried}
-    starts = [surer(tried[stretch_of(tried, calls)], known.get) for calls in calls_of(tried)]
+    starts = [surer(tried[stretch_of(tried, calls)], known.get, margin) for calls in calls_of(tried)]
     if starts and (recorded is None or recorded < starts[0].value):
         starts[0] = next((point for point in tried if _is_surer(point, starts[0])), starts[0])
-    return tuple({point.value: point for point in starts}.values())
+    fewest = dict[int, Point]()
+    for point in starts:  # with a margin one may take as few calls as the one before it
+        fewest.setdefault(point.calls, point)
+    return tuple({point.value: point for point in fewest.values()}.values())
 
 
 def _is_surer(point: Point, likely: Point) -> bool:
@@ -80,14 +89,17 @@ def _is_surer(point: Point, likely: Point) -> bool:
     return point.value >= likely.value and point.completes_certainly and point.calls <= likely.calls
 
 
-def surer(point: Point, at: Callable[[int], Point | None]) -> Point:
+def surer(point: Point, at: Callable[[int], Point | None], margin: int = 0) -> Point:
     """The point, or that of so many tokens more, as the end of an answer may take, from which on it is certain to
-    complete in as many calls. `at`: the point of a value; None where it was not tried."""
+    complete in as many calls. Where no value is, that with the whole `margin`: a structured answer and a tool call are
+    cut by an end that was not reported as well. `at`: the point of a value; None where it was not tried."""
     if point.certainty is not Certainty.ESTIMATED:
         return point
-    more = (at(point.value + tokens) for tokens in range(1, END_AT_MOST + 1))
-    surely = (one for one in more if one is not None and one.completes_certainly)
-    return next((one for one in surely if one.calls == point.calls), point)
+    more = [one for tokens in range(1, END_AT_MOST + 1) if (one := at(point.value + tokens)) is not None]
+    surely = (one for one in more if one.completes_certainly and one.calls == point.calls)
+    enough = (one for one in more if one.completed and one.calls <= point.calls)
+    whole = next((one for one in enough if margin and one.value == point.value + margin), point)
+    return next(surely, whole)
 
 
 def calls_of(points: Iterable[Point]) -> list[int]:

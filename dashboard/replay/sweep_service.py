@@ -28,7 +28,7 @@ from dashboard.live.turn_loader import connection_of
 from dashboard.replay.limit_controls import Number
 from dashboard.replay.services import answered_calls, turn_experience
 from dashboard.replay.suggested_value import SuggestedValue
-from dashboard.replay.sweep_point import Holds, Point, calls_of, recommended, stretch_of
+from dashboard.replay.sweep_point import Holds, Point, calls_of, margin_of, recommended, stretch_of, surer
 from dashboard.replay.sweep_result import Found, Sweep
 from dashboard.turns.history import recording_of
 from dashboard.turns.models import Turn
@@ -46,6 +46,7 @@ SWEPT = (
     "max_total_tokens",
     "max_seconds",
     "schema_rounds",
+    "max_retries",
 )
 MOST_POINTS = 120  #: of the chart
 MOST_WORK = 24_000  #: of one sweep, in steps of following a recording (`agentcore.replay.work_budget`)
@@ -95,6 +96,8 @@ def run_of(*, turn: Turn, name: str, overrides: Mapping[str, Any], recording: Re
 
 def recorded_value(turn: Turn, policy: Policy, name: str) -> Number | None:
     """The value of a limit that the turn ran under; None: no limit."""
+    if name == "max_retries":
+        return policy.error_policy.max_retries
     value: Number | None = turn.max_tokens if name == "max_tokens" else getattr(policy.limits, name)
     return value
 
@@ -110,11 +113,13 @@ def _swept(name: str, values: range) -> None:
             {"step": f"The range has {count:,} values; the maximum is {MOST_POINTS}. Choose a larger step."}
         )
     for value in (values[0], values[-1]):
-        if name != "max_tokens":
+        if name not in ("max_tokens", "max_retries"):  # those are no limits of a policy's `limits`
             limit_clean(name, value)
 
 
 def _at(name: str, value: int) -> dict[str, Any]:
+    if name == "max_retries":
+        return {"error_policy": {name: value}}
     return {"max_tokens": value} if name == "max_tokens" else {"limits": {name: value}}
 
 
@@ -151,9 +156,10 @@ class SweepRun:
             self._look_for(values, _completes_certainly)
             for calls in calls_of(self.known.values()):
                 self._begin_closer(calls)
+                self._leave_a_margin(calls)
         certain, likely = self._found(_completes_certainly), self._found(_completes)
         named = (value for found in (certain, likely) if found for value in (found.first, found.value))
-        advised = recommended(self.known.values(), recorded)
+        advised = recommended(self.known.values(), recorded, margin=margin_of(self.name))
         wanted = {*values, *named, *was, *(point.value for point in advised)} & self.known.keys()
         points = tuple(self.known[value] for value in sorted(wanted))
         left_out = sum(value not in self.known for value in values)
@@ -197,6 +203,11 @@ class SweepRun:
         place = stretch_of(tried, calls)
         if place:
             self.between(tried[place - 1].value, tried[place].value, completes_within(calls))
+
+    def _leave_a_margin(self, calls: int) -> None:
+        """Try the values that the end of an answer may need beyond the first that completes in so many calls."""
+        tried = sorted(self.known.values(), key=lambda point: point.value)
+        surer(tried[stretch_of(tried, calls)], self.at, margin_of(self.name))
 
     def _unbroken(self, holds: Holds) -> int | None:
         """The smallest value tried from which on it holds at every one that was."""

@@ -174,7 +174,7 @@ GROUPS: Mapping[str, tuple[Lesson, ...]] = {
         Lesson(
             "rate-limit-for-good",
             "429, again and again",
-            "The retry failed as well, and the turn ended at Max retries.",
+            "The retry failed as well, and the turn ended at Max failures in a row, which was 2.",
             "sim-flaky",
             "Is anybody there?",
             {"model": "sim-429", "error_policy": {**RETRY, "max_retries": 2}},

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from agentcore.policy import LIMIT_NAMES, SPEC_KEYS
-from dashboard.agents.limit_fields import LIMIT_FIELDS, RETENTION_FIELDS, default_in_words
+from dashboard.agents.limit_fields import FAILURES_MEANING, LIMIT_FIELDS, RETENTION_FIELDS, default_in_words
 from dashboard.turns.certainty_text import MEANINGS
 from dashboard.turns.end_summary import ENDINGS
 
@@ -39,7 +39,7 @@ _WORDS: Mapping[str, tuple[str, str]] = {
         "Conversation",
         "Turns with one agent, in order. Each receives the earlier prompts and answers.",
     ),
-    "attempt": ("Attempt", "One call of the model within a turn. Pages also name it a call."),
+    "attempt": ("Call", "One call of the model within a turn. The API and the database name it an attempt."),
     "truncated": (
         "Truncated",
         "An answer that was cut before its end, usually at Max tokens per call. A turn that ends with one is shown as "
@@ -145,8 +145,9 @@ _SPEC = {ours: key for key, ours in SPEC_KEYS.items()}
 #: Names of limits that are no field of a policy.
 _OTHER_LIMITS: Mapping[str, str] = {
     "max_tokens": "The most output tokens that one model call may use.",
-    "max_retries": "Retries stop after this many consecutive failures.",
+    "max_retries": FAILURES_MEANING,
     "max_output_tokens": "The most output tokens that one call on the connection may request.",
+    "approvals.seconds": "How long a turn waits for a person to approve tool calls. The agent has it, not a policy.",
 }
 
 TERMS: Mapping[str, Term] = {key: Term(key, name, meaning) for key, (name, meaning) in _WORDS.items()}
@@ -173,4 +174,4 @@ _COLUMNS: Mapping[str, str] = {"stop_reason": "agent_stop", "model_stop_reason":
 def term_of(key: str) -> Term | None:
     """The term of a key; a field of a policy (`limits.max_steps`) is its limit, and a column the term that it holds.
     None: no such term."""
-    return ALL.get(_COLUMNS.get(key, key.rpartition(".")[2]))
+    return ALL.get(key) or ALL.get(_COLUMNS.get(key, key.rpartition(".")[2]))

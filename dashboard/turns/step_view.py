@@ -155,7 +155,7 @@ def _way(road: Road) -> AlternativeText:
 
 def _place(moment: Moment) -> Iterator[str]:
     if moment.attempt:
-        yield f"attempt {number(moment.attempt)}"
+        yield f"call {number(moment.attempt)}"
     if moment.iteration > 1:
         yield f"iteration {number(moment.iteration)}"
     yield seconds(moment.at)

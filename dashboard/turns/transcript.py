@@ -55,9 +55,9 @@ class AttemptText:
     def title(self) -> str:
         """Of which attempt it is, under the pointer."""
         if self.doubtful:
-            begins = f"Attempt {self.attempt} begins with the text that ends the part before it."
+            begins = f"Call {self.attempt} begins with the text that ends the part before it."
             return f"{begins} This may be a repeat; it was kept."
-        return f"Attempt {self.attempt}, {self.kind.replace('_', ' ')}"
+        return f"Call {self.attempt}, {self.kind.replace('_', ' ')}"
 
 
 @dataclass(frozen=True, slots=True)

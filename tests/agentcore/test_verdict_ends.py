@@ -5,8 +5,9 @@ from hashlib import sha256
 import pytest
 
 from agentcore.error_policy import ErrorPolicy
+from agentcore.error_text import notice_text
 from agentcore.errors import ErrorType
-from agentcore.events import APPROVAL_TIME_LIMIT, Approvals
+from agentcore.events import APPROVAL_TIME_LIMIT, Approvals, OperatorActed, OperatorAction
 from agentcore.machine.advance import advance
 from agentcore.policy import Policy
 from agentcore.reasons import NormalizedStopReason
@@ -40,6 +41,8 @@ from tests.together import together
 SCHEMA = {"required": ["a"]}
 ON = "it would have continued. The recording does not show how it would have ended."
 PREFILL = {"prefill": True}
+#: A call that nobody approved, so that its time limit refused it.
+EXPIRED = (called(call()), OperatorActed(0.0, APPROVAL_TIME_LIMIT, OperatorAction.REFUSE), tools_returned())
 WORDS = "The same words again and again, and again."
 
 
@@ -237,16 +240,39 @@ ENDS = [
     (
         play(called(call()), tools_returned(tool_failed()), error_policy=ErrorPolicy.retry_tool_errors(1)),
         "partial retry_limit forbidden",
-        "Stopped by the error policy: tool error, 1 failure; Max retries (max_retries) is 1 (calculator: division "
-        "by zero)."
-        " With a higher Max retries (max_retries), the model would have received the error. The recording does not "
-        "show how it would have ended.",
+        "Stopped by the error policy: tool error, 1 failure; Max failures in a row (max_retries) is 1 (calculator: "
+        "division by zero). With a higher Max failures in a row (max_retries), the model would have received the error."
+        " The recording does not show how it would have ended.",
     ),
     (
         play(called(call()), cancelled(by=APPROVAL_TIME_LIMIT), approvals=Approvals(("calculator",), 30)),
         "cancelled user_requested cancelled",
         "Cancelled: nobody approved the call of calculator within 30 seconds. 5 of 240 completion tokens "
-        "used. With a longer approval time, it would have waited longer.",
+        "used. With a higher approval time limit (approvals.seconds) it would have waited longer.",
+    ),
+    (
+        play(*EXPIRED, approvals=Approvals(("calculator",), 30)),
+        "partial error forbidden",
+        "Stopped at the approval time limit (approvals.seconds): nobody approved the call of calculator within 30 "
+        "seconds, and tool errors stop the turn. With a higher approval time limit (approvals.seconds) it would have "
+        "waited longer.",
+    ),
+    (
+        play(*EXPIRED, approvals=Approvals(("calculator",), 30), error_policy=ErrorPolicy.retry_tool_errors(1)),
+        "partial retry_limit forbidden",
+        "Stopped at the approval time limit (approvals.seconds): nobody approved the call of calculator within 30 "
+        "seconds, and Max failures in a row (max_retries) is 1. With a higher approval time limit (approvals.seconds) "
+        "it would have waited longer.",
+    ),
+    (
+        play(
+            *(called(call()), OperatorActed(0.0, "ada", OperatorAction.REFUSE), tools_returned()),
+            approvals=Approvals(("calculator",), 30),
+        ),
+        "partial error forbidden",
+        "Stopped by the error policy: tool error, 1 failure; tool errors stop the turn (calculator: This call was not "
+        "approved: refused by ada). With tool errors set to ignore, the model would have received the error. The "
+        "recording does not show how it would have ended.",
     ),
     (play(error()), "failed error provider_error", "Failed on the first call: It broke."),
     (
@@ -257,7 +283,7 @@ ENDS = [
     (
         play(error(), woke_up(), error(), error_policy=ErrorPolicy.retry_all(2)),
         "failed retry_limit provider_error",
-        "Failed after 2 failed calls, with Max retries (max_retries) 2: It broke.",
+        "Failed after 2 failed calls, with Max failures in a row (max_retries) 2: It broke.",
     ),
     (
         play(error(), woke_up(), error(retryable=False), error_policy=ErrorPolicy.retry_all(2)),
@@ -364,10 +390,16 @@ def test_each_ending_is_reported_as_filed(book: Playbook, filed: str, sentence: 
     assert verdict(book.snapshot) == sentence
 
 
+def test_the_notice_of_a_call_that_nobody_approved_names_no_tool_error():
+    expired = play(*EXPIRED, approvals=Approvals(("calculator",), 30))
+    told = "This answer is incomplete: nobody approved the call of calculator within 30 seconds."
+    assert notice_text(expired.snapshot) == told
+
+
 def test_a_changed_sentence_requires_a_new_version():
     said = "\n".join(sentence for _book, _filed, sentence in ENDS)
     changed = "Where a sentence changed, raise VERSION; then store this digest."
-    assert (VERSION, sha256(said.encode()).hexdigest()[:10]) == ("15", "94b5ae60c7"), changed
+    assert (VERSION, sha256(said.encode()).hexdigest()[:10]) == ("16", "94b33aa105"), changed
 
 
 IDLE = "Two truncated answers in a row that added nothing new"

@@ -120,7 +120,7 @@ def test_a_time_out_stays_in_the_inbox_until_it_is_acknowledged(page: Page):
     asking(page, "Nobody sees this in time.", seconds=1)
     late = page.locator("#inbox .entry", has_text="Nobody sees this in time.")
     expect(late).to_contain_text("Approval expired")
-    expect(late).to_contain_text("The time to approve the calls of calculator has expired. They were refused.")
+    expect(late).to_contain_text("The approval time limit of the calls of calculator has expired. They were refused.")
     late.get_by_role("button", name="Mark as seen").click()
     expect(late).to_have_count(0)
     expect(page.locator("#inbox .seen")).to_contain_text("Nobody sees this in time.")

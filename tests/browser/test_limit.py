@@ -33,14 +33,15 @@ def test_a_limit_can_be_applied_by_keyboard_alone_and_on_a_phone(new_page: NewPa
     page = new_page(viewport=PHONE)
     page.goto(played(page, "sim-flaky", "Answer at once."))
     limit = page.locator("#limit")
-    expect(limit).to_contain_text("With rate limit errors set to retry and Max retries (max_retries) 3")
+    expect(limit).to_contain_text("With rate limit errors set to retry and Max failures in a row (max_retries) 3")
     assert not scrolls_sideways(page)
     limit.get_by_role("button", name="Try it live").press("Enter")
-    expect(limit).to_contain_text(re.compile(r"A live re-run\s+(with Max retries \d\s+)?completed"), timeout=LONG)
+    found = re.compile(r"A live re-run\s+(with Max failures in a row \d\s+)?completed")
+    expect(limit).to_contain_text(found, timeout=LONG)
     expect(limit).to_be_focused()
     page.keyboard.press("Tab")
     assert limit.evaluate("limit => limit.contains(document.activeElement)"), "the keyboard goes on at what was found"
-    limit.get_by_role("button", name=re.compile("Create draft: Max retries")).press("Enter")
+    limit.get_by_role("button", name=re.compile("Create draft: Max failures in a row")).press("Enter")
     expect(page.locator("#messages")).to_contain_text("Draft v")
 
 

@@ -108,7 +108,7 @@ def see_the_shadow_tally_and_promote_with_it(page: Page) -> None:
     tally = page.locator("#shadow .tally")
     expect(tally).to_contain_text("1 turn evaluated", timeout=LONG)
     expect(tally).to_contain_text("would have stopped sooner 1")
-    expect(tally).to_contain_text("differs from record 3 on: 1 attempt fewer")
+    expect(tally).to_contain_text("differs from record 3 on: 1 call fewer")
     expect(tally.get_by_role("link", name="Why do agents stop?")).to_have_attribute("href", turn)
     expect(tally.get_by_role("link", name="what if")).to_have_attribute("href", f"{turn}/replay?max_continuations=1")
     page.get_by_label(re.compile("Reason for activating")).fill("As tried.")

@@ -3,7 +3,7 @@
 from functools import lru_cache
 
 from agentcore.error_policy import ErrorHandlingDecision, ErrorPolicy
-from agentcore.policy import Policy
+from agentcore.policy import LIMIT_NAMES, Policy
 from agentcore.values import replace
 from dashboard.agents.observe_policy import watching
 from dashboard.ingest.assembly.call_links import CallLink
@@ -50,6 +50,6 @@ def told(turn: TurnCalls, policy: Policy) -> str:
     parts = [
         f"Max continuations {limits.max_continuations}",
         f"Max tool-call repairs {limits.max_tool_repair_attempts}",
-        f"Max retries {max(0, policy.error_policy.max_retries - 1)}",
+        f"{LIMIT_NAMES['max_retries']} {policy.error_policy.max_retries}",
     ]
     return f"Consistent with a policy of {', '.join(parts)}."

@@ -156,7 +156,7 @@ class FlipView:
 
     @property
     def difference(self) -> str:
-        """`2 attempts fewer, 126 tokens fewer`; empty where it is none."""
+        """`2 calls fewer, 126 tokens fewer`; empty where it is none."""
         about = self.flip.about is not False
         return difference_in_words(calls=self.flip.calls, tokens=self.flip.tokens, about=about)
 

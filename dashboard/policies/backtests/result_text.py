@@ -78,9 +78,9 @@ def _ends_in_words(counts: Mapping[str, Any]) -> str:
 
 
 def difference_in_words(*, calls: int, tokens: int, about: bool = False) -> str:
-    """`2 attempts fewer, 126 tokens fewer`; empty where it is none. `about`: the tokens are an estimate, and say so."""
+    """`2 calls fewer, 126 tokens fewer`; empty where it is none. `about`: the tokens are an estimate, and say so."""
     told = []
-    for count, unit, sign in ((calls, "attempt", ""), (tokens, "token", "about " if about else "")):
+    for count, unit, sign in ((calls, "call", ""), (tokens, "token", "about " if about else "")):
         if count:
             told.append(
                 f"{sign}{abs(count):,} {unit}{'' if abs(count) == 1 else 's'} {'more' if count > 0 else 'fewer'}"

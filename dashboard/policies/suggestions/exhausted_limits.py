@@ -1,20 +1,22 @@
 """The limit that a finished turn ran out of, and how much of it was used."""
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from agentcore.error_policy import ErrorHandlingDecision
 from agentcore.messages import CallIssue
 from agentcore.reasons import NormalizedStopReason, TurnStatus
-from agentcore.remedies import remedy_of
+from agentcore.remedies import APPROVAL_SECONDS, remedy_of, unapproved
 from agentcore.resource import no_retry_helps, out_of_time, resource_of
 from agentcore.snapshot import Snapshot
 from agentcore.values import replace
+from dashboard.agents.approvals import LONGEST
 from dashboard.agents.limit_fields import LIMIT_FIELDS
 from dashboard.policies.suggestions.repaired_calls import RepairedCalls, repaired_calls
 from dashboard.policies.suggestions.suggestion import Goal, Number
+from dashboard.policies.suggestions.used_amounts import USED, approval_seconds, used_of, value_of
 from dashboard.turns.models import UNFINISHED, Turn
 
 RETRIES = 3  #: failures running, to begin with
@@ -22,27 +24,6 @@ LARGER = 4  #: times what was used: a live try that should leave no doubt
 SOME = 5  #: more of what is counted in ones
 #: Kinds of the provider's errors that last until someone mends the connection: its key, account, model or address.
 OF_CONNECTION = frozenset({"auth", "quota", "not_found", "not_dialect"})
-
-#: What a turn used of each limit, by its last snapshot.
-USED: Mapping[str, Callable[[Snapshot], Number]] = {
-    "max_tokens": lambda last: last.spent.output_tokens,
-    "max_continuations": lambda last: last.spent.continuations,
-    "max_total_completion_tokens": lambda last: last.spent.output_tokens,
-    "max_total_output_chars": lambda last: last.spent.output_chars,
-    "max_tool_repair_attempts": lambda last: last.spent.tool_repairs,
-    "max_steps": lambda last: last.iteration,
-    "max_total_tokens": lambda last: last.spent.total_tokens,
-    "max_seconds": lambda last: last.spent.seconds,
-    "schema_rounds": lambda last: last.spent.envelope_retries,
-    "max_retries": lambda last: last.spent.consecutive_failures,
-}
-
-
-def used_of(limit: str, last: Snapshot) -> int:
-    """How much of a limit a turn used, by its last snapshot. Whole units, rounded up."""
-    return -int(-USED[limit](last) // 1)
-
-
 #: What bounds how often a cut answer is continued. A larger cap needs no continuation, so none of them holds it back.
 CONTINUING = ("max_continuations", "max_total_completion_tokens", "max_total_tokens")
 COUNTED = ("max_continuations", "max_tool_repair_attempts", "max_steps", "schema_rounds")
@@ -85,6 +66,8 @@ class ExhaustedLimit:
             return self.turn.max_tokens
         if self.limit == "max_retries":
             return self.last.error_policy.max_retries
+        if self.limit == APPROVAL_SECONDS:
+            return approval_seconds(self.last)
         return getattr(self.last.limits, self.limit)  # type: ignore[no-any-return]
 
     @property
@@ -107,6 +90,8 @@ class ExhaustedLimit:
         if self.limit == "max_retries":  # the same on the page of a turn and on that of its re-run that failed, too
             own = 0 if (self.together or {}).get("error_policy") else int(self.recorded or 0)
             return max(RETRIES, self.used + 1, 2 * max(own, self.in_vain))
+        if self.limit == APPROVAL_SECONDS:
+            return min(LARGER * self.used, LONGEST)
         stood = max(self.used, int(self.recorded or 0), self.in_vain)
         times = _share(self.limit, LARGER) if self._continues else LARGER
         wanted = stood + SOME if self.limit in COUNTED else int(times * max(1, stood))
@@ -177,6 +162,8 @@ def may_need_a_limit(turn: Turn) -> bool:
     complete, and no refusal ended it."""
     if turn.status == TurnStatus.COMPLETED:
         return turn.continuations > 0 or turn.envelope_retries > 0 or turn.tool_repairs > 0
+    if turn.status == TurnStatus.CANCELLED:  # perhaps because nobody approved its call in time
+        return turn.model_stop_reason == NormalizedStopReason.TOOL_CALL
     ended_short = turn.status in (TurnStatus.PARTIAL, TurnStatus.FAILED, TurnStatus.ABORTED)
     return ended_short and turn.terminal_reason != NormalizedStopReason.SAFETY_BLOCKED
 
@@ -190,6 +177,10 @@ def exhausted_limit_of(turn: Turn, last: Snapshot) -> ExhaustedLimit | None:
         more = last.own.continuations + last.own.envelope_retries
         several = 0 < more < last.own.attempts and last.iteration <= 1
         return ExhaustedLimit(turn, last, "max_tokens", Goal.ONE_CALL) if several else _repaired(turn, last)
+    if unapproved(last) is not None:
+        return ExhaustedLimit(turn, last, APPROVAL_SECONDS)
+    if last.end.status is TurnStatus.CANCELLED:
+        return None
     if out_of_time(last):
         return ExhaustedLimit(turn, last, "max_seconds", together=_together(last, "max_seconds"))
     if last.end.terminal_reason == "provider_error":
@@ -232,12 +223,6 @@ def _is_at_least(given: Any, asked: Any) -> bool:
     if None in (given, asked) or isinstance(asked, str):
         return given is None or bool(given == asked)
     return bool(given >= asked)
-
-
-def value_of(last: Snapshot, limit: str) -> Number | None:
-    """What a limit of the policy stood at in the end; None: no limit."""
-    value: Number | None = getattr(last.limits, limit)
-    return last.completion_budget if limit == "max_total_completion_tokens" else value
 
 
 def _limit(last: Snapshot) -> str | None:

@@ -26,11 +26,11 @@ from dashboard.policies.suggestions.exhausted_limits import (
     continued_instead,
     exhausted_limit_of,
     is_total,
-    value_of,
 )
 from dashboard.policies.suggestions.relatives import relatives_of, settings_changed
 from dashboard.policies.suggestions.reruns import LimitTrial, reruns_of
 from dashboard.policies.suggestions.suggestion import Goal
+from dashboard.policies.suggestions.used_amounts import value_of
 from dashboard.turns.models import Turn
 
 #: By who says so. `most`: the largest cap that is allowed; `below`: the smallest that is not.

@@ -32,7 +32,16 @@ from dashboard.turns.shared_values import UNREADABLE
 from dashboard.turns.sort_order import Place
 
 #: What of a turn tells whether it may need a limit, and which suggestion is remembered.
-ROW = ("project_id", "status", "continuations", "envelope_retries", "tool_repairs", "terminal_reason", "last_seq")
+ROW = (
+    "project_id",
+    "status",
+    "continuations",
+    "envelope_retries",
+    "tool_repairs",
+    "terminal_reason",
+    "verdict",
+    "last_seq",
+)
 
 #: Each of these turns, and those that it runs again: its own id, theirs, and how far away they are.
 LINES = """

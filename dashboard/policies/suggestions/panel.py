@@ -6,9 +6,10 @@ from typing import Any
 
 from agentcore.policy import LIMIT_NAMES, limit_in_words
 from agentcore.reasons import TurnStatus
+from agentcore.remedies import APPROVAL_SECONDS
 from agentcore.replay import Certainty, fold
 from agentcore.snapshot import Snapshot
-from dashboard.agents.limit_fields import setting
+from dashboard.agents.limit_fields import IN_SECONDS, setting
 from dashboard.agents.models import Connection
 from dashboard.live.turn_loader import connection_of, may_be_rerun
 from dashboard.policies.backtests.models import Backtest
@@ -22,7 +23,6 @@ from dashboard.policies.suggestions.suggestion import Basis, Suggestion
 from dashboard.policies.suggestions.suggestion_text import (
     because,
     certainty_word,
-    costs_in_words,
     error_kind,
     given,
     rerun_found,
@@ -30,6 +30,7 @@ from dashboard.policies.suggestions.suggestion_text import (
     sentence,
     standing_in_words,
 )
+from dashboard.policies.suggestions.trial_costs import costs_in_words
 from dashboard.replay.sweep_service import SWEPT
 from dashboard.turns.history import recording_of
 from dashboard.turns.models import Turn
@@ -115,7 +116,7 @@ class Panel:
     @property
     def label(self) -> str:
         """What the value is, beside its field; with the unit where the name does not say it."""
-        return f"{self.name}, in seconds" if self.suggestion.limit == "max_seconds" else self.name
+        return f"{self.name}, in seconds" if self.suggestion.limit in IN_SECONDS else self.name
 
     @property
     def recorded(self) -> str:
@@ -190,7 +191,13 @@ class Panel:
         """Whether a live re-run would tell more than is known."""
         said, estimated = self.suggestion, self.suggestion.certainty is Certainty.ESTIMATED
         shown = said.basis is Basis.RERUN or (said.basis is Basis.RECORDING and not estimated)
-        return not (shown or self.running or self.is_reworded) and may_be_rerun(self.turn)
+        tried = self.running or self.is_reworded or self.of_approval
+        return not (shown or tried) and may_be_rerun(self.turn)
+
+    @property
+    def of_approval(self) -> bool:
+        """Whether the limit is the time that a person has, which the agent's page sets."""
+        return self.suggestion.limit == APPROVAL_SECONDS
 
     @property
     def of_agent(self) -> bool:

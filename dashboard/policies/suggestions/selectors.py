@@ -6,27 +6,27 @@ from typing import Any
 
 from django.core.exceptions import ValidationError
 
-from agentcore.messages import TokenUsage
 from agentcore.policy import LIMIT_NAMES
+from agentcore.remedies import APPROVAL_SECONDS
 from agentcore.replay import Certainty, Recording, fold
 from agentcore.snapshot import Snapshot
-from agentcore.sufficient_max_tokens import enough_for_one_call
+from agentcore.sufficient_max_tokens import END_AT_MOST, enough_for_one_call
 from agentcore.values import replace
 from dashboard.policies.backtests.survival import LEAST_ENDED
-from dashboard.policies.suggestions.exhausted_limits import CONTINUING, USED, ExhaustedLimit, used_of, value_of
+from dashboard.policies.suggestions.exhausted_limits import CONTINUING, ExhaustedLimit
 from dashboard.policies.suggestions.limit_trials import TriedLimit, limit_trials
 from dashboard.policies.suggestions.limit_usage import UsageOf, usage_of
+from dashboard.policies.suggestions.proven_totals import least_total
 from dashboard.policies.suggestions.repaired_calls import RepairedCalls
 from dashboard.policies.suggestions.reruns import LimitTrial, said_the_same
-from dashboard.policies.suggestions.suggestion import Basis, Costs, Goal, Number, Suggestion
+from dashboard.policies.suggestions.suggestion import Basis, Goal, Number, Suggestion
+from dashboard.policies.suggestions.trial_costs import costs_of
+from dashboard.policies.suggestions.used_amounts import USED, used_of, value_of
 from dashboard.policies.suggestions.usual_limits import finished_sooner, unreported_by, usual_limit
-from dashboard.replay.sweep_point import surer
+from dashboard.replay.sweep_point import margin_of, surer
 from dashboard.replay.sweep_service import SWEPT, TooMuchWork, completes_within, run_of
-from dashboard.replay.usage_bounds import usage_bound
 from dashboard.turns.history import recording_of
 from dashboard.turns.models import UNFINISHED, Turn
-from dashboard.turns.prices.rates import priced
-from dashboard.turns.prices.selectors import turn_rate
 
 #: Tokens that the end of an answer is likely to take of the cap, without being reported.
 LIKELY_END = 2
@@ -88,7 +88,7 @@ def _suggestions(
             if found.known or place == len(tried):  # a value to begin with is one of the last limit
                 about: dict[str, Any] = {"refused": case.refused, "most": case.most}
                 whole = replace(found, together=_beside(case, reruns, found, recording))
-                yield replace(whole, costs=_costs(case, whole), **about)
+                yield replace(whole, costs=costs_of(case, whole), **about)
 
 
 def _beside(
@@ -149,6 +149,9 @@ def _found(
         return
     if recorded is not None:
         yield recorded
+    if case.limit == APPROVAL_SECONDS:
+        yield Suggestion(case.limit, case.ample, case.recorded, Certainty.UNDECIDABLE, Basis.NONE)
+        return
     usual = usual_limit(case, usage)
     yield from _reruns(case, reruns)
     if usual is not None:
@@ -182,7 +185,7 @@ def _complete_at_once(case: ExhaustedLimit, repaired: RepairedCalls) -> Suggesti
     unreported = unreported_by(case)
     if repaired.enough is None or unreported is None:
         return None
-    value = repaired.enough + unreported
+    value = repaired.enough + max(unreported, END_AT_MOST)
     if case.ceiling is not None and value > case.ceiling:
         return None
     told = (value, case.recorded, Certainty.ESTIMATED, Basis.RECORDING, case.goal)
@@ -207,7 +210,7 @@ def _recorded(case: ExhaustedLimit, recording: Recording | None) -> Suggestion |
         if not holds(run.at(most)):
             return None
         value = run.between(case.recorded, most, holds)
-        point = surer(run.at(value), run.at)
+        point = surer(run.at(value), run.at, margin_of(case.limit))
         told = (point.value, case.recorded, point.certainty, Basis.RECORDING, case.goal)
         return Suggestion(case.limit, *told, calls=point.calls, used=point.tokens)
     return None
@@ -258,8 +261,7 @@ def _needed(case: ExhaustedLimit, trial: LimitTrial, used: int) -> int:
     stood = max(case.recorded or 0, case.used)
     if case.limit in CONTINUING[1:] and trial.turn.attempts <= MOST_ATTEMPTS and stood < trial.value:
         with suppress(ValidationError, TooMuchWork):
-            run = run_of(turn=trial.turn, name=case.limit, overrides={})
-            return run.between(int(stood), trial.value, lambda at: at.completed and at.certainty is Certainty.RECORDED)
+            return least_total(trial.turn, case.limit, fails=int(stood), completes=trial.value)
     return used if _completes(case, trial, used, (Certainty.RECORDED,)) else trial.value
 
 
@@ -281,20 +283,3 @@ def _completes(case: ExhaustedLimit, trial: LimitTrial, value: int, sure: tuple[
         point = run_of(turn=trial.turn, name=case.limit, overrides={}).at(value)
         return point.completed and point.certainty in sure
     return False
-
-
-def _costs(case: ExhaustedLimit, found: Suggestion) -> Costs:
-    """What a live try of the value takes: one call of so many tokens, or as much again as was used; and at most."""
-    turn, rate = case.turn, turn_rate(case.turn)
-    first_in = turn.input_tokens // max(1, turn.attempts)
-    if found.goal is Goal.NO_REPAIR:  # about what it used: it calls its tools again
-        usage = TokenUsage(turn.input_tokens, turn.output_tokens)
-    elif found.limit == "max_tokens":
-        usage = TokenUsage(first_in, int(found.value))
-    else:
-        grown = max(1, int(found.value)) / max(1, case.used)
-        usage = TokenUsage(round(turn.input_tokens * grown), round(turn.output_tokens * grown))
-    most = usage_bound(turn, found.overrides)
-    usage = replace(usage, output_tokens=min(usage.output_tokens, most.output_tokens))  # another limit may be nearer
-    most_price = None if most.dollars is None else priced(rate, [most.usage], estimated=True)
-    return Costs(usage.output_tokens, priced(rate, [usage], estimated=True), most.output_tokens, most_price)

@@ -9,6 +9,7 @@ from django.db import transaction
 from django.db.models import Q
 
 from agentcore.policy import DEFAULT_COMPLETION_CALLS, LIMIT_NAMES, Limits
+from agentcore.remedies import APPROVAL_SECONDS
 from dashboard.accounts.models import User
 from dashboard.agents.change_tracking import on_behalf
 from dashboard.agents.models import Agent, Policy, PolicyVersion
@@ -30,6 +31,8 @@ CHANGED = (
     "Check it and try again."
 )
 
+OF_AGENT = f"No policy or re-run sets the {LIMIT_NAMES[APPROVAL_SECONDS].lower()}. Change it on the agent's page."
+
 
 @contextmanager
 def one_at_a_time(turn: Turn) -> Iterator[None]:
@@ -43,6 +46,8 @@ def one_at_a_time(turn: Turn) -> Iterator[None]:
 def limit_find(*, turn: Turn, suggestion: Suggestion, created_by: User | None = None) -> Turn:
     """The turn once more, live, under the value; the re-run. The backtest follows it: one that began before could not
     count what the re-run shows, and the value found may be another one."""
+    if suggestion.limit == APPROVAL_SECONDS:
+        raise ValidationError(OF_AGENT)
     about: dict[str, Any] = {"created_by": created_by, "purpose": forecaster.value.trying(suggestion)}
     return turn_rerun(turn=turn, overrides=suggestion.overrides, **about)
 
@@ -60,7 +65,9 @@ def backtest_of_value(
 
 def backtest_found(*, turn: Turn, suggestion: Suggestion) -> Backtest | None:
     """The newest backtest of the suggested value; None where there is none."""
-    return None if turn.agent is None else _newest_backtest(turn, suggestion, suggestion.value)
+    if turn.agent is None or suggestion.limit == APPROVAL_SECONDS:
+        return None
+    return _newest_backtest(turn, suggestion, suggestion.value)
 
 
 def _newest_backtest(turn: Turn, suggestion: Suggestion, value: Number) -> Backtest | None:
@@ -85,6 +92,8 @@ def _backtest_of(turn: Turn, suggestion: Suggestion, value: Number) -> dict[str,
 def standing_value(agent: Agent, suggestion: Suggestion) -> Number | None:
     """The value that an agent's next turn has of a limit, without overrides of its own; None: no limit. 0 where that
     does not help, because another setting has to change with it."""
+    if suggestion.limit == APPROVAL_SECONDS:
+        return (agent.approvals or {}).get("seconds")
     policy, beside = effective_policy_for(agent, {}).policy, suggestion.together or {}
     if suggestion.limit == "max_retries":
         needed = beside.get("error_policy", {})
@@ -149,6 +158,8 @@ def policy_draft(
     """
     if turn.agent is None:
         raise ValidationError(GONE)
+    if suggestion.limit == APPROVAL_SECONDS:
+        raise ValidationError(OF_AGENT)
     agent = Agent.objects.select_for_update(of=("self",)).select_related("policy").get(pk=turn.agent.pk)
     said = _changed(agent.policy, suggestion, value)
     if (there := _drafted(agent.policy, said)) is not None:

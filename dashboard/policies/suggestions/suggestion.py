@@ -6,6 +6,7 @@ from enum import StrEnum
 from typing import Any
 from uuid import UUID
 
+from agentcore.remedies import APPROVAL_SECONDS
 from agentcore.replay import Certainty
 from agentcore.values import replace
 from dashboard.turns.prices.rates import Price
@@ -118,6 +119,8 @@ class Suggestion:
         beside = dict(self.together or {})
         if self.limit == "max_tokens":
             return {**beside, "max_tokens": self.value}
+        if self.limit == APPROVAL_SECONDS:
+            return {}  # it is the agent's, and no turn has another one
         if self.limit == "max_retries":
             return {"error_policy": {**beside.get("error_policy", {}), "max_retries": self.value}}
         return {**beside, "limits": {**beside.get("limits", {}), self.limit: self.value}}

@@ -3,11 +3,12 @@
 from collections.abc import Callable, Mapping
 
 from agentcore.number_format import count, number, percent, seconds
-from agentcore.policy import LIMIT_NAMES, limit_in_words
+from agentcore.policy import LIMIT_NAMES, higher, limit_in_words
+from agentcore.remedies import APPROVAL_SECONDS
 from agentcore.replay import Certainty
+from agentcore.sufficient_max_tokens import END_AT_MOST
 from dashboard.agents.limit_fields import amount, amount_used, setting
-from dashboard.policies.suggestions.suggestion import Basis, Costs, Goal, Number, Suggestion
-from dashboard.turns.prices.templatetags.prices import money
+from dashboard.policies.suggestions.suggestion import Basis, Goal, Number, Suggestion
 
 
 def name_of(limit: str) -> str:
@@ -128,6 +129,8 @@ def _setting(said: Suggestion) -> str:
 
 
 def _none(said: Suggestion) -> str:
+    if said.limit == APPROVAL_SECONDS:
+        return f"With {higher(said.limit)} the turn would have waited longer."
     what = "the tool call to be complete at once" if said.goal is Goal.NO_REPAIR else "this turn"
     return f"How large {limit_in_words(said.limit)} must be for {what} is not known yet."
 
@@ -140,6 +143,9 @@ _SENTENCES: Mapping[Basis, Callable[[Suggestion], str]] = {
     Basis.SETTING: _setting,
     Basis.NONE: _none,
 }
+
+
+MARGIN = " The limit leaves a margin, because this is an estimate."
 
 
 def because(said: Suggestion) -> str:
@@ -168,6 +174,9 @@ def _basis(said: Suggestion) -> str:
             return _share(said)
         case Basis.SETTING:
             return _of_another_try(said)
+        case Basis.NONE if said.limit == APPROVAL_SECONDS:
+            waited = setting(said.limit, said.recorded or 0)
+            return f"It waited {waited}. Whether a person would have answered is not known."
         case Basis.NONE if said.limit == "max_retries":
             return "The recording does not show how often the provider would refuse again."
         case Basis.NONE:
@@ -176,8 +185,8 @@ def _basis(said: Suggestion) -> str:
 
 def _requested_again(said: Suggestion) -> str:
     """What the only evidence is, and why it is no more than likely."""
-    took = count(said.value - said.unreported, "token")
-    besides = _unreported(said.unreported) if said.unreported else ""
+    took = count(said.value - max(said.unreported, END_AT_MOST), "token")
+    besides = _unreported(said.unreported) if said.unreported > END_AT_MOST else MARGIN
     again = "A tool call was truncated and requested again, and the model may write it differently when asked once."
     return f"By this recording, one call would have taken at most {took}. {again}{besides}"
 
@@ -259,7 +268,7 @@ def _one_call(said: Suggestion) -> str:
         more = said.value - (said.used or 0)
         end = f" The limit is {count(more, 'token')} larger, because some providers count an end and do not report it."
         return f"The recorded calls used {used} on this answer.{end if more > 0 else ''}"
-    margin = " The limit leaves a margin, because this is an estimate." if said.value > (said.used or 0) else ""
+    margin = MARGIN if said.value > (said.used or 0) else ""
     return f"By this recording, one call would have taken about {used}.{margin}"
 
 
@@ -283,16 +292,3 @@ def _share(said: Suggestion) -> str:
 
 def _unreported(tokens: int) -> str:
     return f" The value includes {count(tokens, 'token')} that the model counts but does not report."
-
-
-def costs_in_words(costs: Costs | None, *, model: str = "") -> str:
-    """`About 378 output tokens (≈ $0.0002), at most 1,890 (≈ $0.001)`; `model`: the one that would be asked."""
-    if costs is None:
-        return ""
-    if not costs.output_tokens:  # the turn that it is told of said nothing
-        return f"at most {count(costs.most_tokens, 'output token')} ({money(costs.most_price, model)})"
-    about, most = f"about {count(costs.output_tokens, 'output token')}", f"at most {number(costs.most_tokens)}"
-    if costs.price is None:
-        return f"{about}, {most}, {money(None, model)}"
-    most_price = money(costs.most_price, model) if costs.most_price else "and what tools return"
-    return f"{about} ({money(costs.price, model)}), {most} ({most_price})"

@@ -13,7 +13,8 @@ from dashboard.policies.suggestions.panel import last_of
 from dashboard.policies.suggestions.selectors import suggestions_for
 from dashboard.policies.suggestions.suggestion import Basis, Goal, Suggestion
 from dashboard.policies.suggestions.suggestion_log import tell
-from dashboard.policies.suggestions.suggestion_text import because, beside, certainty_word, costs_in_words, sentence
+from dashboard.policies.suggestions.suggestion_text import because, beside, certainty_word, sentence
+from dashboard.policies.suggestions.trial_costs import costs_in_words
 from dashboard.replay.suggested_value import SuggestedValue
 from dashboard.replay.sweep_result import Sweep
 from dashboard.replay.sweep_service import turn_sweep

@@ -6,9 +6,10 @@ from typing import Any
 from agentcore.replay import Certainty
 from dashboard.policies.backtests.answer_lengths import ENOUGH, newest_alike
 from dashboard.policies.backtests.survival import LEAST_ENDED, estimate
-from dashboard.policies.suggestions.exhausted_limits import USED, ExhaustedLimit
+from dashboard.policies.suggestions.exhausted_limits import ExhaustedLimit
 from dashboard.policies.suggestions.limit_usage import SCALE, UsageOf, alike
 from dashboard.policies.suggestions.suggestion import Basis, Number, Suggestion
+from dashboard.policies.suggestions.used_amounts import USED
 from dashboard.replay.services import turn_experience
 from dashboard.turns.time_breakdown import held_ms_of
 

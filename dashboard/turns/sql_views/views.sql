@@ -114,7 +114,7 @@ SELECT outcome.turn_id, -- The turn that failed.
        outcome.handling, -- What the error policy did about it: retry, stop, ignore and so on.
        (said.value #>> '{context,consecutiveFailures}')::integer AS consecutive_failures, -- Failures running, this one included.
        (said.value #>> '{context,totalFailures}')::integer AS total_failures, -- Failures of the turn so far.
-       (said.value #>> '{context,maxRetries}')::integer AS max_retries, -- Retries that the policy allows.
+       (said.value #>> '{context,maxRetries}')::integer AS max_retries, -- The failures in a row at which retries stop.
        said.value #>> '{context,toolName}' AS tool, -- The tool that failed; null: it was the model.
        said.value ->> 'reason' AS reason, -- What was said of it, in a sentence.
        outcome.decision -- What was decided.

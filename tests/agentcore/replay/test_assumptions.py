@@ -4,11 +4,11 @@ from typing import Any
 
 import pytest
 
-from agentcore import Certainty, Experience, TokenUsage, what_if
+from agentcore import Certainty, Experience, TokenUsage, verify, what_if
 from agentcore.events import Event
 from agentcore.messages import ChatResponse
 from agentcore.reasons import NormalizedStopReason
-from agentcore.replay import Assumed, Observed, Pace, WhatIf
+from agentcore.replay import Assumed, Observed, Pace, WhatIf, fold
 from agentcore.replay.assumptions import SHARE
 from agentcore.replay.pace import seconds_at
 from agentcore.replay.recorded_run import Past
@@ -409,6 +409,15 @@ def test_an_estimate_is_midway_between_what_its_two_ends_use():
     assert least < most
     assert (imagined.final.own.output_tokens, imagined.spent.output_tokens) == (least, round((least + most) / 2))
     assert imagined.spent.attempts == imagined.final.own.attempts
+
+
+def test_the_steps_of_an_estimate_add_up_to_its_totals():
+    """Steps, bars and totals have one form: each number is midway between the two ends."""
+    story = Playbook(max_tokens=400) >> started() >> ended(worded("a", 300), tokens=300)
+    imagined = asked(story, max_tokens=250)
+    steps = fold(imagined)[-1].after
+    assert abs(steps.own.output_tokens - imagined.spent.output_tokens) <= steps.own.attempts
+    assert verify(imagined).verified
 
 
 def test_what_follows_from_the_recording_has_no_range():

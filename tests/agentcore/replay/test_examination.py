@@ -112,7 +112,7 @@ def test_certain_claims_hold_and_nine_in_ten_estimates_come_true_for_every_class
 
 
 def test_the_shares_shown_beside_an_estimate_match_the_classes_below_nine_in_ten_in_the_published_table():
-    row = re.compile(r"^\| (.+?) (?:\| \d+% ){4}\| (\d+)% \| \d+% \| `", re.MULTILINE)
+    row = re.compile(r"^\| (.+?) (?:\| \d+ % ){4}\| (\d+) % \| \d+ % \| `", re.MULTILINE)
     shares = {name: int(share) / 100 for name, share in row.findall(PAGE.read_text(encoding="utf-8"))}
     assert set(CLASSES) < set(shares)
     assert sorted(share for share in shares.values() if share < 0.9) == sorted(EXAMINED.values())

@@ -290,7 +290,7 @@ def test_breakpoints_and_approvals_of_an_agent_are_saved_and_shown_again(admin_c
             {"tools": ["current_time"]},
             "The agent has no tool “calculator” that could need approval; its tools are current_time.",
         ),
-        ({"approve_seconds": "0"}, "The time to approve is 1 to 604,800 seconds, not 0."),
+        ({"approve_seconds": "0"}, "The approval time limit is 1 to 604,800 seconds, not 0."),
     ],
 )
 def test_impossible_holds_and_approvals_are_reported_at_their_field(admin_client, connection, given: dict, words: str):

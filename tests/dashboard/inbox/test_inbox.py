@@ -139,7 +139,7 @@ def test_an_expired_approval_shows_its_result_until_acknowledged(
     turn = expired(agent_of, otherwise=otherwise)
     (entry,) = inbox().entries
     assert (entry.heading, entry.turn.id) == ("Approval expired", turn.id)
-    assert entry.told == f"The time to approve the calls of calculator has expired. {happened}"
+    assert entry.told == f"The approval time limit of the calls of calculator has expired. {happened}"
     page = browser.get("/inbox").content.decode()
     assert entry.told in page
     assert inbox().count == 1  # a page that was only listed is not one that somebody has seen

@@ -9,18 +9,20 @@ from django.test import Client
 from agentcore.replay import Certainty
 from agentcore.replay.work_budget import MOST_WORK
 from dashboard.agents.models import Agent, PolicyVersion
+from dashboard.agents.samples import REPORT_SCHEMA
 from dashboard.agents.selectors import project_default
 from dashboard.agents.services import connection_create
 from dashboard.bench.long_turn import long_turn_store
+from dashboard.policies.suggestions.selectors import suggestion_for
 from dashboard.replay import sweep_service
 from dashboard.replay.rerun_changes import RerunChanges
 from dashboard.replay.rerun_service import turn_rerun
 from dashboard.replay.services import turn_what_if
 from dashboard.replay.sweep_chart import charts_of
-from dashboard.replay.sweep_point import Point, recommended
+from dashboard.replay.sweep_point import Point, margin_of, recommended
 from dashboard.replay.sweep_result import Found, Sweep
 from dashboard.replay.sweep_service import SWEPT, turn_sweep
-from dashboard.turns.models import Turn
+from dashboard.turns.models import Attempt, Turn
 from tests.dashboard.driving import Play, drive
 from tests.dashboard.pages import HTMX, page
 from tests.together import together
@@ -188,7 +190,7 @@ def test_a_sweep_applies_the_other_overrides(whole: Turn):
 @pytest.mark.parametrize(
     ("name", "values", "words"),
     [
-        ("max_retries", range(1, 5), "There is no limit “max_retries” to sweep"),
+        ("truncation_budget_multiplier", range(1, 5), "There is no limit “truncation_budget_multiplier” to sweep"),
         ("max_tokens", range(10, 5), "The range is empty"),
         ("max_tokens", range(1, 1000), "the maximum is 120"),
         ("max_tokens", range(1, 10**20, 9), "The range has 11,111,111,111,111,111,111 values; the maximum is 120"),
@@ -207,6 +209,29 @@ def test_every_limit_can_be_swept_with_the_suggested_range(browser: Client, whol
     html = page(browser, f"/turns/{whole.id}/replay/sweep?limit={name}")
     assert 'role="alert"><' not in html.replace('role="alert"></div>', "")
     assert "All values in the chart" in html
+
+
+def test_a_sweep_over_failures_in_a_row_is_decided_as_far_as_failures_are_recorded(play: Play):
+    """Two failures and an answer: fewer failures end the turn, more change nothing."""
+    policy = {"error_policy": {"on_rate_limit_error": "retry", "max_retries": 4}}
+    turn = play("sim-flaky", overrides=policy)
+    assert (turn.status, turn.attempts) == ("completed", 2)
+    found = turn_sweep(turn=turn, name="max_retries", values=range(5), overrides={})
+    told = [(point.value, point.word, point.calls, point.certainty.value) for point in found.points]
+    assert told == [
+        (0, "provider_error", 1, "recorded"),
+        (1, "provider_error", 1, "recorded"),
+        *((value, "completed", 2, "recorded") for value in (2, 3, 4)),
+    ]
+    assert [point.value for point in found.recommended] == [2]
+
+
+def test_more_failures_in_a_row_than_were_recorded_are_not_known(play: Play):
+    turn = play("sim-429", overrides={"error_policy": {"on_rate_limit_error": "retry", "max_retries": 2}})
+    assert (turn.status, turn.attempts) == ("failed", 2)
+    found = turn_sweep(turn=turn, name="max_retries", values=range(5), overrides={})
+    assert [point.undecidable for point in found.points] == [False, False, False, True, True]
+    assert found.recommended == ()
 
 
 def test_the_bands_of_the_chart_cover_the_range_without_gaps(whole: Turn, cut: Turn):
@@ -298,6 +323,34 @@ def test_fewer_calls_than_recorded_are_recommended_from_where_they_are_certain()
     assert [point.value for point in recommended(points, 60)] == [100, 60]
     assert recommended(points[1:], 120)[0].value == 89, "the recorded call was larger itself"
     assert recommended(points[1:-2], 60)[0].value == 89, "where none is certain"
+
+
+def test_an_estimate_is_recommended_with_the_margin_that_the_end_of_an_answer_may_take():
+    """Of a structured answer or a tool call no value is certain, and one without a margin would be used up."""
+    points = [_one_call(value, Certainty.ESTIMATED) for value in range(89, 120)]
+    assert [point.value for point in recommended(points, 60, margin=margin_of("max_tokens"))] == [94]
+    assert [point.value for point in recommended(points, 60, margin=margin_of("max_steps"))] == [89]
+
+
+def test_a_value_that_takes_fewer_calls_with_its_margin_is_recommended_once():
+    """At 20 in four calls; with the margin in three, as the value that was named for three."""
+    calls = {**dict.fromkeys(range(15, 20), 4), **dict.fromkeys(range(20, 30), 3)}
+    points = [Point(value, "completed", True, 80, many, None, Certainty.ESTIMATED) for value, many in calls.items()]
+    advised = recommended(points, 10, margin=margin_of("max_tokens"))
+    assert [(point.value, point.calls) for point in advised] == [(25, 3)]
+
+
+def test_a_structured_answer_in_one_call_has_a_margin(play: Play):
+    turn = play("sim-json", max_tokens=60, envelope_schema=REPORT_SCHEMA)
+    assert (turn.status, turn.envelope_retries > 0) == ("completed", True)
+    used = Attempt.objects.filter(turn_id=turn.id).latest("index").usage["output_tokens"]
+    found = turn_sweep(turn=turn, name="max_tokens", values=range(20, 200, 20), overrides={})
+    best, said = found.best, suggestion_for(turn)
+    assert best is not None
+    assert said is not None
+    assert said.value == best.value >= used + 5
+    again = drive(turn_rerun(turn=turn, overrides={"max_tokens": best.value}))
+    assert (again.status, again.attempts, again.lint) == ("completed", 1, [])
 
 
 def _one_call(value: int, certainty: Certainty) -> Point:

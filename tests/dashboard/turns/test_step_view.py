@@ -26,8 +26,8 @@ def test_a_step_gives_its_position_and_reason():
         "continue pending",
         "max_tokens",
     )
-    assert step.place == "attempt 1 · 1.00\u202fs"
-    assert step.sentence == "Transition 3: evaluate stop to continue pending, by max tokens. attempt 1 · 1.00\u202fs"
+    assert step.place == "call 1 · 1.00\u202fs"
+    assert step.sentence == "Transition 3: evaluate stop to continue pending, by max tokens. call 1 · 1.00\u202fs"
 
 
 def test_a_decision_has_a_word_a_colour_and_a_shape():

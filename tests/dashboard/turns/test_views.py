@@ -217,7 +217,7 @@ def test_the_raw_request_and_response_are_shown_byte_for_byte(browser: Client, c
 def test_the_link_to_the_request_opens_a_page_and_htmx_gets_its_fragment(browser: Client, cut: Turn):
     address = f"/turns/{cut.id}/attempts/2/raw"
     whole, part = page(browser, address), page(browser, address, **HTMX)
-    assert "<title>Attempt 2 of" in whole
+    assert "<title>Call 2 of" in whole
     assert 'css/turn.css"' in whole
     assert 'js/copy_text.js"' in whole
     assert f'href="/turns/{cut.id}#attempts"' in whole

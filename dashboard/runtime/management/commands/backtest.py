@@ -171,7 +171,7 @@ def _cost(shown: BacktestView) -> Iterator[str]:
         return
     difference = (
         difference_in_words(calls=whole.group.calls, tokens=whole.group.tokens, about=whole.group.is_about)
-        or "as many attempts and tokens"
+        or "as many calls and tokens"
     )
     price = whole.dollars if whole.priced else no_price(simulated=shown.simulated)
     yield f"Of the {whole.decided:,} decided: {difference}; {price}"

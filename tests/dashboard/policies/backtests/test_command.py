@@ -35,7 +35,7 @@ def test_it_reports_how_many_turns_would_have_ended_differently_at_what_cost(pla
     lines = told("--max-continuations", "0").splitlines()
     certainty = "1 recorded, 0 certain, 0 estimated"
     assert lines[0] == f"A backtest over 1 turn: 1 would have stopped sooner, 0 undecidable; {certainty}."
-    assert lines[1].startswith(f"Of the 1 decided: {turn.continuations} attempts fewer, ")
+    assert lines[1].startswith(f"Of the 1 decided: {turn.continuations} calls fewer, ")
     assert lines[1].endswith("; simulator, free")
     assert lines[2].startswith(f"{turn.id}  completed → retry_limit  would have stopped sooner, ")
     assert len(lines) == 3

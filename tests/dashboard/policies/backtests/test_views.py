@@ -114,7 +114,7 @@ def test_totals_are_marked_as_differences_and_say_whether_a_price_is_known(brows
     shown = page(browser, f"/backtests/{stored.pk}")
     assert "Compared with the recordings, for the <b>1</b>\u00a0turn with a known end:" in shown
     assert "Compared with the recordings:" in page(browser, "/backtests/")
-    assert all(f">±&nbsp;{head}</th>" in shown for head in ("Attempts", "Output tokens", "Price", "Time"))
+    assert all(f">±&nbsp;{head}</th>" in shown for head in ("Calls", "Output tokens", "Price", "Time"))
     assert ("≈ $0.00" in shown) is priced
     assert ("simulator, free" in shown) is not priced, "a simulated model has no price to know"
 

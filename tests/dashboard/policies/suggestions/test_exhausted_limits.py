@@ -1,14 +1,24 @@
 """A value to try, again and again: what has to be raised beside it grows too, and its costs are those of all of it."""
 
+from datetime import timedelta
 from typing import Any
 
 import pytest
+from django.core.exceptions import ValidationError
+from django.test import Client
+from django.utils import timezone
 
+from agentcore.events import Otherwise
+from agentcore.replay import Certainty
+from dashboard.live.services import approvals_expire, turn_cancel, turn_start
+from dashboard.policies.suggestions.exhausted_limits import may_need_a_limit
 from dashboard.policies.suggestions.selectors import suggestion_for
+from dashboard.policies.suggestions.services import limit_find, policy_draft
 from dashboard.policies.suggestions.suggestion import Basis, Suggestion
 from dashboard.replay.rerun_service import turn_rerun
 from dashboard.turns.models import Turn
-from tests.dashboard.driving import Play, drive
+from tests.dashboard.driving import AgentOf, Play, drive
+from tests.dashboard.pages import HTMX, text_of
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -68,3 +78,37 @@ def test_the_result_of_a_second_run_is_shown_with_its_value(play: Play):
 def test_a_run_with_less_of_the_exhausted_limit_shows_nothing(endless: Turn):
     again(endless, {"limits": {"max_total_output_chars": 4_800, "max_continuations": 3}})
     assert told(endless).value == 1_200
+
+
+@pytest.mark.parametrize("otherwise", [Otherwise.REFUSE, Otherwise.CANCEL])
+def test_a_turn_that_nobody_approved_in_time_names_the_time_and_no_tool_error(
+    agent_of: AgentOf, browser: Client, otherwise: Otherwise
+):
+    approvals = {"tools": ["calculator"], "seconds": 600, "otherwise": otherwise.value}
+    agent = agent_of("sim-tools", tools=["calculator"], approvals=approvals)
+    turn = drive(turn_start(agent=agent, input_text="Count."))
+    Turn.objects.filter(id=turn.id).update(started_at=timezone.now() - timedelta(hours=1))
+    assert approvals_expire() == 1
+    drive(turn)
+    assert may_need_a_limit(turn)
+    assert "nobody approved the call of calculator within 600 seconds" in turn.verdict
+    assert "With a higher approval time limit (approvals.seconds)" in turn.verdict
+    said = told(turn)
+    assert (said.limit, said.value, said.recorded, said.overrides) == ("approvals.seconds", 2_400, 600, {})
+    assert (said.certainty, said.basis, said.costs) == (Certainty.UNDECIDABLE, Basis.NONE, None)
+    panel = text_of(browser.get(f"/turns/{turn.id}/limit", headers=HTMX).content.decode())
+    assert "not known With a higher approval time limit (approvals.seconds) the turn would have waited longer." in panel
+    assert "It waited 600 s. Whether a person would have answered is not known." in panel
+    assert f"Change it for {agent.name}" in panel
+    assert "Find the limit" not in panel
+    with pytest.raises(ValidationError, match="agent's page"):
+        limit_find(turn=turn, suggestion=said)
+    with pytest.raises(ValidationError, match="agent's page"):
+        policy_draft(turn=turn, suggestion=said, value=700, by=None, why="")
+
+
+def test_a_turn_that_a_person_cancelled_needs_no_limit(agent_of: AgentOf):
+    agent = agent_of("sim-tools", tools=["calculator"], approvals={"tools": ["calculator"], "seconds": 600})
+    turn = drive(turn_start(agent=agent, input_text="Count."))
+    turn_cancel(turn=turn, by="ada")
+    assert not may_need_a_limit(drive(turn))

@@ -74,7 +74,7 @@ def test_a_permanent_error_offers_no_paid_retries(browser: Client, play: Play):
     assert "Check the base URL and the provider of connection simulator." in text_of(html)
     assert suggestion_for(turn) is None
     assert "Prove it live" not in html
-    assert "Max retries" not in html
+    assert "Max failures in a row" not in html
     assert len(MAIN.findall(html)) == 1
     assert re.search(r'<a class="btn primary" href="/connections/[^"]+">Open ', html)
     assert "Re-run with changes…" in html, "once the connection is mended"

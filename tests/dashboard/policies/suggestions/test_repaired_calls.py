@@ -68,16 +68,17 @@ def test_a_call_that_was_requested_again_names_the_limit_it_likely_needed(repair
     assert repaired_calls(repaired) == RepairedCalls(cut=1, spent=40, wasted=40, enough=80)
     said = suggestion_for(repaired)
     assert said is not None
-    assert (said.limit, said.value, certainty_word(said)) == ("max_tokens", 80, "likely")
+    assert (said.limit, said.value, certainty_word(said)) == ("max_tokens", 85, "likely")
     assert (said.basis, said.goal) == (Basis.RECORDING, Goal.NO_REPAIR)
     assert (said.calls, said.used) == (2, 89)
     assert (
         sentence(said)
-        == "With Max tokens per call (max_tokens) 80, the tool call would likely have been complete at once."
+        == "With Max tokens per call (max_tokens) 85, the tool call would likely have been complete at once."
     )
     assert because(said) == (
         "By this recording, one call would have taken at most 80 tokens. A tool call was truncated and requested "
-        "again, and the model may write it differently when asked once."
+        "again, and the model may write it differently when asked once. The limit leaves a margin, because this is an "
+        "estimate."
     )
 
 
@@ -88,10 +89,11 @@ def test_a_live_re_run_proves_it_and_the_track_record_counts_it(repaired: Turn):
     again = drive(turn_rerun(turn=repaired, overrides=told.overrides))
     outcome_comparison.sweep()
     assert (again.status, again.tool_repairs) == ("completed", 0)
+    assert again.lint == [], "the call did not use up the value that is recommended"
     said = suggestion_for(repaired)
     assert said is not None
-    assert (said.value, certainty_word(said), said.rerun) == (80, "proven", again.id)
-    assert sentence(said) == "With Max tokens per call (max_tokens) 80, the tool call was complete at once."
+    assert (said.value, certainty_word(said), said.rerun) == (85, "proven", again.id)
+    assert sentence(said) == "With Max tokens per call (max_tokens) 85, the tool call was complete at once."
     kept = Prediction.objects.get(child=again)
     assert (kept.suggested["goal"], kept.suggested_came_true) == ("no_repair", True)
 
@@ -99,6 +101,6 @@ def test_a_live_re_run_proves_it_and_the_track_record_counts_it(repaired: Turn):
 def test_a_re_run_whose_call_is_truncated_again_asks_for_more(repaired: Turn, browser: Client):
     drive(turn_rerun(turn=repaired, overrides={"max_tokens": 60}))
     said = browser.get(f"/api/v1/turns/{repaired.id}").json()["suggestion"]
-    assert (said["value"], said["certainty_word"]) == (80, "likely")
+    assert (said["value"], said["certainty_word"]) == (85, "likely")
     drive(turn_rerun(turn=repaired, overrides={"max_tokens": 79}))
-    assert browser.get(f"/api/v1/turns/{repaired.id}").json()["suggestion"]["value"] == 80
+    assert browser.get(f"/api/v1/turns/{repaired.id}").json()["suggestion"]["value"] == 85

@@ -371,8 +371,9 @@ def test_a_second_click_finds_the_draft_of_the_first(browser: Client, play: Play
         text_of(browser.post(f"/turns/{turn.id}/limit/use", {"value": "3"}, follow=True).content.decode())
         for _ in range(2)
     )
-    assert "Draft v1 of “sim-flaky” created: rate limit errors set to retry and Max retries 3." in first
-    assert "Draft v1 of “sim-flaky” already exists: rate limit errors set to retry and Max retries 3." in second
+    settings = "rate limit errors set to retry and Max failures in a row 3."
+    assert f"Draft v1 of “sim-flaky” created: {settings}" in first
+    assert f"Draft v1 of “sim-flaky” already exists: {settings}" in second
     browser.post(f"/turns/{turn.id}/limit/use", {"value": "4"})
     assert PolicyVersion.objects.filter(policy__name="sim-flaky").count() == 2
 
@@ -425,8 +426,8 @@ def test_a_turn_that_overrode_its_policys_retries_says_so(browser: Client, play:
     turn.agent.save()
     Turn.objects.filter(pk=turn.pk).update(overrides={"error_policy": {"on_rate_limit_error": "stop"}})
     panel = browser.get(f"/turns/{turn.id}/limit", headers=HTMX).content.decode()
-    assert "Create draft: Max retries" not in panel
-    assert "The policy already allows 5 retries; this turn set its own limit." in panel
+    assert "Create draft: Max failures in a row" not in panel
+    assert "The policy already allows 5 failures in a row; this turn set its own limit." in panel
 
 
 def policy_with(turn: Turn, error_policy: dict[str, object]) -> Policy:
@@ -439,8 +440,8 @@ def test_a_turn_of_another_program_says_that_it_cannot_be_re_run(browser: Client
     Turn.objects.filter(pk=turn.pk).update(agent=None)
     panel = text_of(browser.get(f"/turns/{turn.id}/limit", headers=HTMX).content.decode())
     assert (
-        "With rate limit errors set to retry and Max retries (max_retries) 3 the call would have been tried again."
-        in panel
+        "With rate limit errors set to retry and Max failures in a row (max_retries) 3 the call would have been tried "
+        "again." in panel
     )
     assert "Another program made these calls, so Whystop cannot re-run them. Change the setting in that" in panel
     assert "Prove it live" not in panel
@@ -448,7 +449,7 @@ def test_a_turn_of_another_program_says_that_it_cannot_be_re_run(browser: Client
 
 def test_a_forbidden_retry_is_planned_with_its_setting_and_its_price(browser: Client, play: Play):
     panel = text_of(browser.get(f"/turns/{play('sim-flaky').id}/limit", headers=HTMX).content.decode())
-    assert "One live re-run with rate limit errors set to retry and Max retries 3." in panel
+    assert "One live re-run with rate limit errors set to retry and Max failures in a row 3." in panel
     assert "output tokens (simulator, free)." in panel
 
 
@@ -456,12 +457,12 @@ def test_a_persistent_rate_limit_says_that_the_re_run_failed_too(browser: Client
     turn = play("sim-429")
     before = compact(browser.get(f"/turns/{turn.id}/limit", headers=HTMX).content.decode())
     assert "Rate limit errors were set to stop." in text_of(before)
-    assert ">Max retries</label>" in before
+    assert ">Max failures in a row</label>" in before
     drive(turn_rerun(turn=turn, overrides={"error_policy": {"on_rate_limit_error": "retry", "max_retries": 1}}))
     panel = compact(browser.get(f"/turns/{turn.id}/limit", headers=HTMX).content.decode())
-    assert "with Max retries 1 failed, too." in text_of(panel)
+    assert "with Max failures in a row 1 failed, too." in text_of(panel)
     assert "likely" not in panel.replace("or likely (estimated)", "")  # what the badge explains
-    assert "How large Max retries (max_retries) must be for this turn is not known yet." in text_of(panel)
+    assert "How large Max failures in a row (max_retries) must be for this turn is not known yet." in text_of(panel)
     told = browser.get(f"/api/v1/turns/{turn.id}/verdict").json()["suggestion"]
     assert told["certainty_word"] == "not known"
 

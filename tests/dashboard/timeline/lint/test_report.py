@@ -91,7 +91,7 @@ def test_a_seam_that_may_hide_a_repeat_is_told_in_both_readings(browser: Client,
     html = page(browser, f"/turns/{turn.id}")
     assert html.count("Without the possible repeat") == turn.continuations == 3
     assert html.count("They may be a repeat, or the author") == 1, "said once, with the seams below it"
-    assert [html.count(f'<p class="of-attempt">Attempt {attempt}</p>') for attempt in (2, 3, 4)] == [1, 1, 1]
+    assert [html.count(f'<p class="of-attempt">Call {attempt}</p>') for attempt in (2, 3, 4)] == [1, 1, 1]
 
 
 def test_a_report_without_signs_says_so(browser: Client):
