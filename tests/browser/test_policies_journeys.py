@@ -152,7 +152,7 @@ def test_a_cell_of_the_map_opens_its_turns_by_keyboard_alone(page: Page, last_we
     cell.focus()
     page.keyboard.press("Enter")
     title = page.get_by_role("heading", level=1)
-    expect(title).to_contain_text("71 % complete with max_continuations 1 and max_tokens 100")
+    expect(title).to_contain_text("71 % complete with Max continuations 1 and Max tokens per call 100")
     expect(page.get_by_role("heading", name="Cut short, or stopped")).to_contain_text("24 of 84")
     page.get_by_role("region", name="Turns").get_by_role("link").first.click()
     expect(page.locator(DIAL)).to_have_value("1")

@@ -306,7 +306,7 @@ def test_a_cell_has_the_same_turns_as_its_map_even_where_it_was_limited(
     html = page(browser, "/backtests/limits/map?evaluate=page")
     leads = re.search(r'href="(/backtests/limits/map[?][^"]*continuations=8[^"]*)" aria-label="([^"]+) complete', html)
     shown = page(browser, leads[1].replace("&amp;", "&"))
-    assert f">{leads[2]} complete with max_continuations 8 and " in shown
+    assert f">{leads[2]} complete with Max continuations 8 and " in shown
     assert "of 2</span>" in shown
 
 
