@@ -146,7 +146,7 @@ def test_a_cell_of_the_map_opens_its_turns_by_keyboard_alone(page: Page, last_we
     page.goto(f"/backtests/limits?agent={AGENT}&model={MODEL}")
     expect(page.locator("#estimate")).to_contain_text("of further answers like these have at most ")
     cell = page.get_by_role(
-        "link", name=re.compile("71 % complete, 0 % estimated, 0 % undecidable: Max continuations 1, Max tokens per call 100")
+        "link", name=re.compile("71 % complete, .* undecidable: Max continuations 1, Max tokens per call 100")
     )
     expect(cell).to_be_visible(timeout=LONG)
     cell.focus()
