@@ -126,7 +126,7 @@ def test_the_map_has_columns_for_usage_of_turns_without_a_cap(gate, upstream, wa
     browser = Client()
     browser.force_login(User.objects.get(username=OPERATOR))
     html = browser.get("/backtests/limits/map?evaluate=page").content.decode()
-    assert "For 1 turn, no max_tokens was sent." in " ".join(text_of(html).split())
+    assert "For 1 turn, Max tokens per call was not set." in " ".join(text_of(html).split())
 
 
 def test_an_error_of_a_turn_without_an_agent_has_its_links(gate, upstream, watched):

@@ -85,7 +85,7 @@ def test_the_table_gives_no_number_that_the_sentence_denies(browser: Client):
     for n in range(12):
         make_turn(output_tokens=100 + n, **ENDED)
     found = estimate_of(project=project_default(), filters=TimelineFilters())
-    assert "more answers are needed to estimate where 95 % are complete" in found.words
+    assert "more answers are needed to estimate within how many tokens 95 % are complete" in found.words
     assert [quantile.tokens for quantile in found.quantiles] == [105, 108, 110, None, None]
     html = page(browser, "/backtests/limits")
     assert text_of(html).count("not known") == 2
@@ -230,7 +230,7 @@ def bare(html: str) -> str:
 def test_any_limit_may_be_requested_and_an_invalid_one_is_reported(browser: Client):
     list(copy_turns(project=project_default(), turns=3))
     asked = page(browser, "/backtests/limits/map?continuations=3&max_tokens=7777")
-    assert re.search("max_continuations 3 and max_tokens 7.777", bare(asked))
+    assert re.search("Max continuations 3 and Max tokens per call 7.777", bare(asked))
     for said, words in (
         ("continuations=4&max_tokens=60", "continuations: Choose one of 0, 1, 2, 3, 5, 8."),
         ("continuations=3&max_tokens=0", "max_tokens: It must be at least 1."),
@@ -306,7 +306,7 @@ def test_a_cell_has_the_same_turns_as_its_map_even_where_it_was_limited(
     html = page(browser, "/backtests/limits/map?evaluate=page")
     leads = re.search(r'href="(/backtests/limits/map[?][^"]*continuations=8[^"]*)" aria-label="([^"]+) complete', html)
     shown = page(browser, leads[1].replace("&amp;", "&"))
-    assert f">{leads[2]} complete with max_continuations 8 and " in shown
+    assert f">{leads[2]} complete with Max continuations 8 and " in shown
     assert "of 2</span>" in shown
 
 
