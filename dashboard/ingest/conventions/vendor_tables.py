@@ -76,6 +76,15 @@ VOLTAGENT = Convention(
     scope="@voltagent/",
 )
 
+#: A step of a loop, around the span of its one call, which has neither the messages nor the tool calls. Releases of the
+#: exporter before 1.0 have no such attributes, and one span for all calls of a loop.
+MASTRA = Convention(
+    "Mastra",
+    (),
+    {"mastra.model_step.input": Kind.CALL, "mastra.model_step.output": Kind.CALL},
+    {"words": ()},
+)
+
 #: What AgentOps writes for what is marked as an agent or a tool. Calls are in older GenAI conventions.
 AGENTOPS = Convention(
     "AgentOps",
