@@ -85,6 +85,19 @@ MASTRA = Convention(
     {"words": ()},
 )
 
+#: What Braintrust's SDKs for Go, Java, Ruby and .NET write; those for Python and JavaScript write no spans.
+BRAINTRUST = Convention(
+    "Braintrust",
+    ("braintrust.span_attributes",),
+    {'{"type":"llm"}': Kind.CALL, '{"type":"tool"}': Kind.TOOL},
+    {
+        "parameters": ("braintrust.metadata",),
+        "words": (),
+        "usage": ("braintrust.metrics",),
+        "result": ("braintrust.output_json",),
+    },
+)
+
 #: What AgentOps writes for what is marked as an agent or a tool. Calls are in older GenAI conventions.
 AGENTOPS = Convention(
     "AgentOps",

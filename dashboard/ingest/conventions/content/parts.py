@@ -21,7 +21,13 @@ from dashboard.ingest.conventions.content.shapes import (
 from dashboard.ingest.conventions.observations import AskedCall, Content, StopReasonSighting
 from dashboard.ingest.conventions.spans import Attributes
 
-INPUT = ("gen_ai.input.messages", "gen_ai.prompt", "langfuse.observation.input", "mlflow.spanInputs")
+INPUT = (
+    "gen_ai.input.messages",
+    "gen_ai.prompt",
+    "langfuse.observation.input",
+    "mlflow.spanInputs",
+    "braintrust.input_json",
+)
 OUTPUT = ("gen_ai.output.messages",)
 _AS_TEXT = "gen_ai.prompt"  #: which OpenLIT writes as one text, with the roles in it
 SYSTEM = "gen_ai.system_instructions"

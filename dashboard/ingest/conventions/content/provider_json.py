@@ -22,6 +22,7 @@ NAMES = (
     "langfuse.observation.output",
     "gcp.vertex.agent.llm_response",
     "mastra.metadata.body",
+    "braintrust.output_json",
 )
 #: Which hold a text as it is, where it is no JSON: Langfuse for a stream, OpenLIT always.
 _PLAIN = frozenset({"langfuse.observation.output", "gen_ai.completion"})

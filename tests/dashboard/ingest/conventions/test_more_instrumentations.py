@@ -525,3 +525,51 @@ def test_a_truncated_answer_without_content_and_without_counts_is_not_empty() ->
     turn = one_turn(**LLM, **{"llm.output_messages.0.message.role": "assistant", "llm.finish_reason": "length"})
     (note,) = (note for note in turn.notes if note.code == "cut_call_lost")
     assert note.words.startswith("Nothing of the truncated answer is in the trace.")
+
+
+@pytest.mark.parametrize(
+    "listed", ['["LENGTH"]', "[LENGTH]", "['LENGTH']", "[LENGTH, STOP]", ["LENGTH", "STOP"], "LENGTH"]
+)
+def test_a_list_of_stop_reasons_is_read_in_each_form(listed: Any) -> None:
+    """Spring AI writes JSON in the names of its constants, AWS's instrumentation for Java a list as Java shows it."""
+    told = call(gen_ai__operation__name="chat", **{"gen_ai.response.finish_reasons": listed})
+    assert [word.raw for word in told.words] == ["LENGTH"]
+
+
+def test_spring_ai_writes_counts_as_text() -> None:
+    about = {
+        "gen_ai.operation.name": "chat", "gen_ai.system": "openai", "gen_ai.request.model": "m",
+        "gen_ai.request.max_tokens": "60", "gen_ai.response.finish_reasons": '["LENGTH"]',
+        "gen_ai.usage.input_tokens": "9", "gen_ai.usage.output_tokens": "60", "gen_ai.usage.total_tokens": "69",
+    }  # fmt: skip
+    turn = one_turn(**about)
+    (step,) = turn.history.turn.steps
+    assert (step.answer.stop_reason, step.call.max_tokens) == ("max_tokens", 60)
+    assert step.call.usage is not None
+    assert (step.call.usage.input_tokens, step.call.usage.output_tokens) == (9, 60)
+    assert "answer_unknown" in codes(turn)
+
+
+def test_braintrusts_spans_are_calls_and_tools() -> None:
+    """As its SDKs for Go and Java write them."""
+    asked = {"id": "c1", "type": "function", "function": {"name": "look", "arguments": '{"q": "wh'}}
+    message = {"role": "assistant", "content": "", "tool_calls": [asked]}
+    about = {
+        "braintrust.span_attributes": '{"type":"llm"}',
+        "braintrust.input_json": json.dumps(
+            [{"role": "system", "content": "Be brief."}, {"role": "user", "content": "Why?"}]
+        ),
+        "braintrust.output_json": json.dumps([{"index": 0, "finish_reason": "length", "message": message}]),
+        "braintrust.metadata": json.dumps({"provider": "openai", "model": "m", "max_tokens": 30}),
+        "braintrust.metrics": json.dumps({"prompt_tokens": 9, "completion_tokens": 30, "tokens": 39}),
+    }
+    told = call(**about)
+    assert (told.model, told.max_tokens, [word.raw for word in told.words]) == ("m", 30, ["length"])
+    assert (told.content.system, [message.text for message in told.content.input or ()]) == ("Be brief.", ["Why?"])
+    assert [(one.id, one.name, one.raw) for one in told.content.calls or ()] == [("c1", "look", '{"q": "wh')]
+    assert told.usage is not None
+    assert (told.usage.input_tokens, told.usage.output_tokens) == (9, 30)
+    tool = {"braintrust.span_attributes": '{"type":"tool"}', "braintrust.output_json": '"42"'}
+    ran = seen(span(**tool))
+    assert isinstance(ran, ToolRun)
+    assert ran.result == "42"
