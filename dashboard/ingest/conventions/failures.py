@@ -80,11 +80,11 @@ def failure_of(span: Span, provider: str) -> ProviderError | None:
         found = get_provider(dialect_of(provider)).decode_error(status, {}, b"")
         return replace(found, message=message)
     for text in (told, message):
-        if (found := _by_words(text)) is not None:
-            return ProviderError(*found, message)
+        if (meant := _by_words(text)) is not None:
+            return ProviderError(*meant, message)
     for cause in _causes_of(span):
-        if (found := _by_words(cause)) is not None:
-            return ProviderError(*found, f"{message} (caused by {cause})"[:_MOST])
+        if (meant := _by_words(cause)) is not None:
+            return ProviderError(*meant, f"{message} (caused by {cause})"[:_MOST])
     return ProviderError(ErrorType.UNKNOWN, NOT_TOLD, message)
 
 
