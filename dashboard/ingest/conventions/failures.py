@@ -120,6 +120,8 @@ def last_words_of(span: Span) -> str:
     written = first(span.attributes, _ANSWERS)
     read = read_json(written)
     told = mapping(mapping(read).get("outputs")) or mapping(read)
+    if isinstance(told.get("raw"), str):  # a task's answer of CrewAI, whose messages may end with its own prompt
+        return str(told["raw"])
     return _last_message(told) or words(read if isinstance(read, str) else written)
 
 

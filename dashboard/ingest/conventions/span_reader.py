@@ -196,7 +196,8 @@ def run_as_call(loop: Loop) -> ModelCall | None:
     content = replace(call.content, words=())
     if not content.answered and loop.output:
         content = replace(content, text=loop.output)
-    if content.input is None and (asked := words(first(loop.span.attributes, _ASKED))):
+    task = mapping(read_json(loop.span.attributes.get("output.value"))).get("description")  # CrewAI's, which was asked
+    if content.input is None and (asked := words(task or first(loop.span.attributes, _ASKED))):
         content = replace(content, input=(Message(Role.USER, asked),))
     spent = call.usage if call.usage and (call.usage.input_tokens or call.usage.output_tokens) else None
     return replace(call, agent=loop.name, usage=spent, words=(), content=content, is_run=True)
