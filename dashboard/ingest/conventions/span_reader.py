@@ -38,7 +38,7 @@ from dashboard.ingest.conventions.tables import (
     REBUILDING,
     VERCEL,
 )
-from dashboard.ingest.conventions.vendor_tables import HAYSTACK, MASTRA, MLFLOW, VOLTAGENT
+from dashboard.ingest.conventions.vendor_tables import HAYSTACK, LANGWATCH, MASTRA, MLFLOW, VOLTAGENT
 
 _ASKED = ("traceloop.entity.input", "input.value")  #: what an agent was asked, as a text
 _WRAPPED = frozenset({"type", "value"})  #: LangWatch's form of any value
@@ -153,6 +153,8 @@ def _content(convention: Convention, span: Span) -> Content:
         accounts = (vercel.read(attributes),)
     elif convention is VOLTAGENT:
         accounts = (vercel.of_voltagent(attributes),)
+    elif convention is LANGWATCH:
+        accounts = (parts.of_langwatch(attributes),)
     elif convention is MASTRA:
         accounts = (vercel.of_mastra(attributes),)
     elif convention is HAYSTACK:

@@ -111,13 +111,14 @@ LAMINAR = Convention(
     "Laminar", ("lmnr.span.type",), {"tool": Kind.TOOL}, {"words": (), "result": ("lmnr.span.output",)}
 )
 
-#: What LangWatch's SDK writes for functions that are marked as an agent or a tool; calls it leaves to instrumentations.
+#: What LangWatch's SDK writes for what is marked as an agent or a tool, and for calls of the clients that it tracks.
 LANGWATCH = Convention(
     "LangWatch",
     ("langwatch.span.type",),
     {"llm": Kind.CALL, "agent": Kind.AGENT, "workflow": Kind.CHAIN, "chain": Kind.CHAIN, "tool": Kind.TOOL},
     {
         "model": ("gen_ai.request.model",),
+        "parameters": ("langwatch.params",),
         "words": (),
         "usage": ("langwatch.metrics",),
         "result": ("langwatch.output",),

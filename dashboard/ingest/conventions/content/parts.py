@@ -73,6 +73,14 @@ def read(attributes: Attributes) -> Content:
     return _answered(content, _joined(list(mappings(output))) if is_in_pieces else output)
 
 
+def of_langwatch(attributes: Attributes) -> Content:
+    """Read the messages of a call that LangWatch's SDK tracks. It writes no stop reason."""
+    sent, given = (mapping(read_json(attributes.get(f"langwatch.{side}"))).get("value") for side in ("input", "output"))
+    tools = mapping(read_json(attributes.get("langwatch.params"))).get("tools")
+    told = {INPUT[0]: sent, OUTPUT[0]: given, TOOLS[0]: tools}
+    return read({name: value for name, value in told.items() if isinstance(value, list)})
+
+
 def _joined(pieces: list[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
     """Of a stream, Google's Agent Development Kit writes a message for each piece; only the last has a stop reason.
 

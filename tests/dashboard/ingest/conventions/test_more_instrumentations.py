@@ -463,6 +463,28 @@ def test_agents_and_tools_that_a_product_marks_are_read(attributes: dict[str, st
         assert (told.name, told.result) == (name, "42")
 
 
+def test_a_call_that_langwatch_tracks_has_its_messages_and_no_stop_reason() -> None:
+    """As its SDK (1.4) writes one of OpenAI's client."""
+    asked = {"id": "c1", "type": "function", "function": {"name": "look", "arguments": '{"q": "wh'}}
+    answer = [{"role": "assistant", "content": None, "tool_calls": [asked]}]
+    offered = [{"type": "function", "function": {"name": "look", "parameters": {"type": "object"}}}]
+    sent = [{"role": "system", "content": "Be brief."}, {"role": "user", "content": "Why?"}]
+    told = call(
+        **{
+            "langwatch.span.type": "llm", "gen_ai.request.model": "openai/m",
+            "langwatch.input": json.dumps({"type": "chat_messages", "value": sent}),
+            "langwatch.output": json.dumps({"type": "chat_messages", "value": answer}),
+            "langwatch.params": json.dumps({"max_tokens": 30, "tools": offered}),
+            "langwatch.metrics": '{"prompt_tokens": 9, "completion_tokens": 30}',
+        }
+    )  # fmt: skip
+    assert (told.content.system, [message.text for message in told.content.input or ()]) == ("Be brief.", ["Why?"])
+    assert [(one.name, one.raw) for one in told.content.calls or ()] == [("look", '{"q": "wh')]
+    assert (told.max_tokens, [tool.name for tool in told.content.tools], told.words) == (30, ["look"], ())
+    assert told.usage is not None
+    assert told.usage.output_tokens == 30
+
+
 def test_a_failed_call_of_agentops_is_a_call() -> None:
     """Its only word for what it is stands in `gen_ai.request.type`; one that succeeds has counts and a choice, too."""
     about = {
