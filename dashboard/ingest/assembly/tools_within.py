@@ -30,11 +30,11 @@ def with_tools_within(calls: Iterable[ModelCall], tools: Sequence[ToolRun], plac
 def _with(call: ModelCall, ran: Sequence[ToolRun]) -> ModelCall:
     """What its last request ended with is no call where its word is a natural end: those calls were answered within.
 
-    Where its word is for calls, and the tools are those of its answer, its one request had been answered before."""
+    Where it is another word, and the tools are those of its answer, its one request had been answered before."""
     meant = [meaning_of(word.raw) for word in call.words[-1:]]
     asked = {one.id for one in call.content.calls or ()}
-    if meant == [NormalizedStopReason.TOOL_CALL] and all(tool.call_id in asked for tool in ran):
-        return call
     is_end = meant == [NormalizedStopReason.END_TURN]
+    if not is_end and all(tool.call_id in asked for tool in ran):
+        return call
     content = replace(call.content, calls=()) if is_end and call.content.calls else call.content
     return replace(call, content=content, ran_within=tuple(tool.name for tool in ran))

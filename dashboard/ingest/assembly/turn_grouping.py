@@ -146,9 +146,15 @@ def _with_text(calls: Sequence[ModelCall], loop: Loop | None) -> Sequence[ModelC
 
 
 def is_blank(call: ModelCall) -> bool:
-    """Whether nothing is told of its answer, nor of an error."""
+    """Whether nothing is told of its answer, nor of an error but that there was one, as the AI SDK does with a word."""
     content = call.content
-    said = call.words, content.text, content.calls, content.reasoning, content.refusal
+    said = (
+        [one.raw for one in call.words if one.raw != "error"],
+        content.text,
+        content.calls,
+        content.reasoning,
+        content.refusal,
+    )
     return call.error is None and call.usage is None and not any(said)
 
 

@@ -2,6 +2,7 @@
 
 import json
 import math
+import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -15,14 +16,20 @@ _COUNTS = ("input_tokens", "output_tokens", "reasoning_tokens", "cached_tokens")
 _WHOLE_USAGE: Mapping[str, Names] = {
     "input_tokens": ("input_tokens", "prompt_tokens", "input"),
     "output_tokens": ("output_tokens", "completion_tokens", "output"),
-    "reasoning_tokens": ("output_reasoning_tokens", "output_reasoning", "reasoning_tokens"),
-    "cached_tokens": ("cache_read_input_tokens", "input_cached_tokens", "input_cache_read"),
+    "reasoning_tokens": (
+        "output_reasoning_tokens",
+        "output_reasoning",
+        "reasoning_tokens",
+        "completion_reasoning_tokens",
+    ),
+    "cached_tokens": ("cache_read_input_tokens", "input_cached_tokens", "input_cache_read", "prompt_cached_tokens"),
 }
 #: How the names of the details begin that Langfuse subtracts from these counts.
 _BESIDE: Mapping[str, Names] = {
     "input": ("input_", "cache_read_input_tokens", "cache_creation_input_tokens", "cached_modality_"),
     "output": ("output_",),
 }
+_SHOWN = re.compile(r"\['?([A-Za-z_]\w*(?:-\w+)*)'?(?:, [^\"]*)?\]$")
 MOST_SECONDS = 366 * 24 * 3_600  #: beyond which a number is no duration of a call
 MOST_TOKENS = 10**9  #: beyond which a number is no count of tokens
 
@@ -103,8 +110,10 @@ def words_of(convention: Convention, attributes: Attributes) -> Iterator[StopRea
 
 
 def words_in(value: Any) -> list[str]:
-    """The first answer's reason in each form it comes in."""
-    if isinstance(value, str) and value.startswith(("[", '"')):
+    """The first answer's reason in each form it comes in, among them a list as JSON and as Java or Python shows it."""
+    if isinstance(value, str) and (shown := _SHOWN.match(value)) is not None:
+        value = shown[1]
+    elif isinstance(value, str) and value.startswith(("[", '"')):
         value = read_json(value)
     listed = value[:1] if isinstance(value, list) else [value]
     return [word for word in listed if isinstance(word, str) and word]

@@ -80,11 +80,11 @@ def failure_of(span: Span, provider: str) -> ProviderError | None:
         found = get_provider(dialect_of(provider)).decode_error(status, {}, b"")
         return replace(found, message=message)
     for text in (told, message):
-        if (found := _by_words(text)) is not None:
-            return ProviderError(*found, message)
+        if (meant := _by_words(text)) is not None:
+            return ProviderError(*meant, message)
     for cause in _causes_of(span):
-        if (found := _by_words(cause)) is not None:
-            return ProviderError(*found, f"{message} (caused by {cause})"[:_MOST])
+        if (meant := _by_words(cause)) is not None:
+            return ProviderError(*meant, f"{message} (caused by {cause})"[:_MOST])
     return ProviderError(ErrorType.UNKNOWN, NOT_TOLD, message)
 
 
@@ -120,6 +120,8 @@ def last_words_of(span: Span) -> str:
     written = first(span.attributes, _ANSWERS)
     read = read_json(written)
     told = mapping(mapping(read).get("outputs")) or mapping(read)
+    if isinstance(told.get("raw"), str):  # a task's answer of CrewAI, whose messages may end with its own prompt
+        return str(told["raw"])
     return _last_message(told) or words(read if isinstance(read, str) else written)
 
 

@@ -13,7 +13,7 @@ from dashboard.ingest.conventions.tables import (
     OLDER_CALL,
     OLDER_MODEL,
 )
-from dashboard.ingest.conventions.vendor_tables import HAYSTACK
+from dashboard.ingest.conventions.vendor_tables import HAYSTACK, MASTRA
 
 #: A span that Logfire sends while another is under way; the other follows with its own id.
 _PENDING = "pending_span"
@@ -40,6 +40,8 @@ def kind_of(span: Span) -> tuple[Convention, Kind] | None:
                 return convention, kind
             if convention.scope:  # of its other spans, the name of the agent stands in another of these attributes
                 return None
+    if not MASTRA.kinds.keys().isdisjoint(attributes):
+        return MASTRA, Kind.CALL
     if (kind := HAYSTACK.kinds.get(span.name)) is not None:
         is_told = span.name != _COMPONENT or haystack.is_generator(span)
         return (HAYSTACK, kind) if is_told else None

@@ -38,7 +38,7 @@ from dashboard.ingest.conventions.tables import (
     REBUILDING,
     VERCEL,
 )
-from dashboard.ingest.conventions.vendor_tables import HAYSTACK, MLFLOW, VOLTAGENT
+from dashboard.ingest.conventions.vendor_tables import HAYSTACK, LANGWATCH, MASTRA, MLFLOW, VOLTAGENT
 
 _ASKED = ("traceloop.entity.input", "input.value")  #: what an agent was asked, as a text
 _WRAPPED = frozenset({"type", "value"})  #: LangWatch's form of any value
@@ -153,6 +153,10 @@ def _content(convention: Convention, span: Span) -> Content:
         accounts = (vercel.read(attributes),)
     elif convention is VOLTAGENT:
         accounts = (vercel.of_voltagent(attributes),)
+    elif convention is LANGWATCH:
+        accounts = (parts.of_langwatch(attributes),)
+    elif convention is MASTRA:
+        accounts = (vercel.of_mastra(attributes),)
     elif convention is HAYSTACK:
         accounts = (haystack.read(attributes),)
     elif convention is OPENINFERENCE:
@@ -194,7 +198,8 @@ def run_as_call(loop: Loop) -> ModelCall | None:
     content = replace(call.content, words=())
     if not content.answered and loop.output:
         content = replace(content, text=loop.output)
-    if content.input is None and (asked := words(first(loop.span.attributes, _ASKED))):
+    task = mapping(read_json(loop.span.attributes.get("output.value"))).get("description")  # CrewAI's, which was asked
+    if content.input is None and (asked := words(task or first(loop.span.attributes, _ASKED))):
         content = replace(content, input=(Message(Role.USER, asked),))
     spent = call.usage if call.usage and (call.usage.input_tokens or call.usage.output_tokens) else None
     return replace(call, agent=loop.name, usage=spent, words=(), content=content, is_run=True)

@@ -7,7 +7,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from dashboard.ingest.conventions.convention import Convention, Kind, Names
-from dashboard.ingest.conventions.vendor_tables import AGENTOPS, LAMINAR, LANGFUSE, LANGWATCH, MLFLOW, VOLTAGENT
+from dashboard.ingest.conventions.vendor_tables import (
+    AGENTOPS,
+    BRAINTRUST,
+    LAMINAR,
+    LANGFUSE,
+    LANGWATCH,
+    MLFLOW,
+    VOLTAGENT,
+)
 
 VERCEL = Convention(
     "Vercel AI SDK",
@@ -145,7 +153,7 @@ GENAI = Convention(
 )
 
 #: A span may carry names of several; the first convention that can tell what it is reads it.
-CONVENTIONS = (VERCEL, OPENINFERENCE, GENAI, LANGFUSE, MLFLOW, VOLTAGENT, LANGWATCH, AGENTOPS, LAMINAR)
+CONVENTIONS = (VERCEL, OPENINFERENCE, GENAI, LANGFUSE, MLFLOW, VOLTAGENT, LANGWATCH, AGENTOPS, LAMINAR, BRAINTRUST)
 
 #: In the names of OpenInference's instrumentations that write a call's arguments anew of an object, which may have been
 #: closed where the answer was cut. The others write the provider's own text.

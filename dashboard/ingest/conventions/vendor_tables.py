@@ -76,6 +76,28 @@ VOLTAGENT = Convention(
     scope="@voltagent/",
 )
 
+#: A step of a loop, around the span of its one call, which has neither the messages nor the tool calls. Releases of the
+#: exporter before 1.0 have no such attributes, and one span for all calls of a loop.
+MASTRA = Convention(
+    "Mastra",
+    (),
+    {"mastra.model_step.input": Kind.CALL, "mastra.model_step.output": Kind.CALL},
+    {"words": ()},
+)
+
+#: What Braintrust's SDKs for Go, Java, Ruby and .NET write; those for Python and JavaScript write no spans.
+BRAINTRUST = Convention(
+    "Braintrust",
+    ("braintrust.span_attributes",),
+    {'{"type":"llm"}': Kind.CALL, '{"type":"tool"}': Kind.TOOL},
+    {
+        "parameters": ("braintrust.metadata",),
+        "words": (),
+        "usage": ("braintrust.metrics",),
+        "result": ("braintrust.output_json",),
+    },
+)
+
 #: What AgentOps writes for what is marked as an agent or a tool. Calls are in older GenAI conventions.
 AGENTOPS = Convention(
     "AgentOps",
@@ -89,13 +111,14 @@ LAMINAR = Convention(
     "Laminar", ("lmnr.span.type",), {"tool": Kind.TOOL}, {"words": (), "result": ("lmnr.span.output",)}
 )
 
-#: What LangWatch's SDK writes for functions that are marked as an agent or a tool; calls it leaves to instrumentations.
+#: What LangWatch's SDK writes for what is marked as an agent or a tool, and for calls of the clients that it tracks.
 LANGWATCH = Convention(
     "LangWatch",
     ("langwatch.span.type",),
     {"llm": Kind.CALL, "agent": Kind.AGENT, "workflow": Kind.CHAIN, "chain": Kind.CHAIN, "tool": Kind.TOOL},
     {
         "model": ("gen_ai.request.model",),
+        "parameters": ("langwatch.params",),
         "words": (),
         "usage": ("langwatch.metrics",),
         "result": ("langwatch.output",),

@@ -21,7 +21,13 @@ from dashboard.ingest.conventions.content.shapes import (
 from dashboard.ingest.conventions.observations import AskedCall, Content, StopReasonSighting
 from dashboard.ingest.conventions.spans import Attributes
 
-INPUT = ("gen_ai.input.messages", "gen_ai.prompt", "langfuse.observation.input", "mlflow.spanInputs")
+INPUT = (
+    "gen_ai.input.messages",
+    "gen_ai.prompt",
+    "langfuse.observation.input",
+    "mlflow.spanInputs",
+    "braintrust.input_json",
+)
 OUTPUT = ("gen_ai.output.messages",)
 _AS_TEXT = "gen_ai.prompt"  #: which OpenLIT writes as one text, with the roles in it
 SYSTEM = "gen_ai.system_instructions"
@@ -65,6 +71,14 @@ def read(attributes: Attributes) -> Content:
         return content
     is_in_pieces = any(name.startswith(_ADK) for name in attributes)
     return _answered(content, _joined(list(mappings(output))) if is_in_pieces else output)
+
+
+def of_langwatch(attributes: Attributes) -> Content:
+    """Read the messages of a call that LangWatch's SDK tracks. It writes no stop reason."""
+    sent, given = (mapping(read_json(attributes.get(f"langwatch.{side}"))).get("value") for side in ("input", "output"))
+    tools = mapping(read_json(attributes.get("langwatch.params"))).get("tools")
+    told = {INPUT[0]: sent, OUTPUT[0]: given, TOOLS[0]: tools}
+    return read({name: value for name, value in told.items() if isinstance(value, list)})
 
 
 def _joined(pieces: list[Mapping[str, Any]]) -> list[Mapping[str, Any]]:

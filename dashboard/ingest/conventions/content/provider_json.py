@@ -21,6 +21,8 @@ NAMES = (
     "mlflow.spanOutputs",
     "langfuse.observation.output",
     "gcp.vertex.agent.llm_response",
+    "mastra.metadata.body",
+    "braintrust.output_json",
 )
 #: Which hold a text as it is, where it is no JSON: Langfuse for a stream, OpenLIT always.
 _PLAIN = frozenset({"langfuse.observation.output", "gen_ai.completion"})

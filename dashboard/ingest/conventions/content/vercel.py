@@ -50,6 +50,15 @@ def of_voltagent(attributes: Attributes) -> Content:
     return replace(told, tools=tools)
 
 
+def of_mastra(attributes: Attributes) -> Content:
+    """Read a step's messages and its answer. In earlier messages, words in brackets stand for calls and results."""
+    sent, given = (read_json(attributes.get(f"mastra.model_step.{side}")) for side in ("input", "output"))
+    told: dict[str, Any] = {"ai.prompt.messages": sent} if isinstance(sent, list) else {}
+    if isinstance(given, dict):
+        told |= {"ai.response.text": given.get("text"), "ai.response.toolCalls": given.get("toolCalls")}
+    return read(told)
+
+
 def _calls(told: Any) -> Iterator[AskedCall]:
     for call in mappings(told):
         yield asked_call(call.get("toolCallId"), call.get("toolName"), call.get("input", call.get("args")))

@@ -83,6 +83,17 @@ def test_a_run_that_names_only_its_agent_is_one_attempt_of_which_all_else_is_unk
         assert codes(turn) >= {"run_without_calls", "reason_unknown", "usage_unknown"}
 
 
+def test_a_task_of_crewai_has_its_description_and_its_answer() -> None:
+    """Its input is the agent's settings as JSON, and its messages end with its own prompt."""
+    prompt = {"role": "user", "content": "Current Task: Why? Provide your complete response:"}
+    output = {"description": "Why?", "raw": "Found.", "messages": [prompt]}
+    about = {**OF_CREWAI, "input.value": '{"agent": {"role": "reader"}}', "output.value": json.dumps(output)}
+    (turn,) = made(run(about))
+    (step,) = turn.history.turn.steps
+    assert [message.text for message in step.call.content.input or ()] == ["Why?"]
+    assert step.answer.text == "Found."
+
+
 @pytest.mark.parametrize("about", [OF_OPENAI_AGENTS, OF_CREWAI], ids=["OpenAI Agents", "CrewAI"])
 def test_a_failed_run_says_why_also_beside_calls_of_others(about: dict[str, Any]) -> None:
     failed = replace(run(about, span="f" * 16), failed=True, message=LIMITED)

@@ -463,6 +463,28 @@ def test_agents_and_tools_that_a_product_marks_are_read(attributes: dict[str, st
         assert (told.name, told.result) == (name, "42")
 
 
+def test_a_call_that_langwatch_tracks_has_its_messages_and_no_stop_reason() -> None:
+    """As its SDK (1.4) writes one of OpenAI's client."""
+    asked = {"id": "c1", "type": "function", "function": {"name": "look", "arguments": '{"q": "wh'}}
+    answer = [{"role": "assistant", "content": None, "tool_calls": [asked]}]
+    offered = [{"type": "function", "function": {"name": "look", "parameters": {"type": "object"}}}]
+    sent = [{"role": "system", "content": "Be brief."}, {"role": "user", "content": "Why?"}]
+    told = call(
+        **{
+            "langwatch.span.type": "llm", "gen_ai.request.model": "openai/m",
+            "langwatch.input": json.dumps({"type": "chat_messages", "value": sent}),
+            "langwatch.output": json.dumps({"type": "chat_messages", "value": answer}),
+            "langwatch.params": json.dumps({"max_tokens": 30, "tools": offered}),
+            "langwatch.metrics": '{"prompt_tokens": 9, "completion_tokens": 30}',
+        }
+    )  # fmt: skip
+    assert (told.content.system, [message.text for message in told.content.input or ()]) == ("Be brief.", ["Why?"])
+    assert [(one.name, one.raw) for one in told.content.calls or ()] == [("look", '{"q": "wh')]
+    assert (told.max_tokens, [tool.name for tool in told.content.tools], told.words) == (30, ["look"], ())
+    assert told.usage is not None
+    assert told.usage.output_tokens == 30
+
+
 def test_a_failed_call_of_agentops_is_a_call() -> None:
     """Its only word for what it is stands in `gen_ai.request.type`; one that succeeds has counts and a choice, too."""
     about = {
@@ -525,3 +547,51 @@ def test_a_truncated_answer_without_content_and_without_counts_is_not_empty() ->
     turn = one_turn(**LLM, **{"llm.output_messages.0.message.role": "assistant", "llm.finish_reason": "length"})
     (note,) = (note for note in turn.notes if note.code == "cut_call_lost")
     assert note.words.startswith("Nothing of the truncated answer is in the trace.")
+
+
+@pytest.mark.parametrize(
+    "listed", ['["LENGTH"]', "[LENGTH]", "['LENGTH']", "[LENGTH, STOP]", ["LENGTH", "STOP"], "LENGTH"]
+)
+def test_a_list_of_stop_reasons_is_read_in_each_form(listed: Any) -> None:
+    """Spring AI writes JSON in the names of its constants, AWS's instrumentation for Java a list as Java shows it."""
+    told = call(gen_ai__operation__name="chat", **{"gen_ai.response.finish_reasons": listed})
+    assert [word.raw for word in told.words] == ["LENGTH"]
+
+
+def test_spring_ai_writes_counts_as_text() -> None:
+    about = {
+        "gen_ai.operation.name": "chat", "gen_ai.system": "openai", "gen_ai.request.model": "m",
+        "gen_ai.request.max_tokens": "60", "gen_ai.response.finish_reasons": '["LENGTH"]',
+        "gen_ai.usage.input_tokens": "9", "gen_ai.usage.output_tokens": "60", "gen_ai.usage.total_tokens": "69",
+    }  # fmt: skip
+    turn = one_turn(**about)
+    (step,) = turn.history.turn.steps
+    assert (step.answer.stop_reason, step.call.max_tokens) == ("max_tokens", 60)
+    assert step.call.usage is not None
+    assert (step.call.usage.input_tokens, step.call.usage.output_tokens) == (9, 60)
+    assert "answer_unknown" in codes(turn)
+
+
+def test_braintrusts_spans_are_calls_and_tools() -> None:
+    """As its SDKs for Go and Java write them."""
+    asked = {"id": "c1", "type": "function", "function": {"name": "look", "arguments": '{"q": "wh'}}
+    message = {"role": "assistant", "content": "", "tool_calls": [asked]}
+    about = {
+        "braintrust.span_attributes": '{"type":"llm"}',
+        "braintrust.input_json": json.dumps(
+            [{"role": "system", "content": "Be brief."}, {"role": "user", "content": "Why?"}]
+        ),
+        "braintrust.output_json": json.dumps([{"index": 0, "finish_reason": "length", "message": message}]),
+        "braintrust.metadata": json.dumps({"provider": "openai", "model": "m", "max_tokens": 30}),
+        "braintrust.metrics": json.dumps({"prompt_tokens": 9, "completion_tokens": 30, "tokens": 39}),
+    }
+    told = call(**about)
+    assert (told.model, told.max_tokens, [word.raw for word in told.words]) == ("m", 30, ["length"])
+    assert (told.content.system, [message.text for message in told.content.input or ()]) == ("Be brief.", ["Why?"])
+    assert [(one.id, one.name, one.raw) for one in told.content.calls or ()] == [("c1", "look", '{"q": "wh')]
+    assert told.usage is not None
+    assert (told.usage.input_tokens, told.usage.output_tokens) == (9, 30)
+    tool = {"braintrust.span_attributes": '{"type":"tool"}', "braintrust.output_json": '"42"'}
+    ran = seen(span(**tool))
+    assert isinstance(ran, ToolRun)
+    assert ran.result == "42"
