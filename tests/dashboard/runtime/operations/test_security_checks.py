@@ -88,7 +88,7 @@ def test_users_without_a_second_factor_are_named_where_one_is_required(
     assert finding.words.endswith("without: anna") is required
 
 
-def test_nothing_is_wrong_once_all_have_one(settings: Settings):
+def test_the_check_passes_once_every_user_has_a_second_factor(settings: Settings):
     settings.TWO_FACTOR_REQUIRED = True
     SecondFactor.objects.create(user=User.objects.get(username="anna"), sealed=new_secret().encode())
     (finding,) = two_factor_authentication()
