@@ -206,7 +206,7 @@ def test_what_a_re_run_used_is_told_in_the_unit_of_the_limit(play: Play):
     assert because(told(turn)).endswith(f" and used {value:,} characters."), "also where it was given no more"
 
 
-def test_a_time_limit_has_its_unit_in_sentences_and_in_list_rows(late: Turn, browser: Client):
+def test_a_time_limit_stands_with_its_unit_in_sentences_and_in_the_row_of_a_list(late: Turn, browser: Client):
     again = drive(turn_rerun(turn=late, overrides={"limits": {"max_seconds": 120}}))
     said = told(late)
     assert (said.basis, said.rerun) == (Basis.RERUN, again.id)
