@@ -68,7 +68,7 @@ def test_a_wrong_secret_key_is_an_error_that_names_the_unreadable_data(monkeypat
     assert "WHYSTOP_SECRET_KEY" in told.fix
 
 
-@pytest.fixture(autouse=True)
+@pytest.fixture
 def users() -> None:
     """Two with a password, of whom one has left, and one who signs in elsewhere."""
     User.objects.all().delete()
@@ -78,6 +78,7 @@ def users() -> None:
 
 
 @pytest.mark.parametrize(("required", "state"), [(True, State.WARNING), (False, State.OK)])
+@pytest.mark.usefixtures("users")
 def test_users_without_a_second_factor_are_named_where_one_is_required(
     settings: Settings, required: bool, state: State
 ):
@@ -88,6 +89,7 @@ def test_users_without_a_second_factor_are_named_where_one_is_required(
     assert finding.words.endswith("without: anna") is required
 
 
+@pytest.mark.usefixtures("users")
 def test_the_check_passes_once_every_user_has_a_second_factor(settings: Settings):
     settings.TWO_FACTOR_REQUIRED = True
     SecondFactor.objects.create(user=User.objects.get(username="anna"), sealed=new_secret().encode())
