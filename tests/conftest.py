@@ -25,7 +25,7 @@ from django.test.utils import instrumented_test_render
 from pytest_django import DjangoDbBlocker
 
 from dashboard.agents.current_project import current
-from dashboard.metrics import counters
+from dashboard.metrics import labels
 from dashboard.platform.database import database_settings
 from dashboard.platform.postgres import Share, start
 from tests import early_imports, emptying, first_start, lanes, template_database
@@ -63,7 +63,7 @@ os.environ["PGOPTIONS"] = "-c whystop.erasing=truncate"
 @pytest.fixture(autouse=True)
 def _no_label_known(monkeypatch: pytest.MonkeyPatch) -> None:
     """Metrics tell so many names apart in a process, and one process runs thousands of tests."""
-    monkeypatch.setattr(counters, "_known", {})
+    monkeypatch.setattr(labels, "_known", {})
 
 
 @pytest.fixture(autouse=True)

@@ -82,7 +82,7 @@ def test_ctrl_c_ends_it_like_a_fresh_process(environment: dict[str, str]):
             assert b"KeyboardInterrupt" in process.stderr.read()
 
 
-def test_it_is_started_afresh_where_a_loaded_module_would_differ(environment: dict[str, str]):
+def test_a_process_is_started_afresh_where_a_loaded_module_would_differ(environment: dict[str, str]):
     with waiting({**environment, "WHYSTOP_DEBUG": "1"}) as process:
         assert words_of(process.pid) == ["manage.py", *WAITS]
 

@@ -17,7 +17,7 @@ from dashboard.accounts.guess_limiter import GuessKind
 from dashboard.accounts.models import ApiToken, User
 from dashboard.accounts.selectors import api_token_find
 from dashboard.platform.local_client import is_local
-from dashboard.platform.proxies import customer_of
+from dashboard.platform.trusted_proxies import customer_of
 
 NOTHING = "Enter a one-time code or an API token, or a user name and its password."
 UNREADABLE = "This is too long, or contains characters that codes, tokens and names cannot contain."

@@ -25,7 +25,7 @@ from dashboard.accounts.projects import projects_of
 from dashboard.accounts.selectors import session_is_valid
 from dashboard.agents.current_project import current
 from dashboard.agents.models import Project
-from dashboard.platform.client_gone import CutShortError
+from dashboard.platform.disconnects import CutShortError
 
 log = structlog.get_logger(__name__)
 

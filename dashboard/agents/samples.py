@@ -6,7 +6,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from dashboard.agents.models import Agent, Connection
-from dashboard.simulator.behaviours import MODELS
+from dashboard.simulator.model_table import MODELS
 
 SIMULATOR = "simulator"  #: the connection's name, and what its provider is called on pages
 _LOOPBACK = frozenset({"127.0.0.1", "localhost", "::1"})

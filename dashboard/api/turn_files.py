@@ -21,7 +21,7 @@ from dashboard.ingest.turn_files.file_export import file_text, turn_file
 from dashboard.ingest.turn_files.file_reader import MAX_BYTES, TOO_LARGE
 from dashboard.ingest.turn_files.import_access import while_let_in
 from dashboard.ingest.turn_files.import_runner import log_import_apart, turn_import_apart
-from dashboard.platform.client_gone import client_of
+from dashboard.platform.disconnects import client_of
 from dashboard.turns import selectors
 from dashboard.turns.comments import selectors as comments
 from dashboard.turns.comments.services import comment_add

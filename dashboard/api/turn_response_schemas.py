@@ -10,7 +10,7 @@ from agentcore.lint import CODES
 from agentcore.reasons import AttemptKind, NormalizedStopReason, StopReason, TurnStatus
 from dashboard.api.response_fields import Json, MaybeObject, Object, Objects, words
 from dashboard.api.suggestion_response_schemas import EXAMPLE, NONE, Suggestion
-from dashboard.turns.end_summary import names_by_status
+from dashboard.turns.endings import names_by_status
 
 
 class Origin(BaseModel):

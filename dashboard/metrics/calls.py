@@ -1,6 +1,6 @@
 """The gateway's calls, counted and logged: what each caller was told, by what evidence, and what we took to tell it.
 
-Labels are bounded (`counters.child`), and a finish reason that is none of the doors' own counts as `other`.
+Labels are bounded (`labels`), and a finish reason that is none of the doors' own counts as `other`.
 """
 
 import logging
@@ -13,7 +13,8 @@ from prometheus_client import Counter, Histogram
 
 from agentcore.messages import ReasonSighting
 from agentcore.values import quickly_made
-from dashboard.metrics.counters import OTHER, REGISTRY, child
+from dashboard.metrics.counters import REGISTRY
+from dashboard.metrics.labels import OTHER, child
 
 LOGGER = "dashboard.gateway"
 log = structlog.get_logger(LOGGER)

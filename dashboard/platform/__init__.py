@@ -1,8 +1,8 @@
 """What all other packages need: environment, database, outgoing requests, ids and custom fields.
 
 environment        the variables of the environment, read once; `errors` is why it does not start
-                   `sign_in_provider`, `email_server`, `proxies` and `cross_origin` are read from it; `email_backend`
-                   sends within a limit of time
+                   `sign_in_provider`, `email_server`, `trusted_proxies` and `cross_origin` are read from it;
+                   `email_backend` sends within a limit of time
 database           DATABASE_URL as Django's settings; `embedded_database` is the server of the data folder (`postgres`),
                    which Django reaches through `embedded_backend`
 statement_timeout  how long a statement may take, by who asks; `replica` takes reads that may be late

@@ -16,8 +16,8 @@ from dashboard.platform.egress.keys import KeyNames
 from dashboard.platform.egress.rules import Rules
 from dashboard.platform.email_server import EmailServer
 from dashboard.platform.errors import StartError
-from dashboard.platform.proxies import Proxies
 from dashboard.platform.sign_in_provider import SignInProvider, provider_read
+from dashboard.platform.trusted_proxies import Proxies
 
 CHECKOUT = Path(__file__).resolve().parent.parent.parent
 

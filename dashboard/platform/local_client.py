@@ -5,7 +5,7 @@ from typing import Any
 
 from django.http import HttpRequest
 
-from dashboard.platform.proxies import address_of
+from dashboard.platform.trusted_proxies import address_of
 
 #: Headers by which a proxy says that it is one, beside all that begin with `x-forwarded`.
 _FORWARDING = frozenset({"forwarded", "via", "x-real-ip", "x-client-ip", "cf-connecting-ip", "true-client-ip"})

@@ -16,7 +16,7 @@ policy_file, policy_import    policies as one file, out and in
 shadow_evaluation             a draft judged over live turns; `models`, `services` and `selectors` are shadows and
                               verdicts
 field_text                    fields and values in English
-views, policy_actions         pages to look at, and what may be done on them; `limit_views` the smallest limit that
+views, action_views           pages to look at, and what may be done on them; `limit_views` the smallest limit that
                               suffices
 backtests                     a draft tried over stored turns
 suggestions                   the limit that would have let a turn finish

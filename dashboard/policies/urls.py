@@ -2,7 +2,7 @@
 
 from django.urls import path
 
-from dashboard.policies import draft_views, policy_actions, views
+from dashboard.policies import action_views, draft_views, views
 from dashboard.policies.predictions import live_views
 
 app_name = "policies"
@@ -14,17 +14,17 @@ urlpatterns = [
     path("changes", views.changes, name="changes"),
     path("new", draft_views.new, name="new"),
     path("<uuid:policy_id>/change", draft_views.change, name="change"),
-    path("file", policy_actions.export, name="export"),
-    path("import", policy_actions.take_in, name="import"),
-    path("attach", policy_actions.attach, name="attach"),
-    path("attachments/<uuid:attachment_id>/detach", policy_actions.detach, name="detach"),
+    path("file", action_views.export, name="export"),
+    path("import", action_views.take_in, name="import"),
+    path("attach", action_views.attach, name="attach"),
+    path("attachments/<uuid:attachment_id>/detach", action_views.detach, name="detach"),
     path("versions/<uuid:version_id>", views.version, name="version"),
-    path("versions/<uuid:version_id>/activate", policy_actions.activate, name="activate"),
-    path("versions/<uuid:version_id>/shadow", policy_actions.shadow, name="shadow"),
-    path("activations/<uuid:activation_id>/withdraw", policy_actions.withdraw, name="withdraw"),
-    path("shadows/<uuid:shadow_id>/stop", policy_actions.shadow_stop, name="shadow_stop"),
+    path("versions/<uuid:version_id>/activate", action_views.activate, name="activate"),
+    path("versions/<uuid:version_id>/shadow", action_views.shadow, name="shadow"),
+    path("activations/<uuid:activation_id>/withdraw", action_views.withdraw, name="withdraw"),
+    path("shadows/<uuid:shadow_id>/stop", action_views.shadow_stop, name="shadow_stop"),
     path("shadows/<uuid:shadow_id>/live", live_views.of_shadow, name="shadow_live"),
-    path("shadows/<uuid:shadow_id>/promote", policy_actions.promote, name="promote"),
+    path("shadows/<uuid:shadow_id>/promote", action_views.promote, name="promote"),
     path("<uuid:policy_id>", views.show, name="show"),
     path("<uuid:policy_id>/diff", views.diff, name="diff"),
 ]

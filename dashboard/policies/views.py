@@ -1,4 +1,4 @@
-"""Policies to look at. Whoever is signed in may; changing is in `policy_actions`."""
+"""Policies to look at. Whoever is signed in may; changing is in `action_views`."""
 
 from datetime import timedelta
 from typing import Any
@@ -22,6 +22,7 @@ from dashboard.agents.selectors import (
     versions_tried,
 )
 from dashboard.policies import selectors
+from dashboard.policies.action_views import CHANGE
 from dashboard.policies.audit_log import audit_entries, configuration_trail
 from dashboard.policies.backtests.debugger import BEYOND, beyond_in_words, debugger_of
 from dashboard.policies.backtests.presenters import group_view, reasons_view
@@ -30,7 +31,6 @@ from dashboard.policies.backtests.turn_judgement import DraftPolicy
 from dashboard.policies.ledger import Ledger, ledger_of
 from dashboard.policies.models import Shadow
 from dashboard.policies.overview import compared, policy_status, policy_statuses, version_policy_id, version_statuses
-from dashboard.policies.policy_actions import CHANGE
 from dashboard.policies.selectors import reach_warning
 
 #: Periods of the ledger, in days.

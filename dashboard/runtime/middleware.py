@@ -25,7 +25,7 @@ from dashboard.accounts.access import AccessForm, access_form_of, is_machine
 from dashboard.accounts.error_responses import machine_error
 from dashboard.agents.schema_validation.judge_overload import BUSY, RETRY_SECONDS, JudgesBusy
 from dashboard.agents.schema_validation.validator import asking_as
-from dashboard.platform.client_gone import ClientGoneError, client_of
+from dashboard.platform.disconnects import ClientGoneError, client_of
 
 R = TypeVar("R", bound=HttpResponseBase)
 

@@ -19,7 +19,7 @@ import uvicorn
 
 from dashboard.platform.embedded_database import say
 from dashboard.platform.errors import StartError
-from dashboard.platform.garbage import collect_garbage, garbage_kept
+from dashboard.platform.garbage_collection import collect_garbage, garbage_kept
 from dashboard.platform.postgres import PostgresError, Share
 from dashboard.runtime.readiness import wait_until_ready
 from dashboard.runtime.request_guard.connection_census import ConnectionCensus

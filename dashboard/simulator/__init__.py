@@ -2,7 +2,7 @@
 
 Theory of operation. Nothing is kept between requests: a module of `dialects` reads a request into what is
 `request_values`, and what the conversation already holds tells how far the model has come. A model is a row of the
-table in `behaviours`, which knows no dialect and gives a script: a text of `texts`, calls, and an
+table in `model_table`, which knows no dialect and gives a script: a text of `texts`, calls, and an
 ending. `script_player` turns the script into pieces of one token each, goes on where the last answer was cut, and stops
 when the budget is spent. The dialect's table has its word for each ending, its wire renders the pieces as one body or
 as a stream; an ending that it has no word for becomes the error its vendor would send. `delivery` keeps the model's

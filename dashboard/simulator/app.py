@@ -13,7 +13,6 @@ from hashlib import sha256
 
 from dashboard.simulator import errors
 from dashboard.simulator.behaviour import Behaviour, Response, Silence
-from dashboard.simulator.behaviours import MODELS
 from dashboard.simulator.delivery import Delivery
 from dashboard.simulator.dialects import Address, find
 from dashboard.simulator.dialects.base import Dialect, encoded
@@ -21,6 +20,7 @@ from dashboard.simulator.dialects.openai import OPENAI, models_reply
 from dashboard.simulator.dialects.request_reader import model_of, payload_of
 from dashboard.simulator.errors import Reply, RequestError
 from dashboard.simulator.http_exchange import ConnectionEndedError, Exchange, Receive, Scope, Send
+from dashboard.simulator.model_table import MODELS
 from dashboard.simulator.request_values import SLOWEST_MS, CheckedRequest, Incoming
 from dashboard.simulator.script_player import Script, speak
 from dashboard.simulator.scripts import SCRIPTS, Scripts

@@ -1,4 +1,4 @@
-"""What a model is: a row of the table in `behaviours`."""
+"""What a model is: a row of the table in `model_table`."""
 
 from collections.abc import Callable, Collection
 from dataclasses import dataclass

@@ -12,8 +12,8 @@ from dataclasses import dataclass, field, replace
 from threading import Lock
 
 from dashboard.simulator.behaviour import Behaviour, Response
-from dashboard.simulator.behaviours import MODELS
 from dashboard.simulator.errors import RequestError
+from dashboard.simulator.model_table import MODELS
 from dashboard.simulator.request_values import CheckedRequest, RequestMessage, Speaker
 from dashboard.simulator.script_player import Call, Ending, Script, verbatim
 from dashboard.simulator.texts import count_tokens

@@ -1,10 +1,6 @@
-"""How a turn ended, in one label: the model's stop, the agent's stop and the status under one symbol.
+"""How a turn ended, in one label: the model's stop, the agent's stop and the status under one symbol."""
 
-Status, agent stop reason and model stop reason are three codes of one ending. `end_summary_of` makes one reading of
-them; `ENDINGS` says what each reading means, with one name for pages, glossary and API.
-"""
-
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from uuid import UUID
 
@@ -14,72 +10,10 @@ from agentcore.completed_verdict import REPEAT
 from agentcore.number_format import count
 from agentcore.policy import LIMIT_NAMES
 from agentcore.reasons import NormalizedStopReason, StopReason, TurnStatus
+from dashboard.turns import endings
+from dashboard.turns.endings import Ending
 from dashboard.turns.models import UNFINISHED, Turn
 from dashboard.turns.reason_looks import reason_label
-
-
-@dataclass(frozen=True, slots=True)
-class Ending:
-    """`name`: what people read; `status`: the code of the turns that end so."""
-
-    name: str
-    status: TurnStatus
-    look: str  #: the word whose hue and symbol it has, unless a cause has its own
-    meaning: str
-
-    @property
-    def key(self) -> str:
-        """Its place on the glossary's page."""
-        return f"ended_{self.name.lower().replace(',', '').replace(' ', '_')}"
-
-
-_COMPLETED, _PARTIAL, _FAILED, _ABORTED = (
-    TurnStatus.COMPLETED,
-    TurnStatus.PARTIAL,
-    TurnStatus.FAILED,
-    TurnStatus.ABORTED,
-)
-COMPLETED = Ending("Completed", _COMPLETED, "completed", "The model ended its answer by itself.")
-MAY_BE_CUT = Ending(
-    "Completed, may be cut",
-    _COMPLETED,
-    "doubtful",
-    "The provider reported a natural end, but there is a sign of truncation.",
-)
-UNKNOWN_STOP = Ending(
-    "Completed, unknown stop",
-    _COMPLETED,
-    "doubtful",
-    "The provider reported no stop reason, or one that Whystop does not know.",
-)
-CUT_OFF = Ending(
-    "Cut off",
-    _PARTIAL,
-    "max_tokens",
-    "The last answer was truncated and not continued; the detail names the limit or the rule.",
-)
-STOPPED = Ending("Stopped", _PARTIAL, "partial", "A limit or a rule stopped the turn before it was complete.")
-FAILED_PARTIAL = Ending("Failed, partial answer", _PARTIAL, "error", "A call failed; the answer so far is kept.")
-NO_ANSWER = Ending("Stopped, no answer", _FAILED, "time_limit", "The time limit was reached before any answer came.")
-BLOCKED = Ending("Blocked or refused", _ABORTED, "aborted", "The provider blocked the answer, or the model refused it.")
-ABORTED = Ending("Aborted", _ABORTED, "aborted", "The turn ended for a reason after which it must not continue.")
-FAILED = Ending("Failed", _FAILED, "failed", "A call failed, or the answer was not valid.")
-CANCELLED = Ending("Cancelled", TurnStatus.CANCELLED, "cancelled", "A person or a client cancelled the turn.")
-INTERRUPTED = Ending("Interrupted", TurnStatus.INTERRUPTED, "interrupted", "The recording ends before the turn does.")
-
-#: From the best end to the worst.
-ENDINGS: Sequence[Ending] = (
-    COMPLETED, MAY_BE_CUT, UNKNOWN_STOP, CUT_OFF, STOPPED, FAILED_PARTIAL, NO_ANSWER, BLOCKED, ABORTED, FAILED,
-    CANCELLED, INTERRUPTED,
-)  # fmt: skip
-
-
-def names_by_status() -> str:
-    """`partial` (*Cut off*, *Stopped*, …): what pages call the turns of each status, for the API's description."""
-    statuses = dict.fromkeys(each.status for each in ENDINGS)
-    return "; ".join(
-        f"`{status}`: {', '.join(f'*{each.name}*' for each in ENDINGS if each.status is status)}" for status in statuses
-    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,11 +39,11 @@ def _read(ending: Ending, detail: str = "", *, look: str = "") -> EndSummary:
 def _completed(turn: Turn) -> EndSummary:
     took = f"after {count(turn.continuations, 'continuation')}" if turn.continuations else ""
     if sign := next((sign for sign in turn.signs if sign != REPEAT), None):
-        return _read(MAY_BE_CUT, reason_label(sign))
+        return _read(endings.MAY_BE_CUT, reason_label(sign))
     if turn.attempts and turn.model_stop_reason in (None, NormalizedStopReason.UNKNOWN):
         said = f"“{turn.raw_stop_reason}”" if turn.raw_stop_reason else "no stop reason given"
-        return _read(UNKNOWN_STOP, said)
-    return _read(COMPLETED, took)
+        return _read(endings.UNKNOWN_STOP, said)
+    return _read(endings.COMPLETED, took)
 
 
 def _partial(turn: Turn) -> EndSummary:
@@ -118,12 +52,12 @@ def _partial(turn: Turn) -> EndSummary:
     look, told = _no_repetition(turn)
     cause = cause or told or reason_label(turn.terminal_reason).capitalize()
     if turn.out_of_time:
-        return _read(STOPPED, cause, look="time_limit")
+        return _read(endings.STOPPED, cause, look="time_limit")
     if turn.error_type and turn.terminal_reason == "provider_error":
-        return _read(FAILED_PARTIAL, _failure(turn))
+        return _read(endings.FAILED_PARTIAL, _failure(turn))
     if turn.model_stop_reason == NormalizedStopReason.MAX_TOKENS or turn.terminal_reason in _CUT_OFF:
-        return _read(CUT_OFF, cause, look=look)
-    return _read(STOPPED, cause)
+        return _read(endings.CUT_OFF, cause, look=look)
+    return _read(endings.STOPPED, cause)
 
 
 #: Ends of an answer that was cut, even if its provider says that it ended: at the limit on characters, or twice without
@@ -143,15 +77,15 @@ def _no_repetition(turn: Turn) -> tuple[str, str]:
 
 def _aborted(turn: Turn) -> EndSummary:
     if turn.terminal_reason == NormalizedStopReason.SAFETY_BLOCKED:
-        return _read(BLOCKED)
-    return _read(ABORTED, reason_label(turn.terminal_reason).capitalize())
+        return _read(endings.BLOCKED)
+    return _read(endings.ABORTED, reason_label(turn.terminal_reason).capitalize())
 
 
 def _failed(turn: Turn) -> EndSummary:
     if turn.out_of_time:
-        return _read(NO_ANSWER, f"{LIMIT_NAMES['max_seconds']} reached")
+        return _read(endings.NO_ANSWER, f"{LIMIT_NAMES['max_seconds']} reached")
     cause = _failure(turn) or (reason_label(turn.terminal_reason).capitalize() if turn.terminal_reason else "")
-    return _read(FAILED, cause)
+    return _read(endings.FAILED, cause)
 
 
 def _failure(turn: Turn) -> str:
@@ -168,7 +102,7 @@ READ = (
     "lint", "continuations", "attempts",
 )  # fmt: skip
 #: From the best end to the worst; turns that have not ended, and ends that are none of these, come after.
-_ORDER = tuple(ending.name for ending in ENDINGS)
+_ORDER = tuple(ending.name for ending in endings.ENDINGS)
 
 
 def end_orders(turns: QuerySet[Turn]) -> dict[UUID, str]:

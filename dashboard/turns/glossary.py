@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from agentcore.policy import LIMIT_NAMES, SPEC_KEYS
 from dashboard.agents.limit_fields import FAILURES_MEANING, LIMIT_FIELDS, RETENTION_FIELDS, default_in_words
 from dashboard.turns.certainty_text import MEANINGS
-from dashboard.turns.end_summary import ENDINGS
+from dashboard.turns.endings import ENDINGS
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ from typing import Any
 from django.db.models import Q, QuerySet
 
 from dashboard.agents.samples import SIMULATOR, provider_shown
-from dashboard.simulator.behaviours import MODELS
+from dashboard.simulator.model_table import MODELS
 
 STORED = "stored:"  #: before a provider as it is stored
 

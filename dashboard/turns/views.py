@@ -13,7 +13,7 @@ from dashboard.turns.comments.selectors import remarks_of
 from dashboard.turns.curl import curl_command, goes_to_its_connection
 from dashboard.turns.damage import DAMAGED, damage_of
 from dashboard.turns.damaged_pages import damaged_context
-from dashboard.turns.end_summary import ENDINGS
+from dashboard.turns.endings import ENDINGS
 from dashboard.turns.glossary import CERTAINTIES, LIMITS, TERMS
 from dashboard.turns.models import Turn
 from dashboard.turns.operation import operation

@@ -38,7 +38,7 @@ def test_the_word_over_a_state_ends_before_its_arrow(page: Page, cut_turn: str):
 
 
 @pytest.mark.parametrize("address", ["/", "/metrics-board"])
-def test_the_largest_value_of_a_chart_stands_above_its_plot(page: Page, cut_turn: str, address: str):
+def test_the_largest_value_of_a_chart_is_written_above_its_plot(page: Page, cut_turn: str, address: str):
     page.goto(address)
     largest, plot = box(page, ".tallest"), box(page, ".plot")
     assert largest["y"] + largest["height"] <= plot["y"] + 1
@@ -73,7 +73,7 @@ def test_a_folded_card_is_as_high_above_its_name_as_below(page: Page):
     assert abs(above - below) <= 2
 
 
-def test_a_button_beside_fields_is_as_high_as_they_are_and_stands_level_with_them(page: Page, cut_turn: str):
+def test_a_button_beside_fields_has_their_height_and_is_aligned_with_them(page: Page, cut_turn: str):
     for address, row in (("/metrics-board", ".board-choices .inline"), (f"{cut_turn}/replay/sweep", ".range")):
         page.goto(address)
         field, button = box(page, f"{row} select"), box(page, f"{row} .btn.primary")
@@ -82,7 +82,7 @@ def test_a_button_beside_fields_is_as_high_as_they_are_and_stands_level_with_the
 
 
 @pytest.mark.parametrize("address", ["/metrics-board", "/webhooks/"])
-def test_a_heading_of_a_card_stands_in_the_middle_of_the_choices_beside_it(page: Page, cut_turn: str, address: str):
+def test_a_card_heading_is_vertically_centred_on_the_choices_beside_it(page: Page, cut_turn: str, address: str):
     page.goto(address)
     if address == "/webhooks/":
         if not page.locator("main .outgoing a").count():
@@ -138,7 +138,7 @@ UNEVEN = """() => [...document.querySelectorAll(".stacks tbody tr")].flatMap((ro
 
 
 @pytest.mark.parametrize("address", ["/agents", "/lint"])
-def test_values_in_one_line_of_a_stacked_row_stand_level(new_page: NewPage, cut_turn: str, address: str):
+def test_values_in_one_line_of_a_stacked_row_are_aligned(new_page: NewPage, cut_turn: str, address: str):
     page = new_page(viewport=PHONE)
     page.goto(address)
     assert page.evaluate(UNEVEN) == []
@@ -153,7 +153,7 @@ def test_on_a_phone_no_line_above_a_heading_ends_with_a_separator(new_page: NewP
         assert about.evaluate("one => getComputedStyle(one).display") == "block"
 
 
-def test_of_the_buttons_of_a_recommended_value_the_main_one_stands_first(page: Page):
+def test_the_main_button_of_a_recommended_value_comes_first(page: Page):
     page.goto(f"{played(page, 'sim-essay', 'Which button is the first?', max_tokens=150)}/replay/sweep")
     use = page.locator(".advice .acts:has(form)")
     use.first.wait_for()

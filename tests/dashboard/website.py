@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-from dashboard.platform.proxies import Proxies
+from dashboard.platform.trusted_proxies import Proxies
 from dashboard.runtime.request_guard.connection_census import ConnectionCensus
 from dashboard.runtime.request_guard.resource_limits import ResourceLimits
 from tests.dashboard.prompt_server import PromptServer

@@ -53,13 +53,13 @@ def test_no_text_to_be_copied_is_indented_with_the_template():
     assert [(file, text) for file, text in areas if re.match(r"\s", text) or re.search(r"\n {6}", text)] == []
 
 
-def test_what_has_a_style_of_its_own_while_it_is_empty_begins_without_whitespace():
+def test_an_element_styled_while_empty_begins_without_whitespace():
     names = named(re.findall(r"([.#][\w-]+)(?=:empty|:not\(:empty)", STYLES))
     assert ".count" in names
     assert padded(names) == []
 
 
-def test_what_keeps_its_whitespace_begins_without_any():
+def test_an_element_that_preserves_whitespace_begins_without_any():
     alone = [part for selector in KEEPING for part in selector.split(",") if re.fullmatch(r" *[.#][\w-]+ *", part)]
     names = named(alone) - {".asked"}  # also the name of cards, whose whitespace collapses
     assert {".answer", ".command", ".wire"} <= names

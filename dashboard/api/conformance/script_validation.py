@@ -9,9 +9,9 @@ from django.core.exceptions import ValidationError
 
 from dashboard.api.conformance.schemas import ScriptedAnswer, ScriptedCall, ScriptedError, SimulatorScript
 from dashboard.simulator import texts
-from dashboard.simulator.behaviours import MODELS
 from dashboard.simulator.dialects.request_reader import CEILING
 from dashboard.simulator.errors import RequestError
+from dashboard.simulator.model_table import MODELS
 from dashboard.simulator.script_player import Call
 from dashboard.simulator.scripts import ENDINGS, Answer
 

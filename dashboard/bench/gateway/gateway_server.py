@@ -12,7 +12,7 @@ import uvicorn
 
 from dashboard.bench.gateway.bench_process import run, say_port
 from dashboard.platform.egress.rules import BY_DEFAULT
-from dashboard.platform.garbage import garbage_kept
+from dashboard.platform.garbage_collection import garbage_kept
 from dashboard.runtime.ports import listen, port_of
 from dashboard.runtime.request_guard.resource_limits import ResourceLimits
 from dashboard.runtime.server import config_of

@@ -24,7 +24,7 @@ from dashboard.accounts.throttle import FailureCounter
 from dashboard.exports.share_links import selectors, services
 from dashboard.exports.share_links.models import ShareLink
 from dashboard.exports.share_links.redaction import Redaction
-from dashboard.platform.proxies import customer_of
+from dashboard.platform.trusted_proxies import customer_of
 from dashboard.policies.suggestions.suggestion_cache import suggestion_lately
 from dashboard.policies.suggestions.suggestion_text import because, sentence
 from dashboard.turns.damage import DAMAGED, damage_of

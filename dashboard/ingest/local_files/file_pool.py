@@ -105,7 +105,7 @@ def _report() -> "FileReport":
     from dashboard.agents.models import Project
     from dashboard.ingest.local_files.file_report import FileReport
     from dashboard.ingest.local_files.files import Options
-    from dashboard.platform.garbage import garbage_kept
+    from dashboard.platform.garbage_collection import garbage_kept
 
     garbage_kept()  # to look for garbage as often as by default takes an eighth of an import
     current.set(Project.objects.get(pk=_asked["project_id"]))

@@ -17,7 +17,7 @@ from django.conf import settings
 from django.db import OperationalError, connection
 
 from dashboard.ingest.turn_files.import_queue import PACE, ImportBusyError, seconds_left
-from dashboard.platform.client_gone import ClientConnection, ClientGoneError
+from dashboard.platform.disconnects import ClientConnection, ClientGoneError
 
 _BOOT = Path("/proc/sys/kernel/random/boot_id")  #: the same in all containers of a machine, and on no other
 _CANCEL_SECONDS = 2.0

@@ -30,8 +30,8 @@ from dashboard.ingest.turn_files.import_process import MOST_SECONDS, TOO_MUCH_ME
 from dashboard.ingest.turn_files.import_queue import WAITING_SECONDS, ImportBusyError
 from dashboard.ingest.turn_files.services import Import
 from dashboard.ingest.turn_files.zip_import import FileOutcome
-from dashboard.platform.client_gone import ClientConnection, ClientGoneError
 from dashboard.platform.database import address_of
+from dashboard.platform.disconnects import ClientConnection, ClientGoneError
 from dashboard.platform.environment import CHECKOUT
 from dashboard.platform.notifications import announce_created
 from dashboard.turns.models import Turn

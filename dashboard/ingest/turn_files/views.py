@@ -22,7 +22,7 @@ from dashboard.ingest.turn_files.import_runner import LogOutcome, file_import_ap
 from dashboard.ingest.turn_files.services import Import
 from dashboard.ingest.turn_files.zip_export import turns_bundle
 from dashboard.ingest.turn_files.zip_import import FileOutcome, faults_of
-from dashboard.platform.client_gone import client_of
+from dashboard.platform.disconnects import client_of
 from dashboard.timeline.selection import choice_of
 from dashboard.turns.origins import vouched_of
 from dashboard.turns.timeline_page import address_of

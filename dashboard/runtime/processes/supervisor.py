@@ -21,7 +21,7 @@ from dashboard.gateway.access.shared_counts import SharedCounts
 from dashboard.platform.embedded_database import say
 from dashboard.platform.environment import CHECKOUT
 from dashboard.platform.errors import StartError
-from dashboard.platform.garbage import garbage_kept
+from dashboard.platform.garbage_collection import garbage_kept
 from dashboard.platform.postgres import Share
 from dashboard.platform.process_identity import VARIABLE, WORKER, ProcessIdentity
 from dashboard.runtime.processes.hub import Hub

@@ -13,7 +13,7 @@ from django.http.request import split_domain_port, validate_host
 
 from dashboard.accounts.access import AccessForm, access_form_of, is_machine
 from dashboard.platform.local_client import forwards, is_near
-from dashboard.platform.proxies import Proxies, address_of, client_of
+from dashboard.platform.trusted_proxies import Proxies, address_of, client_of
 from dashboard.runtime.request_guard.refusals import CLOSE, HEADERS, Answer, refusal
 
 Scope = MutableMapping[str, Any]

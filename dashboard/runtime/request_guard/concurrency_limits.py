@@ -32,7 +32,7 @@ from dashboard.accounts.known_devices import COOKIE, is_known
 from dashboard.ingest.turn_files.import_queue import WAITING_SECONDS, is_import
 from dashboard.platform.fair_queue import FairQueue, FullError, QueueSize
 from dashboard.platform.local_client import is_near
-from dashboard.platform.proxies import customer_of
+from dashboard.platform.trusted_proxies import customer_of
 from dashboard.runtime.replay_addresses import is_replay
 from dashboard.runtime.request_guard.callers import Headers, admitted_as
 from dashboard.runtime.request_guard.sign_in_queue import SignIn, SignInPlace, SignInQueue, is_sign_in

@@ -21,7 +21,7 @@ from functools import lru_cache
 from itertools import chain, islice
 from typing import Protocol
 
-from dashboard.platform.proxies import Proxies, address_of, customer_of
+from dashboard.platform.trusted_proxies import Proxies, address_of, customer_of
 from dashboard.runtime.request_guard.frame_budget import ByteBudget, FrameBudget
 from dashboard.runtime.request_guard.resource_limits import ResourceLimits
 

@@ -18,7 +18,7 @@ from dashboard.accounts.access import is_machine
 from dashboard.accounts.error_responses import AWAY, STRANGER
 from dashboard.accounts.websocket import NO_PLACE, TOO_MANY, deny
 from dashboard.ingest.turn_files import import_queue
-from dashboard.platform.client_gone import SCOPE_KEY, ClientConnection, CutShortError
+from dashboard.platform.disconnects import SCOPE_KEY, ClientConnection, CutShortError
 from dashboard.platform.fair_queue import FullError
 from dashboard.runtime.replay_addresses import STOPS
 from dashboard.runtime.request_guard.body_limits import SMALL, body_limit_of

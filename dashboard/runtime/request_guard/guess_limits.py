@@ -15,7 +15,7 @@ from dashboard.accounts.access import AccessForm, access_form_of
 from dashboard.accounts.credentials import bearer_of, digest_of
 from dashboard.accounts.websocket import TOO_MANY, deny
 from dashboard.platform.local_client import is_near
-from dashboard.platform.proxies import NOBODY, customer_of
+from dashboard.platform.trusted_proxies import NOBODY, customer_of
 from dashboard.runtime.request_guard.connection_census import counted_address
 from dashboard.runtime.request_guard.refusals import refusal
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from dashboard.accounts.credentials import has_credentials
 from dashboard.accounts.error_responses import STRANGER
-from dashboard.platform.client_gone import CutShortError
+from dashboard.platform.disconnects import CutShortError
 from dashboard.platform.unread_responses import SCOPE_KEY, KeptAnswer
 from dashboard.runtime.request_guard import refusals
 from dashboard.runtime.request_guard.connection_census import counted_address

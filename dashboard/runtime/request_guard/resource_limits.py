@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from dashboard.platform.proxies import NOBODY, Proxies
+from dashboard.platform.trusted_proxies import NOBODY, Proxies
 
 HEAD_BYTES = 16 * 1024  #: the request line and all header fields, trailers included
 WHOLE_BODY = 32_768  #: bytes of a body that are here, all of them, before anything works on the request

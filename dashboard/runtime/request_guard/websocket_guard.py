@@ -14,7 +14,7 @@ import structlog
 from uvicorn.protocols.utils import ClientDisconnected
 from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
 
-from dashboard.platform.proxies import client_of, customer_of
+from dashboard.platform.trusted_proxies import client_of, customer_of
 from dashboard.platform.unread_responses import SCOPE_KEY, KeptAnswer
 from dashboard.runtime.request_guard.connection_census import ConnectionCensus, counted_address
 from dashboard.runtime.request_guard.connection_close import ClosingTransport

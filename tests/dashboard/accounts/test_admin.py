@@ -148,7 +148,7 @@ def test_a_user_who_may_change_groups_but_is_not_a_superuser_changes_none(made: 
     assert Group.objects.filter(name=Role.WATCHER).exists()
 
 
-def test_a_superuser_can_do_all_of_this(made: Made):
+def test_a_superuser_can_make_superusers_and_groups(made: Made):
     client, user = browser_of(made("owner", is_superuser=True)), made("user")
     assert change(client, user, is_superuser="on") == 302
     user.refresh_from_db()

@@ -8,7 +8,7 @@ from structlog.testing import capture_logs
 
 from agentcore.messages import ReasonSighting
 from agentcore.reasons import NormalizedStopReason
-from dashboard.metrics import calls, counters
+from dashboard.metrics import calls, labels
 from dashboard.metrics.calls import CallSeen, count_call, trail_words
 from dashboard.metrics.counters import REGISTRY
 
@@ -35,7 +35,7 @@ CALL = CallSeen(
 
 @pytest.fixture(autouse=True)
 def nothing_known(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(counters, "_known", {})
+    monkeypatch.setattr(labels, "_known", {})
 
 
 def counted(**labels: str) -> float:

@@ -17,7 +17,7 @@ class Texts:
         return b"x" * size
 
 
-def test_the_same_value_is_built_once():
+def test_a_cached_value_is_built_once():
     texts = Texts()
     assert [len(texts.cache(3)), len(texts.cache(3))] == [3, 3]
     assert texts.made == [3]

@@ -20,7 +20,6 @@ from dashboard.agents.models import Agent
 from dashboard.agents.selectors import project_default
 from dashboard.agents.services import agent_create, connection_create
 from dashboard.live.services import turn_start
-from dashboard.simulator.behaviours import MODELS
 from dashboard.simulator.dialects import BASES
 from dashboard.simulator.dialects.anthropic import ANTHROPIC
 from dashboard.simulator.dialects.base import Dialect
@@ -31,6 +30,7 @@ from dashboard.simulator.dialects.llama import LLAMA
 from dashboard.simulator.dialects.ollama import OLLAMA
 from dashboard.simulator.dialects.openai import OPENAI
 from dashboard.simulator.dialects.openai_responses import OPENAI_RESPONSES
+from dashboard.simulator.model_table import MODELS
 from dashboard.turns.models import Turn
 from tests.agentcore.replay.examining import may_be_wrong
 from tests.dashboard.api.conftest import TOKEN, Program

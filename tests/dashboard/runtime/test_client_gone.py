@@ -21,7 +21,7 @@ from dashboard.accounts.models import User
 from dashboard.agents.current_project import current
 from dashboard.ingest.turn_files import import_lock, import_runner
 from dashboard.ingest.turn_files.import_runner import turn_import_apart
-from dashboard.platform.client_gone import SCOPE_KEY, ClientConnection, ClientGoneError
+from dashboard.platform.disconnects import SCOPE_KEY, ClientConnection, ClientGoneError
 from dashboard.platform.replica import REPLICA
 from dashboard.runtime import middleware
 from dashboard.runtime.middleware import NOBODY_READS

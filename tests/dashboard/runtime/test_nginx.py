@@ -18,7 +18,7 @@ from dashboard.accounts import services
 from dashboard.accounts.models import GuessCount
 from dashboard.agents.models import Connection
 from dashboard.live.services import turn_start
-from dashboard.platform.proxies import Proxies
+from dashboard.platform.trusted_proxies import Proxies
 from tests.conftest import APT
 from tests.dashboard.driving import AgentOf, Play
 from tests.dashboard.website import TOKEN, website

@@ -10,7 +10,7 @@ import weakref
 
 import pytest
 
-from dashboard.platform import garbage
+from dashboard.platform import garbage_collection
 
 #: Frees a large piece, after which glibc by itself keeps those below; then takes and frees many of half its size, each
 #: between two that stay. Prints how much is held beside what stays, in bytes.
@@ -72,13 +72,13 @@ class Node:
 
 
 async def test_reference_cycles_are_freed_even_if_few_objects_are_new(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(garbage, "_EVERY", 0.01)
-    monkeypatch.setattr(garbage, "_SHARE", 1.0)
+    monkeypatch.setattr(garbage_collection, "_EVERY", 0.01)
+    monkeypatch.setattr(garbage_collection, "_SHARE", 1.0)
     stop = asyncio.Event()
     gc.disable()
     try:
         ended = weakref.ref(Node())
-        collecting = asyncio.create_task(garbage.collect_garbage(stop))
+        collecting = asyncio.create_task(garbage_collection.collect_garbage(stop))
         async with asyncio.timeout(30):
             while ended() is not None:
                 await asyncio.sleep(0.01)
@@ -89,7 +89,7 @@ async def test_reference_cycles_are_freed_even_if_few_objects_are_new(monkeypatc
 
 
 def test_slow_collections_become_rarer():
-    assert [garbage._seconds_between(took) for took in (0.001, 0.06, 0.6)] == [30, 30, pytest.approx(300)]
+    assert [garbage_collection._seconds_between(took) for took in (0.001, 0.06, 0.6)] == [30, 30, pytest.approx(300)]
 
 
 async def test_a_collection_on_a_busy_machine_is_not_counted_as_slow(monkeypatch: pytest.MonkeyPatch):
@@ -101,8 +101,8 @@ async def test_a_collection_on_a_busy_machine_is_not_counted_as_slow(monkeypatch
         stop.set()
         return 0.01
 
-    monkeypatch.setattr(garbage, "_EVERY", 0.01)
-    monkeypatch.setattr(garbage, "_seconds_between", told)
+    monkeypatch.setattr(garbage_collection, "_EVERY", 0.01)
+    monkeypatch.setattr(garbage_collection, "_seconds_between", told)
     monkeypatch.setattr("gc.collect", lambda _: time.sleep(1.0))  # others have the core meanwhile
-    await garbage.collect_garbage(stop)
+    await garbage_collection.collect_garbage(stop)
     assert took[0] < 0.5

@@ -13,10 +13,10 @@ import aiohttp
 import pytest
 
 from dashboard.simulator import texts
-from dashboard.simulator.behaviours import MODELS
 from dashboard.simulator.dialects import find
 from dashboard.simulator.dialects.gemini import GEMINI
 from dashboard.simulator.http_exchange import LONGEST_BODY
+from dashboard.simulator.model_table import MODELS
 from tests.together import together
 
 from .client import Client, user

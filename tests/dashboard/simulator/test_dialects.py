@@ -12,9 +12,9 @@ from agentcore.messages import CallIssue, ChatResponse, Continuation, Message, R
 from agentcore.providers import PROVIDERS
 from agentcore.reasons import NormalizedStopReason as Reason
 from dashboard.simulator import texts
-from dashboard.simulator.behaviours import MODELS
 from dashboard.simulator.cut_calls import CUT_FORMS
 from dashboard.simulator.dialects.bedrock import _BLOCKED as GUARDRAIL
+from dashboard.simulator.model_table import MODELS
 from dashboard.simulator.texts import count_tokens
 from tests.together import together
 

@@ -11,9 +11,9 @@ from agentcore.errors import ProviderError
 from agentcore.messages import ChatResponse, Message, Role
 from agentcore.providers import PROVIDERS
 from agentcore.reasons import NormalizedStopReason as Reason
-from dashboard.simulator.behaviours import MODELS
 from dashboard.simulator.dialects import BASES
 from dashboard.simulator.errors import RequestError
+from dashboard.simulator.model_table import MODELS
 from dashboard.simulator.request_values import Speaker
 from dashboard.simulator.script_player import Call, Ending
 from dashboard.simulator.scripts import (

@@ -5,7 +5,8 @@ from django.template.loader import render_to_string
 
 from agentcore.verdict import verdict_of
 from dashboard.api.turn_response_schemas import RecordedTurn
-from dashboard.turns.end_summary import ENDINGS, READ, EndSummary, end_summary_of
+from dashboard.turns.end_summary import READ, EndSummary, end_summary_of
+from dashboard.turns.endings import ENDINGS
 from dashboard.turns.glossary import term_of
 from dashboard.turns.models import UNFINISHED, Turn
 from dashboard.turns.projection import error_of, project

@@ -74,7 +74,7 @@ def test_repeated_keys_and_digits_are_kept():
     assert copied('{"a": 1.10, "a": 2}') == '{\n  "a": 1.10,\n  "a": 2\n}\n'
 
 
-def test_none_of_it_is_markup():
+def test_json_keys_and_values_are_escaped():
     shown = folded('{"<b>": "</details><script>"}')
     assert shown is not None
     assert "<script" not in shown

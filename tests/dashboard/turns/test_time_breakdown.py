@@ -82,7 +82,7 @@ def test_what_took_no_time_is_not_listed():
     assert kinds(held_until(1.0)) == {"call": 1.0}
 
 
-def test_what_still_lasts_is_listed_without_a_number():
+def test_a_period_that_has_not_ended_is_listed_without_a_length():
     *_, held = time_totals_of(time_spans_of(fold(held_until()), {}))
     assert (held.kind, held.length) == ("held", "")
 

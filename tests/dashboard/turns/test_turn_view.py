@@ -95,7 +95,7 @@ def test_the_page_never_shows_the_specifications_sentence_about_errors(agent_of:
 def test_an_error_with_too_long_a_retry_wait_is_shown_in_plain_words(
     agent_of: AgentOf, browser: Client, monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr("dashboard.simulator.behaviours._RETRY_AFTER", 3_600)
+    monkeypatch.setattr("dashboard.simulator.model_table._RETRY_AFTER", 3_600)
     turn = drive(turn_start(agent=agent_of("sim-flaky"), input_text="hi"))
     assert "consecutive failures (max: 0)" in turn.error_message, "what is stored stays as it is"
     answer = page(browser, f"/turns/{turn.id}").split('id="answer"')[1].split("</section>")[0]

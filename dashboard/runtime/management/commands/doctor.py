@@ -11,10 +11,9 @@ from django.core.management.base import BaseCommand
 from dashboard.runtime.operations import (
     append_only_check,
     database_checks,
-    key_checks,
     machine_checks,
     provider_checks,
-    sign_in_checks,
+    security_checks,
 )
 from dashboard.runtime.operations.doctor import Check, Finding, State, examine
 
@@ -29,9 +28,9 @@ CHECKS: tuple[Check, ...] = (
     provider_checks.providers,
     machine_checks.egress,
     machine_checks.secrets,
-    key_checks.keys_of_the_data,
+    security_checks.keys_of_the_data,
     database_checks.gateway_keys,
-    sign_in_checks.two_factor_authentication,
+    security_checks.two_factor_authentication,
     database_checks.evidence,
     machine_checks.disk,
     machine_checks.backups,
@@ -42,11 +41,11 @@ OF_DATABASE: frozenset[Check] = frozenset(
         database_checks.read_replica,
         database_checks.migrations,
         append_only_check.triggers,
-        key_checks.keys_of_the_data,
+        security_checks.keys_of_the_data,
         database_checks.clock,
         database_checks.queue,
         database_checks.gateway_keys,
-        sign_in_checks.two_factor_authentication,
+        security_checks.two_factor_authentication,
         database_checks.evidence,
         provider_checks.providers,
     }

@@ -1,7 +1,11 @@
 """Whether anything that is stored was changed behind Whystop's back, and whether this version judges it otherwise."""
 
+import json
+import os
 import sys
 import time
+from contextlib import suppress
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 from uuid import UUID
@@ -10,10 +14,10 @@ from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.utils import timezone
 
+from agentcore.version import VERSION
 from dashboard.runtime.database_setup import prepare
 from dashboard.turns.models import Turn
 from dashboard.turns.seals.audit_seals import audit_seals_make
-from dashboard.turns.seals.resume_file import ResumeFile
 from dashboard.turns.seals.seal_check import Checked, check_all
 from dashboard.turns.seals.services import chain_some, seal_make
 
@@ -104,3 +108,55 @@ def _summary(checked: Checked) -> str:
     if checked.faults:
         return f"{len(checked.faults):,} faults."
     return "Seals and chains show no change." if checked.changed else "Verified: nothing was changed."
+
+
+_EVERY = 2.0  #: seconds between two notes
+
+
+@dataclass(slots=True)
+class ResumeFile:
+    """The file of one check. A file of another version of the core counts for nothing: all is judged again."""
+
+    path: Path
+    _written: float = field(default=0.0, init=False)
+
+    def read(self) -> tuple[Checked, UUID] | None:
+        """What was found of the turns up to one, and that one; None where there is nothing to go on from."""
+        if not self.path.exists():
+            return None
+        told = json.loads(self.path.read_text())
+        if told.get("core_version") != VERSION:
+            return None
+        checked = Checked(turns=told["turns"], unchained=told["unchained"])
+        checked.faults = [(place, words) for place, words in told["faults"]]
+        checked.changed = [(place, words) for place, words in told["changed"]]
+        return checked, UUID(told["after"])
+
+    def write(self, checked: Checked, after: UUID) -> None:
+        """Note it, now and then; the file is always whole."""
+        if time.monotonic() - self._written < _EVERY:
+            return
+        # Faults of seals are found anew each time.
+        faults = [(place, words) for place, words in checked.faults if _is_turn(place)]
+        told = {
+            "core_version": VERSION,
+            "after": str(after),
+            "turns": checked.turns,
+            "unchained": checked.unchained,
+            "faults": faults,
+            "changed": checked.changed,
+        }
+        fresh = self.path.with_name(f".{self.path.name}-new")
+        fresh.write_text(json.dumps(told))
+        os.replace(fresh, self.path)  # noqa: PTH105 - whole or not at all
+        self._written = time.monotonic()
+
+    def forget(self) -> None:
+        """The check has come to its end."""
+        self.path.unlink(missing_ok=True)
+
+
+def _is_turn(place: str) -> bool:
+    with suppress(ValueError):
+        return bool(UUID(place))
+    return False

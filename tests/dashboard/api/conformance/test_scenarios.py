@@ -124,7 +124,9 @@ def test_endless_truncation_is_bound_by_the_promised_number_of_calls(
     assert asked_alike(played)
 
 
-def test_endless_violations_are_bound_too(host: Host, promised: dict[str, Any], dialect: str) -> None:
+def test_endless_schema_violations_end_after_the_promised_attempts(
+    host: Host, promised: dict[str, Any], dialect: str
+) -> None:
     wrong = {"mockSchemaViolationSequence": [True] * 9, "envelope": ENVELOPE}
     played = host.play(dialect, "violation-exhaustion", wrong, **AGENT)
     assert played.received["total"] == promised["maxRetryAttempts"]

@@ -81,7 +81,9 @@ def tried(policy: Policy, draft: dict[str, object], *, stands: bool) -> Backtest
         (BROKEN, {"error_policy": {"preset": "retry_all"}}, "undecidable"),
     ],
 )
-def test_a_draft_is_held_against_what_the_provider_said(gate, upstream, watched, ours, answer, draft, found, stands):
+def test_a_draft_is_compared_with_what_the_provider_returned(
+    gate, upstream, watched, ours, answer, draft, found, stands
+):
     upstream.says(answer)
     turn = turn_of(gate.ask(model="watched", tools=TOOLS))
     assert was_watched(recording_of(turn).policy)

@@ -17,7 +17,7 @@ from django.db import OperationalError, connection
 from dashboard.ingest.turn_files import import_lock
 from dashboard.ingest.turn_files.import_lock import alone, lock_number
 from dashboard.ingest.turn_files.import_queue import ImportBusyError
-from dashboard.platform.client_gone import ClientConnection, ClientGoneError
+from dashboard.platform.disconnects import ClientConnection, ClientGoneError
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

@@ -80,7 +80,7 @@ def test_a_trigger_that_was_turned_off_is_an_error_before_migrations_too():
     assert (found.state, "audit_entry.refuse_change" in found.words) == (State.ERROR, True)
 
 
-def test_of_many_triggers_some_are_named():
+def test_only_the_first_of_many_disabled_triggers_are_named():
     rows("ALTER TABLE turns_attempt DISABLE TRIGGER ALL")
     rows("ALTER TABLE turns_record DISABLE TRIGGER ALL")
     (found,) = triggers()

@@ -9,7 +9,7 @@ from django.http import HttpRequest
 from django.test import RequestFactory
 
 from dashboard.platform.local_client import is_local
-from dashboard.platform.proxies import Proxies
+from dashboard.platform.trusted_proxies import Proxies
 from dashboard.runtime.request_guard.client_identity import ClientIdentity
 
 FAR = "203.0.113.9"

@@ -11,7 +11,7 @@ import pytest
 from dashboard.accounts.access import LET_IN
 from dashboard.ingest.turn_files import import_queue
 from dashboard.ingest.turn_files.import_queue import ImportPace
-from dashboard.platform.client_gone import SCOPE_KEY, CutShortError
+from dashboard.platform.disconnects import SCOPE_KEY, CutShortError
 from dashboard.platform.fair_queue import FullError, QueueSize
 from dashboard.runtime.request_guard.callers import Headers
 from dashboard.runtime.request_guard.concurrency_limits import (

@@ -7,7 +7,7 @@ from itertools import pairwise
 
 import pytest
 
-from dashboard.platform.proxies import Proxies
+from dashboard.platform.trusted_proxies import Proxies
 from dashboard.runtime.request_guard.connection_census import LOOKED_AT, ConnectionCensus, counted_address
 from dashboard.runtime.request_guard.resource_limits import ResourceLimits
 

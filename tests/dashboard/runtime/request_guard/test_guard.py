@@ -13,7 +13,7 @@ from django.test import Client
 from dashboard.accounts.models import User
 from dashboard.accounts.services import api_token_create
 from dashboard.api.body_parser import MAX_BODY
-from dashboard.platform.client_gone import SCOPE_KEY
+from dashboard.platform.disconnects import SCOPE_KEY
 from dashboard.runtime.request_guard.body_limits import SMALL, body_limit_of
 from dashboard.runtime.request_guard.guard import Guard
 from dashboard.runtime.request_guard.refusals import refusal

@@ -9,7 +9,7 @@ import pytest
 from django.conf import settings
 from websockets.sync.client import connect
 
-from dashboard.platform.proxies import Proxies
+from dashboard.platform.trusted_proxies import Proxies
 from dashboard.runtime.request_guard.resource_limits import ResourceLimits
 from dashboard.runtime.request_guard.websocket_guard import TRY_LATER
 from tests.dashboard.website import until

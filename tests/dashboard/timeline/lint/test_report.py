@@ -62,7 +62,7 @@ def test_the_turn_shows_its_signs_and_the_unchanged_stop_reason(browser: Client,
     assert lie.raw_stop_reason in ("max_output_tokens", "stop", "tool_calls")
 
 
-def test_the_timeline_filters_and_counts_such_turns(browser: Client, lie: Turn, play: Play):
+def test_the_timeline_filters_and_counts_turns_with_signs_of_truncation(browser: Client, lie: Turn, play: Play):
     honest = play("sim-odd")
     found = page(browser, "/?lint=relabelled")
     assert f"row-{lie.id}" in found

@@ -8,7 +8,7 @@ from django.test import Client
 from dashboard.live.services import turn_start
 from dashboard.replay.rerun_service import turn_rerun
 from dashboard.replay.services import turn_what_if
-from dashboard.simulator.behaviours import MODELS
+from dashboard.simulator.model_table import MODELS
 from dashboard.turns.history import recording_of
 from dashboard.turns.models import Attempt, Turn
 from dashboard.turns.prices.selectors import attempt_price, price_of, recording_price, turn_rate

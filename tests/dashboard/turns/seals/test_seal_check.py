@@ -10,11 +10,12 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
+from dashboard.runtime.management.commands import verify
+from dashboard.runtime.management.commands.verify import ResumeFile
 from dashboard.timeline.retention import raw_remove
 from dashboard.turns.models import Turn
-from dashboard.turns.seals import resume_file, seal_check, services
+from dashboard.turns.seals import seal_check, services
 from dashboard.turns.seals.models import Chain, Seal
-from dashboard.turns.seals.resume_file import ResumeFile
 from dashboard.turns.seals.seal_check import Checked, check_all
 from tests.dashboard.driving import Play
 
@@ -201,5 +202,5 @@ def test_notes_of_another_version_are_ignored(tmp_path: Path, monkeypatch: pytes
     notes = ResumeFile(tmp_path / "notes")
     notes.write(Checked(turns=7), UUID(int=7))
     assert notes.read() is not None
-    monkeypatch.setattr(resume_file, "VERSION", "another")
+    monkeypatch.setattr(verify, "VERSION", "another")
     assert notes.read() is None

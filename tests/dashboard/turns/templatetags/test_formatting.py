@@ -15,5 +15,5 @@ def test_other_words_after_a_number_may_start_a_line():
     assert unbroken("3 steps, 2 days, 10 blocks, v2 % x") == "3 steps, 2 days, 10 blocks, v2\u202f% x"
 
 
-def test_every_sentence_with_keys_is_protected_from_such_breaks():
+def test_a_percentage_in_a_sentence_with_keys_does_not_wrap():
     assert "95\u202f%" in keys_in_code("max_tokens 60 for 95 %")

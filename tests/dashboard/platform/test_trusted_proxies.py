@@ -2,7 +2,7 @@
 
 import pytest
 
-from dashboard.platform.proxies import Client, Proxies, client_of, customer_of
+from dashboard.platform.trusted_proxies import Client, Proxies, client_of, customer_of
 
 TRUSTED = Proxies.read("127.0.0.1, ::1, 10.0.0.0/8, 2001:db8:ffff::/48")
 FAR = "203.0.113.9"

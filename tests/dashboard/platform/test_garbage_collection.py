@@ -5,13 +5,13 @@ import gc
 from itertools import pairwise
 from typing import Any
 
-from dashboard.platform import garbage
+from dashboard.platform import garbage_collection
 
 
 async def test_most_collections_cover_new_objects_only(monkeypatch):
-    monkeypatch.setattr(garbage, "_EVERY", 0.005)
-    monkeypatch.setattr(garbage, "_seconds_between", lambda took: 0.005)
-    monkeypatch.setattr(garbage, "_ALL_EVERY", 3)
+    monkeypatch.setattr(garbage_collection, "_EVERY", 0.005)
+    monkeypatch.setattr(garbage_collection, "_seconds_between", lambda took: 0.005)
+    monkeypatch.setattr(garbage_collection, "_ALL_EVERY", 3)
     monkeypatch.setattr(gc, "freeze", lambda: frozen.append(len(looked)))
     looked: list[int] = []
     frozen: list[int] = []
@@ -24,7 +24,7 @@ async def test_most_collections_cover_new_objects_only(monkeypatch):
         return 0
 
     monkeypatch.setattr(gc, "collect", told)
-    await asyncio.wait_for(garbage.collect_garbage(stop), 20)
+    await asyncio.wait_for(garbage_collection.collect_garbage(stop), 20)
     assert looked == [2, 1, 1, 2, 1, 1, 2, 1]
     assert frozen == [1]
 
@@ -32,9 +32,9 @@ async def test_most_collections_cover_new_objects_only(monkeypatch):
 async def test_no_two_minutes_pass_without_a_collection_of_all_objects(monkeypatch):
     """What survives the looks at new objects is freed by that collection alone: in ten minutes, connections and pages
     that had ended held 15 MB, and what was allocated between them kept the pages in use afterwards."""
-    seconds = garbage._EVERY
-    monkeypatch.setattr(garbage, "_EVERY", 0.001)
-    monkeypatch.setattr(garbage, "_seconds_between", lambda took: 0.001)
+    seconds = garbage_collection._EVERY
+    monkeypatch.setattr(garbage_collection, "_EVERY", 0.001)
+    monkeypatch.setattr(garbage_collection, "_seconds_between", lambda took: 0.001)
     monkeypatch.setattr(gc, "freeze", lambda: None)
     looked: list[int] = []
     stop = asyncio.Event()
@@ -46,7 +46,7 @@ async def test_no_two_minutes_pass_without_a_collection_of_all_objects(monkeypat
         return 0
 
     monkeypatch.setattr(gc, "collect", told)
-    await asyncio.wait_for(garbage.collect_garbage(stop), 20)
+    await asyncio.wait_for(garbage_collection.collect_garbage(stop), 20)
     all_objects = [n for n, generation in enumerate(looked) if generation == 2]
     assert max(later - before for before, later in pairwise(all_objects)) * seconds <= 120
 
@@ -58,11 +58,11 @@ async def test_reference_cycles_are_freed_by_the_next_collection(monkeypatch):
     def pages() -> int:
         return sum(isinstance(one, Page) for one in gc.get_objects())
 
-    monkeypatch.setattr(garbage, "_seconds_between", lambda took: 0.01)
-    monkeypatch.setattr(garbage, "_EVERY", 0.01)
+    monkeypatch.setattr(garbage_collection, "_seconds_between", lambda took: 0.01)
+    monkeypatch.setattr(garbage_collection, "_EVERY", 0.01)
     monkeypatch.setattr(gc, "freeze", lambda: None)
     stop = asyncio.Event()
-    looking = asyncio.create_task(garbage.collect_garbage(stop))
+    looking = asyncio.create_task(garbage_collection.collect_garbage(stop))
     await asyncio.sleep(0.1)
     page = Page()
     page.itself = page
@@ -76,5 +76,5 @@ async def test_reference_cycles_are_freed_by_the_next_collection(monkeypatch):
 
 def test_new_objects_are_collected_before_a_pause_of_a_tenth_of_a_second_is_needed():
     """Where 400,000 objects were looked through at once, every call of the gateway waited for up to 0.3 s."""
-    youngest, times, _ = garbage._THRESHOLDS
+    youngest, times, _ = garbage_collection._THRESHOLDS
     assert youngest * times <= 100_000

@@ -1,4 +1,4 @@
-"""`manage.py doctor` notices keys with which the data of this database was not written."""
+"""`manage.py doctor` notices keys with which the data of this database was not written, and missing second factors."""
 
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -6,11 +6,12 @@ from pathlib import Path
 
 import pytest
 from django.conf import settings
+from pytest_django import Settings
 
 from dashboard.accounts.models import SecondFactor, User
 from dashboard.accounts.two_factor import new_secret
 from dashboard.runtime.operations.doctor import Finding, State
-from dashboard.runtime.operations.key_checks import keys_of_the_data
+from dashboard.runtime.operations.security_checks import keys_of_the_data, two_factor_authentication
 from dashboard.turns.seals import keys
 from dashboard.turns.seals.audit_seals import audit_seals_make
 
@@ -65,3 +66,32 @@ def test_a_wrong_secret_key_is_an_error_that_names_the_unreadable_data(monkeypat
     told = found("secret key")
     assert (told.state, "two-factor keys of users: 1, secrets of webhooks: 0" in told.words) == (State.ERROR, True)
     assert "WHYSTOP_SECRET_KEY" in told.fix
+
+
+@pytest.fixture
+def users() -> None:
+    """Two with a password, of whom one has left, and one who signs in elsewhere."""
+    User.objects.all().delete()
+    User.objects.create_user("anna", password="of-this-test")
+    User.objects.create_user("left", password="of-this-test", is_active=False)
+    User.objects.create_user("by provider")
+
+
+@pytest.mark.parametrize(("required", "state"), [(True, State.WARNING), (False, State.OK)])
+@pytest.mark.usefixtures("users")
+def test_users_without_a_second_factor_are_named_where_one_is_required(
+    settings: Settings, required: bool, state: State
+):
+    settings.TWO_FACTOR_REQUIRED = required
+    (finding,) = two_factor_authentication()
+    assert (finding.state, bool(finding.fix)) == (state, required)
+    assert "users with a password: 1, of whom with a second factor: 0" in finding.words
+    assert finding.words.endswith("without: anna") is required
+
+
+@pytest.mark.usefixtures("users")
+def test_the_check_passes_once_every_user_has_a_second_factor(settings: Settings):
+    settings.TWO_FACTOR_REQUIRED = True
+    SecondFactor.objects.create(user=User.objects.get(username="anna"), sealed=new_secret().encode())
+    (finding,) = two_factor_authentication()
+    assert (finding.state, finding.fix) == (State.OK, "")

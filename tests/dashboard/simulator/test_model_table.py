@@ -7,7 +7,7 @@ import pytest
 
 from agentcore.continuation_merge import merge_continuation
 from dashboard.simulator import texts
-from dashboard.simulator.behaviours import MODELS
+from dashboard.simulator.model_table import MODELS
 from dashboard.simulator.texts import count_tokens
 from tests.together import together
 
