@@ -19,7 +19,7 @@ from agentcore.snapshot import Snapshot
 from agentcore.truncation_text import CUT_OFF
 from agentcore.verdict import verdict, verdict_of
 from dashboard.platform.fields import storable_text
-from dashboard.turns.end_summary import COMPLETED, UNKNOWN_STOP
+from dashboard.turns.endings import COMPLETED, UNKNOWN_STOP
 from dashboard.turns.history import position_of
 from dashboard.turns.models import Turn
 from dashboard.turns.reason_looks import reason_label
