@@ -25,10 +25,15 @@ PLACES_KEPT = timedelta(days=1)
 SWEEP_SECONDS = 600.0
 MOST_OF_TRACE = 20_000  #: spans of one trace that are kept; beyond, its exporter is told so
 
-#: Where several requests of a sender bring spans of one trace, the second waits for the first: in one of so many lines
-#: of this sender. A request of many traces holds them all, so no two senders share any.
-LINES = 32
-LOCK = "SELECT pg_advisory_xact_lock(line) FROM (SELECT unnest(%s::bigint[]) AS line ORDER BY 1) lines"
+#: Requests of a sender wait for one another only where they bring spans of one trace, or tell of one answer: each has a
+#: lock of its own. A database with usual settings has room for 6,400 locks of all its transactions, so a request that
+#: needs more than `MOST_LOCKS`, or comes while `PLACES` others have theirs, waits for all others of its sender instead.
+MOST_LOCKS, PLACES = 512, 8
+_PLACE = 1_735_289_203  #: arbitrary and only ours
+LOCK = "SELECT pg_advisory_xact_lock(number) FROM (SELECT unnest(%s::bigint[]) AS number ORDER BY 1) numbers"
+LOCK_SENDER = "SELECT pg_advisory_xact_lock(%s)"
+SHARE_SENDER = "SELECT pg_advisory_xact_lock_shared(%s)"
+TAKE_PLACE = "SELECT FROM generate_series(1, %s) place WHERE pg_try_advisory_xact_lock(%s, place) LIMIT 1"
 PUT = """
 WITH put AS (
 INSERT INTO ingest_piece (project_id, sender, trace, span, part, parent, content, answer, at)
@@ -113,14 +118,31 @@ class Changed:
         return Changed(self.grown - traces, {trace: rows for trace, rows in self.whole.items() if trace not in traces})
 
 
-def lock(
-    project_id: UUID, sender: UUID, traces: Iterable[UUID], lines: int = LINES, answers: Iterable[int] = ()
+def hold(
+    project_id: UUID, sender: UUID, traces: Collection[UUID], answers: Collection[int] = (), *, alone: bool = False
 ) -> None:
-    """Hold these traces of the sender, and these answers, until the transaction ends. `lines`: as many of a sender may
-    be held at once."""
-    lines_of_them = {trace.int % lines for trace in traces} | {answer % lines for answer in answers}
+    """Hold these traces of the sender, and these answers, for a request, until the transaction ends. `alone`: no other
+    request of the sender is worked on meanwhile."""
+    whole = [_number(project_id.bytes + sender.bytes)]
     with connection.cursor() as cursor:
-        cursor.execute(LOCK, [[_number(b"%b%b%d" % (project_id.bytes, sender.bytes, line)) for line in lines_of_them]])
+        if alone or len(traces) + len(answers) > MOST_LOCKS:
+            cursor.execute(LOCK_SENDER, whole)
+            return
+        cursor.execute(TAKE_PLACE, [PLACES, _PLACE])
+        if not cursor.rowcount:
+            cursor.execute(LOCK_SENDER, whole)
+            return
+        cursor.execute(SHARE_SENDER, whole)
+    lock(project_id, sender, traces, answers)
+
+
+def lock(project_id: UUID, sender: UUID, traces: Iterable[UUID], answers: Iterable[int] = ()) -> None:
+    """Hold each of these traces of the sender, and of these answers, until the transaction ends."""
+    of_sender = project_id.bytes + sender.bytes
+    names = [b"%btrace %d" % (of_sender, trace.int) for trace in traces]
+    names += [b"%banswer %d" % (of_sender, answer) for answer in answers]
+    with connection.cursor() as cursor:
+        cursor.execute(LOCK, [list(map(_number, names))])
 
 
 def _number(name: bytes) -> int:
