@@ -333,6 +333,25 @@ def test_a_request_for_whose_locks_the_database_has_no_room_waits_for_all_of_its
         assert not waits(BOB, *TRACES[1:3])
 
 
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize("names", [slice(0, 12), nightly(slice(None))], ids=["some", "all"])
+def test_requests_of_one_sender_at_once_give_the_same_rows_as_one_request(names: slice) -> None:
+    parts = exports.pieces_of(exports.names()[names])
+    exports.send(*parts)
+    expected = exports.stored()
+    exports.emptied()
+    random.Random(54).shuffle(parts)
+
+    def send(own: list[Any]) -> None:
+        for n in range(0, len(own), 5):
+            exports.send(*own[n : n + 5])
+        connection.close()
+
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(send, [parts[n::4] for n in range(4)]))
+    assert exports.stored() == expected
+
+
 def test_the_limit_that_ended_a_loop_is_its_reason_in_any_order_of_spans() -> None:
     message = "The next request would exceed the request_limit of 3."
     spans = [failing_agent("UsageLimitExceeded", message), calling(0), calling(1), calling(2)]
