@@ -27,12 +27,14 @@ MOST_OF_TRACE = 20_000  #: spans of one trace that are kept; beyond, its exporte
 
 #: Requests of a sender wait for one another only where they bring spans of one trace, or tell of one answer: each has a
 #: lock of its own. A database with usual settings has room for 6,400 locks of all its transactions, so a request that
-#: needs more than `MOST_LOCKS`, or comes while `PLACES` others have theirs, waits for all others of its sender instead.
+#: needs more than `MOST_LOCKS`, or comes while `PLACES` others have theirs, takes lines instead: each is for a part of
+#: the sender's traces and answers. A request with locks of its own shares its lines with others that have theirs.
 MOST_LOCKS, PLACES = 512, 8
+LINES = 32
 _PLACE = 1_735_289_203  #: arbitrary and only ours
+_OF_LOGS = 2**62  #: numbers of logs' locks
 LOCK = "SELECT pg_advisory_xact_lock(number) FROM (SELECT unnest(%s::bigint[]) AS number ORDER BY 1) numbers"
-LOCK_SENDER = "SELECT pg_advisory_xact_lock(%s)"
-SHARE_SENDER = "SELECT pg_advisory_xact_lock_shared(%s)"
+SHARE = LOCK.replace("xact_lock", "xact_lock_shared")
 TAKE_PLACE = "SELECT FROM generate_series(1, %s) place WHERE pg_try_advisory_xact_lock(%s, place) LIMIT 1"
 PUT = """
 WITH put AS (
@@ -123,26 +125,29 @@ def hold(
 ) -> None:
     """Hold these traces of the sender, and these answers, for a request, until the transaction ends. `alone`: no other
     request of the sender is worked on meanwhile."""
-    whole = [_number(project_id.bytes + sender.bytes)]
+    lines = range(LINES) if alone else {one % LINES for one in (*(trace.int for trace in traces), *answers)}
+    has_own = not alone and len(traces) + len(answers) <= MOST_LOCKS and _has_place()
+    _take(SHARE if has_own else LOCK, project_id, sender, [b"%d" % line for line in lines])
+    if has_own:
+        own = [b"trace %d" % trace.int for trace in traces] + [b"answer %d" % answer for answer in answers]
+        _take(LOCK, project_id, sender, own)
+
+
+def lock(project_id: UUID, sender: UUID, traces: Iterable[UUID]) -> None:
+    """Hold each of these traces, which no request brings, until the transaction ends."""
+    _take(LOCK, project_id, sender, [b"%d" % (trace.int % _OF_LOGS) for trace in traces])
+
+
+def _has_place() -> bool:
     with connection.cursor() as cursor:
-        if alone or len(traces) + len(answers) > MOST_LOCKS:
-            cursor.execute(LOCK_SENDER, whole)
-            return
         cursor.execute(TAKE_PLACE, [PLACES, _PLACE])
-        if not cursor.rowcount:
-            cursor.execute(LOCK_SENDER, whole)
-            return
-        cursor.execute(SHARE_SENDER, whole)
-    lock(project_id, sender, traces, answers)
+        return bool(cursor.rowcount)
 
 
-def lock(project_id: UUID, sender: UUID, traces: Iterable[UUID], answers: Iterable[int] = ()) -> None:
-    """Hold each of these traces of the sender, and of these answers, until the transaction ends."""
-    of_sender = project_id.bytes + sender.bytes
-    names = [b"%btrace %d" % (of_sender, trace.int) for trace in traces]
-    names += [b"%banswer %d" % (of_sender, answer) for answer in answers]
+def _take(statement: str, project_id: UUID, sender: UUID, names: Iterable[bytes]) -> None:
+    numbers = [_number(project_id.bytes + sender.bytes + name) for name in names]
     with connection.cursor() as cursor:
-        cursor.execute(LOCK, [list(map(_number, names))])
+        cursor.execute(statement, [numbers])
 
 
 def _number(name: bytes) -> int:

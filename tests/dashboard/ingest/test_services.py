@@ -324,13 +324,16 @@ def test_a_request_that_is_worked_on_alone_waits_for_all_of_its_sender_and_they_
 
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.parametrize("bound", ["MOST_LOCKS", "PLACES"])
-def test_a_request_for_whose_locks_the_database_has_no_room_waits_for_all_of_its_sender(
+def test_a_request_for_whose_locks_the_database_has_no_room_waits_for_those_of_its_lines(
     bound: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    same_line, other_line = [UUID(int=n + span_store.LINES * 9) for n in (0, 1)]
     with held_elsewhere(TRACES[0]):
+        assert not waits(ADA, same_line, answers=[0])
         monkeypatch.setattr(span_store, bound, 1)
-        assert waits(ADA, *TRACES[1:3])
-        assert not waits(BOB, *TRACES[1:3])
+        assert waits(ADA, same_line, answers=[0])
+        assert not waits(ADA, other_line, answers=[1])
+        assert not waits(BOB, same_line, answers=[0])
 
 
 @pytest.mark.django_db(transaction=True)
