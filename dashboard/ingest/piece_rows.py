@@ -113,7 +113,8 @@ def _log_row(trace: UUID, event: LogEvent) -> Row:
 
 def _as_read(span: Span, text: bytes) -> Span:
     """The span as reading its text gives it again: the order of its attributes is part of what turns are made of."""
-    if not all(_HOLDERS.isdisjoint(map(type, told.attributes.values())) for told in (span, *span.events)):
+    told = (span.attributes, *(event.attributes for event in span.events))
+    if not all(_HOLDERS.isdisjoint(map(type, attributes.values())) for attributes in told):
         return _span(json.loads(text))
     events = tuple([SpanEvent(event.name, _in_order(event.attributes)) for event in span.events])
     return replace(span, attributes=_in_order(span.attributes), events=events)

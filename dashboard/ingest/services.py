@@ -104,8 +104,7 @@ def _ingest(
     """`hold_all`: no other request of the sender is worked on beside it."""
     rows = rows_of(taken)
     told = {row.answer for row in rows if row.answer is not None}
-    answers: Iterable[int] = range(span_store.LINES) if hold_all else told
-    span_store.lock(project_id, sender, traces, answers=answers)
+    span_store.hold(project_id, sender, traces, told, alone=hold_all)
     held = span_store.counts(project_id, sender, sorted(traces))
     if most is not None and taken.count + sum(held.values()) > most:
         raise LargeError

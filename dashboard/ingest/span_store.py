@@ -25,10 +25,17 @@ PLACES_KEPT = timedelta(days=1)
 SWEEP_SECONDS = 600.0
 MOST_OF_TRACE = 20_000  #: spans of one trace that are kept; beyond, its exporter is told so
 
-#: Where several requests of a sender bring spans of one trace, the second waits for the first: in one of so many lines
-#: of this sender. A request of many traces holds them all, so no two senders share any.
+#: Requests of a sender wait for one another only where they bring spans of one trace, or tell of one answer: each has a
+#: lock of its own. A database with usual settings has room for 6,400 locks of all its transactions, so a request that
+#: needs more than `MOST_LOCKS`, or comes while `PLACES` others have theirs, takes lines instead: each is for a part of
+#: the sender's traces and answers. A request with locks of its own shares its lines with others that have theirs.
+MOST_LOCKS, PLACES = 512, 8
 LINES = 32
-LOCK = "SELECT pg_advisory_xact_lock(line) FROM (SELECT unnest(%s::bigint[]) AS line ORDER BY 1) lines"
+_PLACE = 1_735_289_203  #: arbitrary and only ours
+_OF_LOGS = 2**62  #: numbers of logs' locks
+LOCK = "SELECT pg_advisory_xact_lock(number) FROM (SELECT unnest(%s::bigint[]) AS number ORDER BY 1) numbers"
+SHARE = LOCK.replace("xact_lock", "xact_lock_shared")
+TAKE_PLACE = "SELECT FROM generate_series(1, %s) place WHERE pg_try_advisory_xact_lock(%s, place) LIMIT 1"
 PUT = """
 WITH put AS (
 INSERT INTO ingest_piece (project_id, sender, trace, span, part, parent, content, answer, at)
@@ -113,14 +120,34 @@ class Changed:
         return Changed(self.grown - traces, {trace: rows for trace, rows in self.whole.items() if trace not in traces})
 
 
-def lock(
-    project_id: UUID, sender: UUID, traces: Iterable[UUID], lines: int = LINES, answers: Iterable[int] = ()
+def hold(
+    project_id: UUID, sender: UUID, traces: Collection[UUID], answers: Collection[int] = (), *, alone: bool = False
 ) -> None:
-    """Hold these traces of the sender, and these answers, until the transaction ends. `lines`: as many of a sender may
-    be held at once."""
-    lines_of_them = {trace.int % lines for trace in traces} | {answer % lines for answer in answers}
+    """Hold these traces of the sender, and these answers, for a request, until the transaction ends. `alone`: no other
+    request of the sender is worked on meanwhile."""
+    lines = range(LINES) if alone else {one % LINES for one in (*(trace.int for trace in traces), *answers)}
+    has_own = not alone and len(traces) + len(answers) <= MOST_LOCKS and _has_place()
+    _take(SHARE if has_own else LOCK, project_id, sender, [b"%d" % line for line in lines])
+    if has_own:
+        own = [b"trace %d" % trace.int for trace in traces] + [b"answer %d" % answer for answer in answers]
+        _take(LOCK, project_id, sender, own)
+
+
+def lock(project_id: UUID, sender: UUID, traces: Iterable[UUID]) -> None:
+    """Hold each of these traces, which no request brings, until the transaction ends."""
+    _take(LOCK, project_id, sender, [b"%d" % (trace.int % _OF_LOGS) for trace in traces])
+
+
+def _has_place() -> bool:
     with connection.cursor() as cursor:
-        cursor.execute(LOCK, [[_number(b"%b%b%d" % (project_id.bytes, sender.bytes, line)) for line in lines_of_them]])
+        cursor.execute(TAKE_PLACE, [PLACES, _PLACE])
+        return bool(cursor.rowcount)
+
+
+def _take(statement: str, project_id: UUID, sender: UUID, names: Iterable[bytes]) -> None:
+    numbers = [_number(project_id.bytes + sender.bytes + name) for name in names]
+    with connection.cursor() as cursor:
+        cursor.execute(statement, [numbers])
 
 
 def _number(name: bytes) -> int:

@@ -3,7 +3,8 @@ COPY of the rows that came of them. The answer to an export comes after its turn
 
 import http.client
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from pathlib import Path
 
@@ -45,27 +46,33 @@ def copied() -> tuple[float, int]:
     return seconds, size
 
 
-def lines(spans: int = SPANS) -> Iterator[str]:
-    """A paragraph for each kind of traces."""
+def lines(processes: int = 1, spans: int = SPANS) -> Iterator[str]:
+    """A paragraph for each kind of traces, served by one process for one exporter; then by so many, for two exporters
+    each, if that is more than one."""
     with scratch({}) as store, ExitStack() as parts:
         one_time_code_create()
         by = User.objects.get(username=OPERATOR)
         _, secret = key_create(project=project_default(), by=by, name="bench", scope=["otlp"])
         served = parts.enter_context(part("gateway_server", environment=environment_of(store)))
         for kind, what in KINDS.items():
-            yield from _measured(kind, what, spans, served, secret)
+            yield from _measured(kind, what, spans, served, secret, exporters=1)
+        if processes > 1:
+            several = parts.enter_context(part("gateway_server", str(processes), environment=environment_of(store)))
+            for kind, what in KINDS.items():
+                about = f"{what}; {processes} processes, {2 * processes} exporters"
+                yield from _measured(kind, about, spans, several, secret, exporters=2 * processes)
 
 
-def _measured(kind: str, what: str, spans: int, served: Part, secret: str) -> Iterator[str]:
+def _measured(kind: str, what: str, spans: int, served: Part, secret: str, exporters: int) -> Iterator[str]:
     bodies = list(exports(kind, spans, seed=1))
-    warm, *rest = bodies
-    _send(served.port, secret, [warm])
+    warm, rest = bodies[:exporters], bodies[exporters:]
+    _, warmed = _send_at_once(served.port, secret, warm, exporters)
     memory, busy = _resident(served), served.busy()
-    seconds, sent = _send(served.port, secret, rest)
+    seconds, sent = _send_at_once(served.port, secret, rest, exporters)
     busy = served.busy() - busy
     turns, grew = Turn.objects.count(), _resident(served) - memory
     by_copy, size = copied()
-    share = sent / (sent + warm[1])  # the rows of the first export are among those that are copied
+    share = sent / (sent + warmed)  # the rows of the first exports are among those that are copied
     copying = sent / (by_copy * share)
     yield f"{what}: {sent:,} spans in {len(rest)} exports; {turns:,} turns, {size:,} bytes of rows"
     each = f"{sent / busy:,.0f} per second of the server's processor"
@@ -75,15 +82,22 @@ def _measured(kind: str, what: str, spans: int, served: Part, secret: str) -> It
     _emptied()
 
 
-def _send(port: int, secret: str, bodies: list[tuple[bytes, int]]) -> tuple[float, int]:
-    """One after another, as one exporter does; seconds, and how many spans."""
+def _send_at_once(port: int, secret: str, bodies: Sequence[tuple[bytes, int]], exporters: int) -> tuple[float, int]:
+    """By so many exporters; seconds, and how many spans."""
+    began = time.perf_counter()
+    with ThreadPoolExecutor(exporters) as pool:
+        sent = sum(pool.map(lambda n: _send(port, secret, bodies[n::exporters]), range(exporters)))
+    return time.perf_counter() - began, sent
+
+
+def _send(port: int, secret: str, bodies: Sequence[tuple[bytes, int]]) -> int:
+    """One after another, as one exporter does; how many spans."""
     client, sent = http.client.HTTPConnection("127.0.0.1", port, timeout=600), 0
     headers = {
         "authorization": f"Bearer {secret}",
         "content-type": "application/x-protobuf",
         "content-encoding": "gzip",
     }
-    began = time.perf_counter()
     for body, spans in bodies:
         client.request("POST", "/v1/traces", body, headers)
         answer = client.getresponse()
@@ -91,19 +105,25 @@ def _send(port: int, secret: str, bodies: list[tuple[bytes, int]]) -> tuple[floa
         if answer.status != 200 or told:
             raise BenchError(f"An export was answered {answer.status}: {told[:200]!r}")
         sent += spans
-    seconds = time.perf_counter() - began
     client.close()
-    return seconds, sent
+    return sent
 
 
 def _resident(served: Part) -> int:
-    """Bytes of memory that the serving process holds; 0 where the system does not tell."""
+    """Bytes of memory that the serving process and those that it started hold; 0 where the system does not tell."""
+    of = str(served.process.pid)
+    told = [_status(folder) for folder in Path("/proc").glob("[0-9]*")]
+    sizes = [one.get("VmRSS", "0 kB") for one in told if of in (one.get("Pid"), one.get("PPid"))]
+    return sum(int(size.split()[0]) * 1024 for size in sizes)
+
+
+def _status(folder: Path) -> dict[str, str]:
+    """What Linux tells of a process; nothing of one that has ended."""
     try:
-        told = Path(f"/proc/{served.process.pid}/status").read_text(encoding="ascii")
+        told = (folder / "status").read_text(encoding="utf-8", errors="replace")
     except OSError:
-        return 0
-    line = next((line for line in told.splitlines() if line.startswith("VmRSS:")), "VmRSS: 0 kB")
-    return int(line.split()[1]) * 1024
+        return {}
+    return {name: value.strip() for name, _, value in (line.partition(":") for line in told.splitlines())}
 
 
 def _emptied() -> None:

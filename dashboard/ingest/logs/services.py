@@ -24,7 +24,6 @@ log = structlog.get_logger(__name__)
 
 LOGS = UUID("6c6f6773-0000-8000-8000-000000000000")  #: the sender of logs that no user imported, but this host
 PORTION = 64  #: episodes
-OWN_LINES = 2**62  #: each episode has a lock of its own, so that files of one sender are stored beside one another
 NOT_STORABLE = "The database does not accept a value in it."
 NOT_MADE = "No turn could be created from it. The server log has the error."
 
@@ -81,7 +80,7 @@ def _put(
 ) -> list[Fault]:
     traces, sender = by_trace(portion), sender_of(by)
     with transaction.atomic():
-        span_store.lock(project_id, sender, traces, lines=OWN_LINES)
+        span_store.lock(project_id, sender, traces)
         known = _known(project_id, sender, traces)
         fresh = {trace: one for trace, one in traces.items() if not (one.is_settled and trace in known)}
         told, sessions, faults = _made(fresh, project_id, sender, dict(taken.sessions))

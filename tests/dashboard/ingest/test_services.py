@@ -2,8 +2,9 @@
 
 import random
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 from uuid import UUID
@@ -262,14 +263,19 @@ def test_stored_spans_of_a_trace_count_as_work_and_nothing_is_stored_above_the_l
     assert exports.stored() != before
 
 
-@pytest.mark.django_db(transaction=True)
-def test_a_sender_waits_only_for_its_own_traces() -> None:
-    project, traces = UUID(int=1), [UUID(int=number) for number in range(span_store.LINES)]
+PROJECT, ADA, BOB = UUID(int=1), UUID(int=7), UUID(int=8)
+TRACES = [UUID(int=number) for number in range(100)]
+ANSWERS = list(range(100))
+
+
+@contextmanager
+def held_elsewhere(*traces: UUID, answers: Sequence[int] = (), alone: bool = False) -> Iterator[None]:
+    """Another request of Ada's holds these for the length of the block."""
     there, done = threading.Event(), threading.Event()
 
     def hold() -> None:
         with transaction.atomic():
-            span_store.lock(project, UUID(int=7), traces)
+            span_store.hold(PROJECT, ADA, traces, answers, alone=alone)
             there.set()
             assert done.wait(20)
         connection.close()
@@ -278,18 +284,75 @@ def test_a_sender_waits_only_for_its_own_traces() -> None:
         holding = pool.submit(hold)
         assert there.wait(10)
         try:
-            _lock_at_once(project, UUID(int=8), traces)
-            with pytest.raises(OperationalError, match="lock timeout"):
-                _lock_at_once(project, UUID(int=7), traces[:1])
+            yield
         finally:
             done.set()
         holding.result()
 
 
-def _lock_at_once(project: UUID, sender: UUID, traces: list[UUID]) -> None:
-    with transaction.atomic(), connection.cursor() as cursor:
-        cursor.execute("SET LOCAL lock_timeout = '300ms'")
-        span_store.lock(project, sender, traces)
+def waits(sender: UUID, *traces: UUID, answers: Sequence[int] = (), alone: bool = False) -> bool:
+    """Whether a request of this sender would wait for another."""
+    try:
+        with transaction.atomic(), connection.cursor() as cursor:
+            cursor.execute("SET LOCAL lock_timeout = '300ms'")
+            span_store.hold(PROJECT, sender, traces, answers, alone=alone)
+    except OperationalError as error:
+        if "lock timeout" not in str(error):
+            raise
+        return True
+    return False
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_request_waits_only_for_those_of_its_sender_with_one_of_its_traces_or_answers() -> None:
+    with held_elsewhere(*TRACES, answers=ANSWERS):
+        assert not waits(BOB, *TRACES, answers=ANSWERS)
+        assert not waits(ADA, *(UUID(int=1000 + trace.int) for trace in TRACES), answers=range(1000, 1100))
+        assert waits(ADA, UUID(int=1000), TRACES[-1])
+        assert waits(ADA, UUID(int=1000), answers=[5000, ANSWERS[-1]])
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_request_that_is_worked_on_alone_waits_for_all_of_its_sender_and_they_for_it() -> None:
+    with held_elsewhere(TRACES[0]):
+        assert waits(ADA, TRACES[1], alone=True)
+        assert not waits(BOB, TRACES[1], alone=True)
+    with held_elsewhere(TRACES[0], alone=True):
+        assert waits(ADA, TRACES[1])
+        assert not waits(BOB, TRACES[1])
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize("bound", ["MOST_LOCKS", "PLACES"])
+def test_a_request_for_whose_locks_the_database_has_no_room_waits_for_those_of_its_lines(
+    bound: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    same_line, other_line = [UUID(int=n + span_store.LINES * 9) for n in (0, 1)]
+    with held_elsewhere(TRACES[0]):
+        assert not waits(ADA, same_line, answers=[0])
+        monkeypatch.setattr(span_store, bound, 1)
+        assert waits(ADA, same_line, answers=[0])
+        assert not waits(ADA, other_line, answers=[1])
+        assert not waits(BOB, same_line, answers=[0])
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize("names", [slice(0, 12), nightly(slice(None))], ids=["some", "all"])
+def test_requests_of_one_sender_at_once_give_the_same_rows_as_one_request(names: slice) -> None:
+    parts = exports.pieces_of(exports.names()[names])
+    exports.send(*parts)
+    expected = exports.stored()
+    exports.emptied()
+    random.Random(54).shuffle(parts)
+
+    def send(own: list[Any]) -> None:
+        for n in range(0, len(own), 5):
+            exports.send(*own[n : n + 5])
+        connection.close()
+
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(send, [parts[n::4] for n in range(4)]))
+    assert exports.stored() == expected
 
 
 def test_the_limit_that_ended_a_loop_is_its_reason_in_any_order_of_spans() -> None:

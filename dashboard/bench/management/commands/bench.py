@@ -21,7 +21,7 @@ from dashboard.bench.storage import run as storage
 from dashboard.platform.errors import StartError
 from dashboard.runtime.database_setup import prepare
 
-GATEWAY = "gateway"
+GATEWAY, INGEST = "gateway", "ingest"
 SUITES: Mapping[str, tuple[Callable[..., Iterator[str]], str]] = {
     "core": (core.rows, "transitions, stream decoding, verify, what-if and import, beside plain Python"),
     "turn": (turn.rows, "opening the page of a long turn, beside the SQL for its rows"),
@@ -33,7 +33,7 @@ SUITES: Mapping[str, tuple[Callable[..., Iterator[str]], str]] = {
         gateway.rows,
         "calls through the gateway, whole and streamed, beside a direct call and beside a bare proxy",
     ),
-    "ingest": (
+    INGEST: (
         ingest.lines,
         "spans over OTLP/HTTP until their turns are in the API, beside bare COPY of the same rows",
     ),
@@ -81,7 +81,9 @@ class Command(BaseCommand):
             default=200,
             help="chaos: number of turns to interrupt at distinct records (default: 200)",
         )
-        parser.add_argument("--processes", type=int, default=1, help="gateway: also measure with this many processes")
+        parser.add_argument(
+            "--processes", type=int, default=1, help="gateway, ingest: also measure with this many processes"
+        )
         parser.add_argument(
             "--seconds", type=float, default=240, help="chaos: stop killing after this many seconds (default: 240)"
         )
@@ -129,7 +131,7 @@ class Command(BaseCommand):
             f"Python {platform.python_version()}, {os.cpu_count()} cores, of which one is used; rates are per second "
             "of processor time; median (lowest–highest) of runs"
         )
-        given = {"processes": options["processes"]} if options["suite"] == GATEWAY else {}
+        given = {"processes": options["processes"]} if options["suite"] in (GATEWAY, INGEST) else {}
         for line in SUITES[options["suite"]][0](**given):
             self.stdout.write(line)
 

@@ -146,7 +146,7 @@ def _origin(result: Mapping[str, Any]) -> Mapping[str, Any]:
     return mapping(result.get("origin"))
 
 
-def _parts(entry: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+def _parts(entry: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     """Those of a message, whose names had a sign before them in older releases."""
     return mappings(entry.get("content", entry.get("_content")))
 
