@@ -71,7 +71,7 @@ def test_the_smallest_limit_that_completes_is_found_and_confirmed(page: Page):
     expect(page.locator("#sweep")).to_contain_text("Recommended values")
     page.get_by_label("Limit", exact=True).select_option("max_continuations")
     expect(page.locator("#sweep")).to_contain_text(re.compile(r"certain from 2\b"))
-    page.get_by_role("link", name=re.compile("What if max_continuations were")).first.click()
+    page.get_by_role("link", name=re.compile("What if Max continuations were")).first.click()
     expect(page.locator("#what-if")).to_contain_text("same text as recorded")
 
 

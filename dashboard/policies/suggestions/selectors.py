@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from typing import Any
+from uuid import UUID
 
 from django.core.exceptions import ValidationError
 
@@ -12,6 +13,7 @@ from agentcore.replay import Certainty, Recording, fold
 from agentcore.snapshot import Snapshot
 from agentcore.sufficient_max_tokens import END_AT_MOST, enough_for_one_call
 from agentcore.values import replace
+from dashboard.policies.backtests.models import Backtest
 from dashboard.policies.backtests.survival import LEAST_ENDED
 from dashboard.policies.suggestions.exhausted_limits import CONTINUING, ExhaustedLimit
 from dashboard.policies.suggestions.limit_trials import TriedLimit, limit_trials
@@ -283,3 +285,9 @@ def _completes(case: ExhaustedLimit, trial: LimitTrial, value: int, sure: tuple[
         point = run_of(turn=trial.turn, name=case.limit, overrides={}).at(value)
         return point.completed and point.certainty in sure
     return False
+
+
+def waited_for(turn: Turn, waits: UUID) -> Backtest | Turn | None:
+    """The backtest or the re-run with this id that a page waits for; None: the turn's project has none."""
+    found = Backtest.objects.filter(project=turn.project, pk=waits).first()
+    return found or Turn.objects.filter(project=turn.project, pk=waits).only("status").first()

@@ -22,6 +22,7 @@ from dashboard.policies.backtests.models import Backtest
 from dashboard.policies.suggestions.list_suggestions import suggestions_now
 from dashboard.policies.suggestions.next_step import leading_on
 from dashboard.policies.suggestions.panel import Panel, last_of, panel_of
+from dashboard.policies.suggestions.selectors import waited_for
 from dashboard.policies.suggestions.services import (
     backtest_of_value,
     cap_and_draft_use,
@@ -59,12 +60,11 @@ def limit(request: HttpRequest, turn_id: UUID) -> HttpResponse:
 def _changed_since(request: HttpRequest, turn: Turn) -> HttpResponse:
     """Of a backtest its line; of a re-run nothing but the event at which the page asks for the panel."""
     waits = _id(request.GET["waits"])
-    backtest = None if waits is None else Backtest.objects.filter(project=turn.project, pk=waits).first()
-    if backtest is not None:
-        return render(request, "suggestions/_backtest.html", {"turn": turn, "backtest": backtest})
-    rerun = None if waits is None else Turn.objects.filter(project=turn.project, pk=waits).only("status").first()
+    waited = None if waits is None else waited_for(turn, waits)
+    if isinstance(waited, Backtest):
+        return render(request, "suggestions/_backtest.html", {"turn": turn, "backtest": waited})
     response = HttpResponse(status=204)
-    if rerun is None or rerun.status != request.GET.get("was"):
+    if waited is None or waited.status != request.GET.get("was"):
         response["HX-Trigger"] = CHANGED
     return response
 

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from django.conf import settings
 from django.contrib.auth.hashers import UNUSABLE_PASSWORD_PREFIX
 
+from agentcore.number_format import count
 from dashboard.accounts import two_factor
 from dashboard.accounts.models import SecondFactor, User
 from dashboard.exports.webhooks.models import Webhook
@@ -47,9 +48,9 @@ def _secret_key() -> Finding:
     webhooks = sum(not _opens(bytes(sealed)) for sealed in Webhook.objects.values_list("sealed_secret", flat=True))
     if not users and not webhooks:
         return Finding("secret key", State.OK, "It decrypts everything that is stored encrypted")
-    words = f"It cannot decrypt the two-factor keys of {users} users and the secrets of {webhooks} webhooks"
+    unreadable = f"the two-factor keys of {count(users, 'user')} and the secrets of {count(webhooks, 'webhook')}"
     fix = "Put back the secret key (WHYSTOP_SECRET_KEY, or secret-key from a backup), or set these up again."
-    return Finding("secret key", State.ERROR, words, fix)
+    return Finding("secret key", State.ERROR, f"It cannot decrypt {unreadable}", fix)
 
 
 def _opens(sealed: bytes) -> bool:

@@ -215,7 +215,7 @@ def test_a_user_without_a_project_has_no_permissions_and_creates_no_token(beside
 def test_default_cannot_be_renamed(owner: User):
     response = browser_of(owner).post("/projects/rename/", {"name": "other"})
     assert response.status_code == 422
-    assert "keeps its name" in response.content.decode()
+    assert "cannot be renamed" in response.content.decode()
 
 
 def test_nobody_grants_a_role_with_more_permissions_than_they_have(beside: Project):

@@ -59,7 +59,7 @@ def test_faults_of_a_file_are_reported_by_field(api: Program, cut: Turn):
     broken = changed(file, "turn", "records", 1, "seq", to=9)
     assert "missing" in str(api.problem("/turns/import", broken)["turn.records"])
     untrue = changed(file, "turn", "records", 1, "transitions", 0, "reason", to="no")
-    assert "something else" in str(api.problem("/turns/import", untrue)["turn.records"])
+    assert "another result" in str(api.problem("/turns/import", untrue)["turn.records"])
     assert api.post("/turns/import?unverified=true", untrue).json()["verified"] is False
 
 

@@ -70,7 +70,7 @@ def test_a_connection_shows_its_continuation_method_which_can_be_set_by_hand(adm
     address = reverse("admin:agents_connection_change", args=[connection.pk])
     words = page(admin_client, address)
     assert "By a hint." in words
-    assert "what-if numbers about max_tokens are estimates" in words
+    assert "What-ifs with another Max tokens per call are therefore estimates" in words
     assert "Not tested yet." in words
     said = {
         "name": "near",
@@ -87,7 +87,7 @@ def test_a_connection_shows_its_continuation_method_which_can_be_set_by_hand(adm
     assert connection.continuing == {"prefix": True, "prefill_echo": True}
     exactly = page(admin_client, address)
     assert "Method: prefix: true on the message (DeepSeek, Mistral)." in exactly
-    assert "what-if numbers about max_tokens are exact" in exactly
+    assert "what-ifs with another Max tokens per call are exact" in exactly
     refused = page(admin_client, address, {**said, "provider": "anthropic"})
     assert "anthropic has no field prefix" in refused
 
@@ -284,7 +284,10 @@ def test_breakpoints_and_approvals_of_an_agent_are_saved_and_shown_again(admin_c
     ("given", "words"),
     [
         ({"breakpoints": '[{"state": "nowhere"}]'}, "Breakpoint 1: there is no state “nowhere” to hold at"),
-        ({"breakpoints": '[{"budget_below": 2}]'}, "above 0 and at most 1 such as 0.1, not 2"),
+        (
+            {"breakpoints": '[{"budget_below": 2}]'},
+            "budget_below must be above 0 and at most 1, such as 0.1 for the last tenth of a budget, not 2",
+        ),
         ({"breakpoints": '{"state": "idle"}'}, "Breakpoints must be a list of objects"),
         (
             {"tools": ["current_time"]},

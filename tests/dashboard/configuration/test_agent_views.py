@@ -149,7 +149,7 @@ def test_a_test_of_a_connection_reports_its_findings(admins: Client, connection:
     html = page(admins, "/connections/near", **given, test_model="m")
     assert "Saved. Could not tell whether it continues a last assistant message." in html
     assert "The server does not answer requests" in html or "The server said" in html
-    assert "what-if numbers about max_tokens are estimates" in html
+    assert "What-ifs with another Max tokens per call are therefore estimates" in html
 
 
 def test_missing_names_are_404(admins: Client):

@@ -113,7 +113,7 @@ def test_the_admin_page_runs_the_test_and_shows_its_result(
     address = reverse("admin:agents_connection_change", args=[connection.pk])
     shown = unescape(admin_client.post(address, said, follow=True).content.decode())
     assert told in shown
-    exactly = "what-if numbers about max_tokens are exact"
+    exactly = "what-ifs with another Max tokens per call are exact"
     assert (exactly in shown) is (model in ("sim-prefill", "sim-prefill-echo"))
 
 

@@ -9,7 +9,7 @@ from django.test import Client
 from dashboard.accounts.models import User
 from dashboard.agents import selectors
 from dashboard.agents.models import Project
-from dashboard.simulator.behaviours import MODELS
+from dashboard.simulator.model_table import MODELS
 from dashboard.turns.models import Turn
 from tests.dashboard.driving import Play
 

@@ -21,8 +21,9 @@ def test_every_operator_change_has_a_text():
         answer=ChatResponse("Mine.", (ToolCall("", "clock", {"zone": "utc"}),)),
     )
     assert changes_in_words(event) == (
-        "Time limit none, Max steps 3, Max retries 2, Max tokens per call 1,200, model m2, system prompt “Be brief.”, "
-        'another conversation, of 1 message, call a with “{"n": 1}”, result of call b: “noon”, 1 breakpoint, '
+        "Time limit none, Max steps 3, Max failures in a row 2, Max tokens per call 1,200, model m2, "
+        "system prompt “Be brief.”, another conversation, of 1 message, "
+        'call a with “{"n": 1}”, result of call b: “noon”, 1 breakpoint, '
         'injected a response: “Mine. clock {"zone": "utc"}”'
     )
 

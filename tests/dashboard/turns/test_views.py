@@ -172,9 +172,8 @@ def test_the_number_in_the_heading_equals_that_of_the_what_if(browser: Client, p
     assert f"With Max tokens per call (max_tokens) {enough}, one call would have been enough." in text_of(html)
     shown = page(browser, f"/turns/{whole.id}/replay?max_tokens={enough}")
     assert "Completed in 1 call" in " ".join(re.sub("<[^>]+>", "", shown).split())
-    assert f"certain: one call with Max tokens per call (max_tokens) ≥ {enough} would have been enough" in html, (
-        "the tree too"
-    )
+    told = f"certain: one call with Max tokens per call (max_tokens) ≥ {enough} would have been enough"
+    assert told in text_of(html), "the tree too"
     assert re.search(r"call 1 used 150 of 150 tokens, and was cut there <a [^>]+href=\"#t2\"", html)
 
 

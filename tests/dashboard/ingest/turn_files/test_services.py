@@ -250,7 +250,7 @@ def test_an_abandoned_turn_is_restored_as_one(agent_of: AgentOf):
 
 def test_a_history_that_does_not_verify_is_refused_unless_explicitly_accepted(cut: Turn):
     file = changed(exported(cut), "turn", "records", 1, "transitions", 0, "reason", to="because I say so")
-    assert "record 2 gives something else" in refused(file)["turn.records"][0]
+    assert "record 2 has another result" in refused(file)["turn.records"][0]
     made = brought(file, unverified=True)
     assert (made.fresh, made.verified) == (True, False)
     assert brought(file, unverified=True).verified is False

@@ -157,7 +157,7 @@ def test_a_queued_turn_whose_budget_was_exhausted_never_starts_nor_do_later_ones
             "token_limit",
             "budget_exhausted",
         )
-        assert ended.verdict.startswith("Stopped before it began: the conversation's budget of 30 tokens")
+        assert ended.verdict.startswith("This turn did not start: the conversation's budget of 30 tokens is used up.")
         assert ended.attempts == 0
 
 

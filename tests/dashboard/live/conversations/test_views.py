@@ -9,7 +9,7 @@ from dashboard.turns.conversations.models import Conversation
 from dashboard.turns.models import Turn
 from tests.dashboard.driving import AgentOf, Play, drive
 from tests.dashboard.live.conversations.conftest import Say
-from tests.dashboard.pages import HTMX, compact, page
+from tests.dashboard.pages import HTMX, compact, page, text_of
 
 pytestmark = pytest.mark.django_db(transaction=True)
 NOWHERE = "01890000-0000-7000-8000-000000000000"
@@ -23,7 +23,7 @@ def test_the_agents_can_be_selected(browser: Client, agent_of: AgentOf):
     agent_of("sim-essay", max_tokens=1500)
     html = page(browser, "/live")
     assert 'href="/agents/sim-essay/live"' in html
-    assert "max_tokens 1,500" in html
+    assert "1,500 tokens per call" in text_of(html)
 
 
 def test_a_missing_agent_is_404(browser: Client):

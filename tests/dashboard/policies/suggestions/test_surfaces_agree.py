@@ -120,7 +120,7 @@ def test_each_surface_gives_the_same_answer_or_the_reason_for_a_difference(brows
     assert cell.startswith(asked.word if asked.word == "not known" else f"{said['value']:,}")
     assert words(said["words"]) in words(head)
     assert f"{said['value']:,}" in sweep
-    assert "Of the value of a limit, pages say likely where its what-if is estimated, and not known where" in sweep
+    assert "For the value of a limit, pages say likely if its what-if is estimated, and not known if" in sweep
     assert "estimated" not in sweep.partition("How certain is this?")[0], "likely is the word for a limit"
     assert words(said["words"]) in words(page(browser, f"/turns/{turn.id}/replay")), "beside the recording"
 

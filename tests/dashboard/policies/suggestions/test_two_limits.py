@@ -150,7 +150,7 @@ def test_using_a_cap_drafts_the_policys_limit_that_it_needs_as_well(two_limits: 
     assert "An agent has no such limit of its own, so a draft of its policy carries it. Activate it, too." in before
     address, asked = f"/turns/{turn.id}/limit/use", {"value": f"{said.value}", "standing": "60"}
     done = text_of(compact(browser.post(address, asked, follow=True).content.decode()))
-    assert f"max_tokens of sim-essay changed from 60 to {said.value}." in done
+    assert f"Max tokens per call of sim-essay was changed from 60 to {said.value}." in done
     assert f"Draft v2 of “brief” created: Max output characters {chars:,}. It is needed, too: activate it." in done
     draft = PolicyVersion.objects.get(policy__name="brief", version=2)
     assert draft.limits == {"max_total_output_chars": chars}

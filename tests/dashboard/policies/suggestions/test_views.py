@@ -94,7 +94,7 @@ def test_a_backtest_in_progress_asks_for_its_own_line_alone(browser: Client, cut
     asked = f"/turns/{cut.id}/limit?waits={backtest.pk}"
     assert asked in find(browser, cut, "backtest")
     line = browser.get(asked, headers=HTMX).content.decode()
-    assert "Backtest that has not started with max_tokens 900." in text_of(compact(line))
+    assert "Backtest that has not started with Max tokens per call 900." in text_of(compact(line))
     Backtest.objects.update(status="done")
     assert "every 1s" not in browser.get(asked, headers=HTMX).content.decode()
 

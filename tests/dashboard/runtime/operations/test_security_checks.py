@@ -64,7 +64,10 @@ def test_a_wrong_secret_key_is_an_error_that_names_the_unreadable_data(monkeypat
     assert found("secret key").state is State.OK
     monkeypatch.setattr(settings, "SECRET_KEY", "another")
     told = found("secret key")
-    assert (told.state, "two-factor keys of users: 1, secrets of webhooks: 0" in told.words) == (State.ERROR, True)
+    assert (told.state, "the two-factor keys of 1 user and the secrets of 0 webhooks" in told.words) == (
+        State.ERROR,
+        True,
+    )
     assert "WHYSTOP_SECRET_KEY" in told.fix
 
 

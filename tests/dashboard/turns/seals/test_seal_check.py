@@ -86,7 +86,7 @@ def test_policy_values_copied_into_a_row_are_compared_with_the_policy(turn: Turn
     seal()
     assert faults() == {}
     as_superuser(f"UPDATE turns_turn SET {change} WHERE id = %s", turn.id)
-    assert "is not its policy" in faults()[str(turn.id)]
+    assert "The copy of its policy that searches use differs from it" in faults()[str(turn.id)]
 
 
 def test_a_turn_dated_after_its_seal_is_still_checked_on_its_page(turn: Turn):
