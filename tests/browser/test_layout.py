@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from playwright.sync_api import Page
 
 from tests.browser.conftest import PATIENCE, PHONE, NewPage
-from tests.browser.journeys import played, scrolls_sideways
+from tests.browser.journeys import played, scrolls_sideways, until
 from tests.browser.test_operating import agent
 
 
@@ -169,8 +169,9 @@ CHART_FAULTS = """() => [...document.querySelectorAll(".chart-card")].flatMap((c
 def test_a_metrics_chart_has_its_number_beside_its_title_and_all_its_times(new_page: NewPage):
     page = new_page()
     played(page, "sim-essay", "Draw this.", max_tokens=60)
-    page.goto("/metrics-board")
-    assert page.locator(".chart-card .ticks").count() > 0
+    charts = page.locator(".chart-card .ticks")
+    # The board shows sums, which are made a few seconds after a turn has ended.
+    until(page, lambda: page.goto("/metrics-board") and charts.count(), "no chart has any time", every=1000)
     for width in widths(page, 390, 700, 1280):
         assert page.evaluate(CHART_FAULTS) == [], width
 
