@@ -6,11 +6,14 @@ from pathlib import Path
 import pytest
 from django.conf import settings
 
+from tests.together import together
+
 TEMPLATES = sorted((settings.BASE_DIR / "templates").rglob("*.html"))
 #: The heading of a page with what can be done beside it.
 TITLED = re.compile(r'<div class="titled">.*?</div>', re.DOTALL)
 
 
+@together
 @pytest.mark.parametrize("path", TEMPLATES, ids=lambda path: path.name)
 def test_the_main_button_beside_a_heading_is_the_first(path: Path):
     for titled in TITLED.findall(path.read_text("utf-8")):

@@ -12,6 +12,7 @@ from dashboard.board.alerts.models import Alert
 from dashboard.board.alerts.rules import CONDITIONS, read
 from dashboard.board.metrics import METRICS
 from dashboard.board.selectors import Totals, add
+from tests.together import together
 
 START = datetime(2026, 11, 20, 12, 0, tzinfo=UTC)
 
@@ -114,6 +115,7 @@ def each_minute(one: Alert, data: list[tuple[datetime, Totals]]) -> list[tuple[i
     return found
 
 
+@together
 @pytest.mark.parametrize("number", [0.005, 99.999, 0.00001, 12.3456, 250.0, 1e9])
 @pytest.mark.parametrize("metric", [*METRICS])
 @pytest.mark.parametrize("condition", [*CONDITIONS])

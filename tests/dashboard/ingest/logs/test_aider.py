@@ -12,6 +12,7 @@ from dashboard.turns.models import Attempt, Turn
 from tests.agentcore.time_growth import grows_linearly
 from tests.dashboard.ingest.logs.test_session_databases import Run, run
 from tests.dashboard.ingest.logs.writing import found_in
+from tests.together import together
 
 __all__ = ["run"]  # a fixture
 
@@ -111,6 +112,7 @@ def test_histories_are_found_in_the_projects_of_the_home_folder(tmp_path: Path) 
     assert transcripts_of(tmp_path) == found
 
 
+@together
 @pytest.mark.parametrize("cut", range(0, len(HISTORY), 7))
 def test_a_history_that_ends_anywhere_is_read_completely(cut: int) -> None:
     found_in(HISTORY[:cut].encode() + b"\xff\n")

@@ -12,6 +12,7 @@ from dashboard.accounts.models import User
 from dashboard.platform.environment import CHECKOUT
 from dashboard.turns.templatetags.shell_command import shell_command
 from tests.dashboard.pages import page
+from tests.together import together
 
 TEMPLATES = CHECKOUT / "templates"
 DOCUMENTS = [CHECKOUT / "README.md", CHECKOUT / "CONTRIBUTING.md", *(CHECKOUT / "docs").rglob("*.md")]
@@ -53,6 +54,7 @@ def test_no_template_has_a_command_that_only_a_shell_in_the_right_folder_finds()
     assert not {name: commands for name, commands in found.items() if commands}
 
 
+@together
 @pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: str(path.relative_to(CHECKOUT)))
 def test_commands_of_documents_name_the_python_that_the_readme_sets_up(path: Path):
     blocks = re.findall(r"```(?:sh|bash)\n(.*?)```", path.read_text(), re.DOTALL)
