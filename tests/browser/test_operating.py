@@ -64,12 +64,12 @@ def test_a_turn_held_at_a_breakpoint_completes_with_a_raised_limit_and_names_the
     page.goto(turn)
     expect(page.locator("#turn-head")).to_contain_text("Replay verified")
     expect(page.locator("#turn-head .verdict")).to_contain_text("Completed", ignore_case=True)
-    expect(page.locator("#answer .act").last).to_contain_text("operator: release; max_continuations 9")
+    expect(page.locator("#answer .act").last).to_contain_text("operator: release; Max continuations 9")
     released = page.locator('.node[data-state="held"]')
     released.click()
     page.keyboard.press("j")
     page.keyboard.press("j")
-    expect(page.locator("#step")).to_contain_text("operator: release; max_continuations 9")
+    expect(page.locator("#step")).to_contain_text("operator: release; Max continuations 9")
 
 
 def test_a_breakpoint_is_set_by_keyboard_alone_and_an_impossible_one_is_refused_at_its_field(page: Page):
@@ -195,7 +195,7 @@ def test_the_drawer_submits_the_typed_input_and_resubmits_it_after_a_refusal(pag
         assert {*fields} - beside == {"limit_max_continuations", "max_tokens", "preset"}
         expect(page.locator("#operate-panel .go button").first).to_be_enabled()
     expect(page.locator("#operate-dialog")).to_be_hidden()
-    expect(page.locator("#answer .act").first).to_contain_text("max_continuations 9")
+    expect(page.locator("#answer .act").first).to_contain_text("Max continuations 9")
     expect(page.locator("#answer .act").first).to_contain_text("max_tokens 70")
 
 
