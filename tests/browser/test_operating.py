@@ -196,7 +196,7 @@ def test_the_drawer_submits_the_typed_input_and_resubmits_it_after_a_refusal(pag
         expect(page.locator("#operate-panel .go button").first).to_be_enabled()
     expect(page.locator("#operate-dialog")).to_be_hidden()
     expect(page.locator("#answer .act").first).to_contain_text("Max continuations 9")
-    expect(page.locator("#answer .act").first).to_contain_text("max_tokens 70")
+    expect(page.locator("#answer .act").first).to_contain_text("Max tokens per call 70")
 
 
 @pytest.mark.nightly

@@ -57,7 +57,7 @@ def test_the_basis_of_the_verdict_is_printed_before_it(ask):
     told = ask("Why do agents stop?", "--max-tokens", "60").stdout
     tree = told[told.index("[WHY] ended: complete, with status partial and terminal reason retry_limit") :].splitlines()
     assert tree[2].endswith("because: The rules for truncated answers forbade another call: 3 of 3 continuations used")
-    assert tree[3].endswith("under: max_continuations is 3, the default")
+    assert tree[3].endswith("under: Max continuations (max_continuations) is 3, the default")
     assert "provider: said “length”, in finish_reason" in told
     assert tree[-2].startswith("Cut off 4 times by Max tokens per call (max_tokens)")
     assert tree[-1].startswith("[LIMIT] ")
