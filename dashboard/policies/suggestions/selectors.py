@@ -222,17 +222,21 @@ def _reruns(case: ExhaustedLimit, reruns: tuple[LimitTrial, ...]) -> Iterator[Su
     """What a live re-run has shown. Of several that completed, the one under the smallest value above those that did
     not; of max_tokens, one that took one call before those that took more.
 
-    It is certain only where the provider said the same twice, as far as is known; no run takes as long as another.
+    It is certain only where the provider said the same twice, as far as is known; no run takes as long as another. One
+    that ended exactly at its limit may have been cut there, so the value leaves a margin, and nothing is proven of it.
     """
     least = _least(case, reruns)
     if least is None:
         return
-    again = case.limit != "max_seconds" and said_the_same(case, least)
+    again = case.limit != "max_seconds" and not least.ended_at_it and said_the_same(case, least)
     sure = Certainty.CERTAIN if again else Certainty.ESTIMATED
     about: dict[str, Any] = {"calls": least.turn.attempts, "used": least.turn.output_tokens, "rerun": least.turn.id}
     about["original"] = least.is_original
     told = Suggestion(case.limit, least.value, case.recorded, sure, Basis.RERUN, case.goal, given=least.value, **about)
     spent = used_of(case.limit, fold(recording_of(least.turn))[-1].after)
+    if least.ended_at_it:
+        yield replace(told, value=_with_a_margin(case, least), spent=spent, ended_at_it=True)
+        return
     value = max(_needed(case, least, spent), case.in_vain + 1)
     yield replace(told, value=value, spent=spent)
     if case.limit == "max_tokens" and again and (likely := _reported(case, least)) is not None:
@@ -240,9 +244,20 @@ def _reruns(case: ExhaustedLimit, reruns: tuple[LimitTrial, ...]) -> Iterator[Su
 
 
 def _least(case: ExhaustedLimit, reruns: tuple[LimitTrial, ...]) -> LimitTrial | None:
-    completed = (tried for tried in reruns if tried.completed and tried.value > case.in_vain)
+    """Of several under one value the newest."""
+    completed = (tried for tried in reversed(reruns) if tried.completed and tried.value > case.in_vain)
     several = case.limit == "max_tokens"
-    return min(completed, key=lambda tried: (several and tried.turn.attempts > 1, tried.value), default=None)
+    return min(
+        completed,
+        key=lambda tried: (tried.ended_at_it, several and tried.turn.attempts > 1, tried.value),
+        default=None,
+    )
+
+
+def _with_a_margin(case: ExhaustedLimit, trial: LimitTrial) -> int:
+    """What a re-run was given that ended there, and what the end of an answer may take; no more than may be asked."""
+    value = max(trial.value + margin_of(case.limit), case.in_vain + 1)
+    return value if case.ceiling is None else min(value, case.ceiling)
 
 
 def cases_of(turn: Turn) -> tuple[TriedLimit, ...]:

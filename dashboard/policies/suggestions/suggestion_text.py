@@ -232,6 +232,9 @@ def _unlike(said: Suggestion) -> str:
     """Why what a re-run has shown is no more than likely."""
     if said.certainty is Certainty.CERTAIN:
         return ""
+    if said.ended_at_it:
+        margin = " The limit leaves a margin." if _needed_more(said) else ""
+        return f" It used all of them, so its answer may be cut off.{margin}"
     if said.limit == "max_seconds":
         return " Another run may take longer."
     if said.limit == "max_retries":  # what a provider refuses at one time it need not refuse at another
@@ -245,6 +248,10 @@ def _unlike(said: Suggestion) -> str:
 
 def _needed_less(said: Suggestion) -> bool:
     return said.given not in (None, said.value)
+
+
+def _needed_more(said: Suggestion) -> bool:
+    return said.given is not None and said.value > said.given
 
 
 def standing_in_words(limit: str, standing: Number | None, *, agent: str, own: bool) -> str:
