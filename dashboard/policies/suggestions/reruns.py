@@ -15,7 +15,7 @@ from dashboard.policies.suggestions.relatives import relatives_of, settings_chan
 from dashboard.policies.suggestions.repaired_calls import repaired_calls
 from dashboard.policies.suggestions.suggestion import Goal
 from dashboard.replay.endings import was_changed
-from dashboard.replay.sweep_point import CAPPING
+from dashboard.replay.sweep_point import CAPPING, margin_of
 from dashboard.turns.history import attempts_read
 from dashboard.turns.models import UNFINISHED, Attempt, Record, Turn
 from dashboard.turns.read_ahead import read_ahead
@@ -94,6 +94,12 @@ class LimitTrial:
 def ended_at(turn: Turn, limit: str, value: int) -> bool:
     """Whether a turn is said to have ended, and used all tokens that this value of a limit gave to its last call."""
     return limit in CAPPING and AT_CAP in turn.lint and turn.output_tokens >= value
+
+
+def with_a_margin(case: ExhaustedLimit, trial: LimitTrial) -> int:
+    """What a re-run was given that ended there, and what the end of an answer may take; no more than may be asked."""
+    value = max(trial.value + margin_of(case.limit), case.in_vain + 1)
+    return value if case.ceiling is None else min(value, case.ceiling)
 
 
 def reruns_of(case: ExhaustedLimit) -> tuple[LimitTrial, ...]:

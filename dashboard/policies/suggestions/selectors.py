@@ -20,7 +20,7 @@ from dashboard.policies.suggestions.limit_trials import TriedLimit, limit_trials
 from dashboard.policies.suggestions.limit_usage import UsageOf, usage_of
 from dashboard.policies.suggestions.proven_totals import least_total
 from dashboard.policies.suggestions.repaired_calls import RepairedCalls
-from dashboard.policies.suggestions.reruns import LimitTrial, said_the_same
+from dashboard.policies.suggestions.reruns import LimitTrial, said_the_same, with_a_margin
 from dashboard.policies.suggestions.suggestion import Basis, Goal, Number, Suggestion
 from dashboard.policies.suggestions.trial_costs import costs_of
 from dashboard.policies.suggestions.used_amounts import USED, used_of, value_of
@@ -235,7 +235,7 @@ def _reruns(case: ExhaustedLimit, reruns: tuple[LimitTrial, ...]) -> Iterator[Su
     told = Suggestion(case.limit, least.value, case.recorded, sure, Basis.RERUN, case.goal, given=least.value, **about)
     spent = used_of(case.limit, fold(recording_of(least.turn))[-1].after)
     if least.ended_at_it:
-        yield replace(told, value=_with_a_margin(case, least), spent=spent, ended_at_it=True)
+        yield replace(told, value=with_a_margin(case, least), spent=spent, ended_at_it=True)
         return
     value = max(_needed(case, least, spent), case.in_vain + 1)
     yield replace(told, value=value, spent=spent)
@@ -247,17 +247,7 @@ def _least(case: ExhaustedLimit, reruns: tuple[LimitTrial, ...]) -> LimitTrial |
     """Of several under one value the newest."""
     completed = (tried for tried in reversed(reruns) if tried.completed and tried.value > case.in_vain)
     several = case.limit == "max_tokens"
-    return min(
-        completed,
-        key=lambda tried: (tried.ended_at_it, several and tried.turn.attempts > 1, tried.value),
-        default=None,
-    )
-
-
-def _with_a_margin(case: ExhaustedLimit, trial: LimitTrial) -> int:
-    """What a re-run was given that ended there, and what the end of an answer may take; no more than may be asked."""
-    value = max(trial.value + margin_of(case.limit), case.in_vain + 1)
-    return value if case.ceiling is None else min(value, case.ceiling)
+    return min(completed, key=lambda it: (it.ended_at_it, several and it.turn.attempts > 1, it.value), default=None)
 
 
 def cases_of(turn: Turn) -> tuple[TriedLimit, ...]:

@@ -233,7 +233,7 @@ def _unlike(said: Suggestion) -> str:
     if said.certainty is Certainty.CERTAIN:
         return ""
     if said.ended_at_it:
-        margin = " The limit leaves a margin." if _needed_more(said) else ""
+        margin = " The limit leaves a margin." if said.value > (said.given or 0) else ""
         return f" It used all of them, so its answer may be cut off.{margin}"
     if said.limit == "max_seconds":
         return " Another run may take longer."
@@ -248,10 +248,6 @@ def _unlike(said: Suggestion) -> str:
 
 def _needed_less(said: Suggestion) -> bool:
     return said.given not in (None, said.value)
-
-
-def _needed_more(said: Suggestion) -> bool:
-    return said.given is not None and said.value > said.given
 
 
 def standing_in_words(limit: str, standing: Number | None, *, agent: str, own: bool) -> str:
