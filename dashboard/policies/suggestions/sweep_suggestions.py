@@ -63,11 +63,12 @@ def suggested_sweep(
 def _as_run(found: Sweep, measured: tuple[MeasuredValue, ...]) -> Sweep:
     """With what re-runs took in place of what the recording tells of the same values, and recommended by that."""
     shown = [each for each in reversed(found.suggested) if each.rerun is not None]
-    run = {each.value: each.as_run for each in (*measured, *shown)}
+    told: tuple[MeasuredValue | SuggestedValue, ...] = (*measured, *shown)
+    run = {each.value: each.as_run for each in told}
     points = tuple(run[point.value](point) if point.value in run else point for point in found.points)
     known = {point.value: point for point in points}
     in_vain = {each.value for each in measured if not each.is_enough}
-    proven = {each.value for each in (*measured, *shown) if each.proven and each.value in known}
+    proven = {each.value for each in told if each.proven and each.value in known}
     advised = ({point.value for point in found.recommended} - in_vain) | proven
     recommended = fewest_first(known[value] for value in advised)
     return replace(found, measured=measured, points=points, recommended=recommended)
