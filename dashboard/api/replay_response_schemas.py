@@ -151,7 +151,10 @@ class Sweep(BaseModel):
     class Measured(BaseModel):
         value: int
         certainty: str = Field(
-            description="`proven`: the re-run completed and began with the recorded answer; otherwise `measured`."
+            description=(
+                "`proven`: the re-run completed, began with the recorded answer and did not end exactly at the value; "
+                "otherwise `measured`."
+            )
         )
         rerun: UUID
         ends: str

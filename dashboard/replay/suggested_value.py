@@ -8,6 +8,8 @@ from typing import Any
 from uuid import UUID
 
 from agentcore.replay import Certainty
+from agentcore.values import replace
+from dashboard.replay.sweep_point import Point
 from dashboard.turns.prices.rates import Price
 from dashboard.turns.reason_looks import reason_label
 
@@ -38,6 +40,12 @@ class SuggestedValue:
         """Whether a live re-run completed and said the same again."""
         return self.rerun is not None and self.certainty is Certainty.CERTAIN
 
+    def as_run(self, point: Point) -> Point:
+        """The point of this value, with what the re-run took that shows it."""
+        if self.rerun is None or self.calls is None or self.tokens is None:
+            return point
+        return _as_run(point, "completed", True, self.calls, self.tokens, self.price, self.seconds, self.certainty)
+
     def shown(self) -> dict[str, Any]:
         """As the API tells it; `price`: US dollars."""
         price = None if self.price is None else float(self.price.dollars)
@@ -47,8 +55,8 @@ class SuggestedValue:
 
 @dataclass(frozen=True, slots=True)
 class MeasuredValue:
-    """A value under which the turn was run again, and what the newest such re-run took. `proven`: it completed, and
-    began with the recorded answer."""
+    """A value under which the turn was run again, and what the newest such re-run took. `proven`: it completed below
+    its cap, and began with the recorded answer."""
 
     value: int
     rerun: UUID
@@ -59,11 +67,22 @@ class MeasuredValue:
     tokens: int
     price: Price | None
     seconds: float | None  #: not held by an operator
+    at_cap: bool = False  #: its answer ended exactly at the value, where it may have been cut
+
+    @property
+    def is_enough(self) -> bool:
+        """Whether it completed, and nothing says that its answer was cut."""
+        return self.completed and not self.at_cap
 
     @property
     def word(self) -> str:
         """What its badge says."""
         return "proven" if self.proven else "measured"
+
+    def as_run(self, point: Point) -> Point:
+        """The point of this value, with what the re-run took in place of what the recording tells."""
+        sure = Certainty(self.certainty)
+        return _as_run(point, self.ends, self.completed, self.calls, self.tokens, self.price, self.seconds, sure)
 
     @property
     def certainty(self) -> str:
@@ -82,3 +101,19 @@ class MeasuredValue:
             "price": price,
             "seconds": self.seconds,
         }
+
+
+def _as_run(
+    point: Point,
+    word: str,
+    completed: bool,
+    calls: int,
+    tokens: int,
+    price: Price | None,
+    seconds: float | None,
+    certainty: Certainty,
+) -> Point:
+    """`seconds`: None where they are not known; then those of the what-if stay."""
+    took = point.seconds if seconds is None else seconds
+    found = Point(point.value, word, completed, tokens, calls, price, certainty, took)
+    return replace(found, tokens_range=(tokens, tokens))

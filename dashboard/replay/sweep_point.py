@@ -58,11 +58,13 @@ class Point:
 
 Holds = Callable[[Point], bool]
 RECOMMENDED = 4  #: values that are recommended at most
+#: Limits that a call's cap is taken from. An answer that ends exactly there may have been cut.
+CAPPING = frozenset({"max_tokens", "max_total_completion_tokens"})
 
 
 def margin_of(name: str) -> int:
-    """Tokens that the end of an answer may take of a limit; 0 of a limit that ends no answer."""
-    return END_AT_MOST if name == "max_tokens" else 0
+    """Tokens that the end of an answer may take of a limit; 0 of a limit that caps no call."""
+    return END_AT_MOST if name in CAPPING else 0
 
 
 def recommended(points: Iterable[Point], recorded: Number | None = None, *, margin: int = 0) -> tuple[Point, ...]:
@@ -82,6 +84,16 @@ def recommended(points: Iterable[Point], recorded: Number | None = None, *, marg
     for point in starts:  # with a margin one may take as few calls as the one before it
         fewest.setdefault(point.calls, point)
     return tuple({point.value: point for point in fewest.values()}.values())
+
+
+def fewest_first(points: Iterable[Point]) -> tuple[Point, ...]:
+    """Values to recommend, after re-runs have shown what some take: of each number of calls the smallest, and none that
+    takes as many calls as a smaller one."""
+    kept = list[Point]()
+    for point in sorted(points, key=lambda point: (point.calls, point.value)):
+        if not kept or point.value < min(each.value for each in kept):
+            kept.append(point)
+    return tuple(kept)
 
 
 def _is_surer(point: Point, likely: Point) -> bool:

@@ -190,7 +190,9 @@ class Panel:
     def may_be_found(self) -> bool:
         """Whether a live re-run would tell more than is known."""
         said, estimated = self.suggestion, self.suggestion.certainty is Certainty.ESTIMATED
-        shown = said.basis is Basis.RERUN or (said.basis is Basis.RECORDING and not estimated)
+        shown = (said.basis is Basis.RERUN and not said.ended_at_it) or (
+            said.basis is Basis.RECORDING and not estimated
+        )
         tried = self.running or self.is_reworded or self.of_approval
         return not (shown or tried) and may_be_rerun(self.turn)
 

@@ -24,7 +24,7 @@ GROUPS = ("limits", "error_policy")  #: overrides that hold several settings
 #: Columns of other turns that nothing here asks for; some are large.
 UNREAD = (
     "input_text", "output_text", "notice", "verdict", "policy_sources", "history_keys", "breakpoints", "envelope",
-    "lint", "tags",
+    "tags",
 )  # fmt: skip
 MOST = 50  #: re-runs that are looked at: the newest, and the newest that completed; a sweep makes a dozen
 GENERATIONS = 8  #: of ancestors that are asked for; a line of re-runs is seldom longer than two

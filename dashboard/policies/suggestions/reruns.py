@@ -15,6 +15,7 @@ from dashboard.policies.suggestions.relatives import relatives_of, settings_chan
 from dashboard.policies.suggestions.repaired_calls import repaired_calls
 from dashboard.policies.suggestions.suggestion import Goal
 from dashboard.replay.endings import was_changed
+from dashboard.replay.sweep_point import CAPPING, margin_of
 from dashboard.turns.history import attempts_read
 from dashboard.turns.models import UNFINISHED, Attempt, Record, Turn
 from dashboard.turns.read_ahead import read_ahead
@@ -22,6 +23,8 @@ from dashboard.turns.record_reader import acts_of
 
 #: Errors of an envelope that more of a limit did not help. Another failure is the provider's, and tells nothing.
 INVALID = frozenset({"envelope_invalid", "envelope_truncation_unrecoverable"})
+#: The sign of an answer that is said to have ended and used every token of its call.
+AT_CAP = "output_at_cap"
 #: Limits of how much a turn may write: an answer that one of them ends was too long for each of them, but for `APART`.
 OF_LENGTH = frozenset(
     {"max_tokens", "max_continuations", "max_total_completion_tokens", "max_total_output_chars", "max_total_tokens"}
@@ -65,6 +68,11 @@ class LimitTrial:
         return self.turn.status == TurnStatus.COMPLETED and not self._took_more
 
     @property
+    def ended_at_it(self) -> bool:
+        """Whether its answer ended exactly at the limit, where it may have been cut."""
+        return ended_at(self.turn, self.limit, self.value)
+
+    @property
     def _took_more(self) -> bool:
         """Whether one call was to be enough, and its answer took several; or a tool call was truncated again."""
         if self.goal is Goal.NO_REPAIR:
@@ -81,6 +89,17 @@ class LimitTrial:
     def tells_nothing(self) -> bool:
         """Whether it ended without showing whether the value is enough: its provider failed, or somebody stopped it."""
         return not (self.running or self.in_vain or self.completed)
+
+
+def ended_at(turn: Turn, limit: str, value: int) -> bool:
+    """Whether a turn is said to have ended, and used all tokens that this value of a limit gave to its last call."""
+    return limit in CAPPING and AT_CAP in turn.lint and turn.output_tokens >= value
+
+
+def with_a_margin(case: ExhaustedLimit, trial: LimitTrial) -> int:
+    """What a re-run was given that ended there, and what the end of an answer may take; no more than may be asked."""
+    value = max(trial.value + margin_of(case.limit), case.in_vain + 1)
+    return value if case.ceiling is None else min(value, case.ceiling)
 
 
 def reruns_of(case: ExhaustedLimit) -> tuple[LimitTrial, ...]:

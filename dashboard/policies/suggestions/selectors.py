@@ -20,7 +20,7 @@ from dashboard.policies.suggestions.limit_trials import TriedLimit, limit_trials
 from dashboard.policies.suggestions.limit_usage import UsageOf, usage_of
 from dashboard.policies.suggestions.proven_totals import least_total
 from dashboard.policies.suggestions.repaired_calls import RepairedCalls
-from dashboard.policies.suggestions.reruns import LimitTrial, said_the_same
+from dashboard.policies.suggestions.reruns import LimitTrial, said_the_same, with_a_margin
 from dashboard.policies.suggestions.suggestion import Basis, Goal, Number, Suggestion
 from dashboard.policies.suggestions.trial_costs import costs_of
 from dashboard.policies.suggestions.used_amounts import USED, used_of, value_of
@@ -222,17 +222,21 @@ def _reruns(case: ExhaustedLimit, reruns: tuple[LimitTrial, ...]) -> Iterator[Su
     """What a live re-run has shown. Of several that completed, the one under the smallest value above those that did
     not; of max_tokens, one that took one call before those that took more.
 
-    It is certain only where the provider said the same twice, as far as is known; no run takes as long as another.
+    It is certain only where the provider said the same twice, as far as is known; no run takes as long as another. One
+    that ended exactly at its limit may have been cut there, so the value leaves a margin, and nothing is proven of it.
     """
     least = _least(case, reruns)
     if least is None:
         return
-    again = case.limit != "max_seconds" and said_the_same(case, least)
+    again = case.limit != "max_seconds" and not least.ended_at_it and said_the_same(case, least)
     sure = Certainty.CERTAIN if again else Certainty.ESTIMATED
     about: dict[str, Any] = {"calls": least.turn.attempts, "used": least.turn.output_tokens, "rerun": least.turn.id}
     about["original"] = least.is_original
     told = Suggestion(case.limit, least.value, case.recorded, sure, Basis.RERUN, case.goal, given=least.value, **about)
     spent = used_of(case.limit, fold(recording_of(least.turn))[-1].after)
+    if least.ended_at_it:
+        yield replace(told, value=with_a_margin(case, least), spent=spent, ended_at_it=True)
+        return
     value = max(_needed(case, least, spent), case.in_vain + 1)
     yield replace(told, value=value, spent=spent)
     if case.limit == "max_tokens" and again and (likely := _reported(case, least)) is not None:
@@ -240,9 +244,10 @@ def _reruns(case: ExhaustedLimit, reruns: tuple[LimitTrial, ...]) -> Iterator[Su
 
 
 def _least(case: ExhaustedLimit, reruns: tuple[LimitTrial, ...]) -> LimitTrial | None:
-    completed = (tried for tried in reruns if tried.completed and tried.value > case.in_vain)
+    """Of several under one value the newest."""
+    completed = (tried for tried in reversed(reruns) if tried.completed and tried.value > case.in_vain)
     several = case.limit == "max_tokens"
-    return min(completed, key=lambda tried: (several and tried.turn.attempts > 1, tried.value), default=None)
+    return min(completed, key=lambda it: (it.ended_at_it, several and it.turn.attempts > 1, it.value), default=None)
 
 
 def cases_of(turn: Turn) -> tuple[TriedLimit, ...]:

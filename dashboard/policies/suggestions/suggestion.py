@@ -86,6 +86,7 @@ class Suggestion:
     original: bool = False  #: `rerun` is the turn that this one runs again
     given: Number | None = None  #: the value that the re-run had; it may have needed less
     spent: Number | None = None  #: what the re-run used of the limit
+    ended_at_it: bool = False  #: the re-run used all that it was given, so its answer may have been cut there
     wait: float | None = None  #: seconds after which the provider asked to be called again
     of: str = ""  #: the agent or model whose answers tell
     together: Mapping[str, Any] | None = None

@@ -232,6 +232,9 @@ def _unlike(said: Suggestion) -> str:
     """Why what a re-run has shown is no more than likely."""
     if said.certainty is Certainty.CERTAIN:
         return ""
+    if said.ended_at_it:
+        margin = " The limit leaves a margin." if said.value > (said.given or 0) else ""
+        return f" It used all of them, so its answer may be cut off.{margin}"
     if said.limit == "max_seconds":
         return " Another run may take longer."
     if said.limit == "max_retries":  # what a provider refuses at one time it need not refuse at another

@@ -15,7 +15,8 @@ from dashboard.policies.suggestions.suggestion import Basis, Goal, Suggestion
 from dashboard.policies.suggestions.suggestion_log import tell
 from dashboard.policies.suggestions.suggestion_text import because, beside, certainty_word, sentence
 from dashboard.policies.suggestions.trial_costs import costs_in_words
-from dashboard.replay.suggested_value import SuggestedValue
+from dashboard.replay.suggested_value import MeasuredValue, SuggestedValue
+from dashboard.replay.sweep_point import fewest_first
 from dashboard.replay.sweep_result import Sweep
 from dashboard.replay.sweep_service import turn_sweep
 from dashboard.turns.models import UNFINISHED, Turn
@@ -55,10 +56,34 @@ def suggested_sweep(
     also = [each.value for each in measured]
     found = turn_sweep(turn=turn, name=name, values=values, overrides=overrides, suggested=suggested, also=also)
     elsewhere = bool(said) and all(each.limit != name for each in said)
-    in_vain = {each.value for each in measured if not each.completed}
-    advised = tuple(point for point in found.recommended if point.value not in in_vain)
-    found = replace(found, measured=measured, recommended=advised)
+    found = _as_run(found, _as_suggested(measured, suggested, said))
     return replace(found, elsewhere=elsewhere, in_vain="" if said else _in_vain(turn))
+
+
+def _as_run(found: Sweep, measured: tuple[MeasuredValue, ...]) -> Sweep:
+    """With what re-runs took in place of what the recording tells of the same values, and recommended by that."""
+    shown = [each for each in reversed(found.suggested) if each.rerun is not None]
+    told: tuple[MeasuredValue | SuggestedValue, ...] = (*measured, *shown)
+    run = {each.value: each.as_run for each in told}
+    points = tuple(run[point.value](point) if point.value in run else point for point in found.points)
+    known = {point.value: point for point in points}
+    in_vain = {each.value for each in measured if not each.is_enough}
+    proven = {each.value for each in told if each.proven and each.value in known}
+    advised = ({point.value for point in found.recommended} - in_vain) | proven
+    recommended = fewest_first(known[value] for value in advised)
+    return replace(found, measured=measured, points=points, recommended=recommended)
+
+
+def _as_suggested(
+    measured: Iterable[MeasuredValue], suggested: Iterable[SuggestedValue], said: Iterable[Suggestion]
+) -> tuple[MeasuredValue, ...]:
+    """With the certainty that the turn's page gives the same re-run of the same value."""
+    sure = {(each.value, each.rerun): each.certainty is Certainty.CERTAIN for each in said if each.rerun}
+    own = {each.value for each in suggested}
+    return tuple(
+        replace(each, proven=sure.get((each.value, each.rerun), each.proven)) if each.value in own else each
+        for each in measured
+    )
 
 
 def _in_vain(turn: Turn) -> str:

@@ -11,6 +11,7 @@ from dashboard.policies.suggestions.limit_usage import SCALE, UsageOf, alike
 from dashboard.policies.suggestions.suggestion import Basis, Number, Suggestion
 from dashboard.policies.suggestions.used_amounts import USED
 from dashboard.replay.services import turn_experience
+from dashboard.replay.sweep_point import margin_of
 from dashboard.turns.time_breakdown import held_ms_of
 
 
@@ -30,7 +31,7 @@ def usual_limit(case: ExhaustedLimit, usage: UsageOf) -> Suggestion | None:
         unreported = unreported_by(case)
         if length is None or unreported is None or _too_many_characters(case, length):
             return None
-        value = math.ceil(length / scale) + unreported
+        value = math.ceil(length / scale) + max(unreported, margin_of(case.limit))
         if case.ceiling is not None and value > case.ceiling:
             return None
         told = (value, case.recorded, Certainty.ESTIMATED, basis, case.goal)

@@ -22,6 +22,7 @@ from dashboard.policies.suggestions.suggestion_text import because, certainty_wo
 from dashboard.policies.suggestions.sweep_suggestions import suggested_sweep
 from dashboard.replay.divergence_text import parting_words
 from dashboard.replay.services import WhatIf, turn_verify, turn_what_if
+from dashboard.replay.suggested_value import MeasuredValue, SuggestedValue
 from dashboard.replay.sweep_point import Point
 from dashboard.replay.sweep_result import Sweep
 from dashboard.runtime.database_setup import prepare
@@ -99,11 +100,10 @@ class Command(BaseCommand):
             self.stdout.write(_json(found.shown()))
             return
         self.stdout.write(f"{name:>20}  {'ends':<20} {'certainty':<11} {'attempts':>8} {'output tokens':>13}  price")
-        for point in found.points:
-            tokens = f"{point.tokens:,}{'+' if point.undecidable else ''}"
-            word, sure = "" if point.undecidable else point.word, limit_word(point.certainty)
+        for point, suggested, again in found.listed:
+            word, sure, calls, tokens = _cells(point, suggested, again)
             ends = f"{point.value:>20,}  {word:<20} {sure:<11}"
-            row = f"{ends} {point.calls:>8} {tokens:>13}  {money(point.price, turn.model)}"
+            row = f"{ends} {calls:>8} {tokens:>13}  {money(point.price, turn.model)}"
             self.stdout.write(f"{row}{_mark(found, point)}")
         self.stdout.write(found.words)
         self._recommended(found)
@@ -158,12 +158,27 @@ def _json(shown: Any) -> str:
     return json.dumps(shown, cls=DjangoJSONEncoder, ensure_ascii=False)
 
 
+def _cells(point: Point, suggested: SuggestedValue | None, again: MeasuredValue | None) -> tuple[str, str, str, str]:
+    """How the turn ends at a value, how certain that is, its calls and its tokens: as in the row of the page."""
+    if again is not None or (suggested is not None and suggested.rerun is not None):
+        known = suggested or again
+        return point.word, known.word if known else "", f"{point.calls}", f"{point.tokens:,}"
+    if suggested is not None and point.undecidable:
+        calls, tokens = suggested.calls, suggested.tokens
+        told = "" if calls is None else f"{calls}", "" if tokens is None else f"≤ {tokens:,}"
+        return "likely completed", suggested.word, *told
+    word = "" if point.undecidable else point.word
+    return word, limit_word(point.certainty), f"{point.calls}", f"{point.tokens:,}{'+' if point.undecidable else ''}"
+
+
 def _mark(found: Sweep, point: Point) -> str:
-    """What the value is named for, if for anything."""
+    """What the value is named for, if for anything: by a re-run or the turn's page, else by the recording."""
+    run = {each.value: each.word for each in found.measured}
+    run |= {each.value: each.word for each in reversed(found.suggested) if each.known}
     named = {"certain": found.certain, "likely": found.likely}
     said = [name for name, each in named.items() if each is not None and each.value == point.value]
-    said = said or [each.word for each in found.suggested if each.known and each.value == point.value]
-    return f"  <- {said[0]}" if said else ""
+    word = run.get(point.value) or next(iter(said), "")
+    return f"  <- {word}" if word else ""
 
 
 def _range(said: str) -> tuple[str, range]:

@@ -10,6 +10,7 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.utils.timezone import now
 
+from agentcore.sufficient_max_tokens import END_AT_MOST
 from agentcore.values import replace
 from dashboard.accounts.models import User
 from dashboard.inbox.models import Notice
@@ -60,7 +61,7 @@ def short(play: Play) -> Turn:
 
 def suggestion_of(turn: Turn, tokens: int) -> Suggestion:
     """Likely, by answers of its agent that have so many tokens."""
-    lengths(turn, [tokens] * (LEAST + 10))
+    lengths(turn, [tokens - END_AT_MOST] * (LEAST + 10))
     said = suggestion_for(turn)
     assert said is not None
     assert (said.basis, said.value) == (Basis.AGENT, tokens)
@@ -83,7 +84,7 @@ def called_certain(prediction: Prediction) -> Prediction:
 
 
 def test_only_displayed_suggestions_are_stored(browser: Client, short: Turn):
-    lengths(short, [LONG] * (LEAST + 10))
+    lengths(short, [LONG - END_AT_MOST] * (LEAST + 10))
     assert browser.get("/?sort=-limit").status_code == 200
     assert suggestion_for(short) is not None
     assert not ToldSuggestion.objects.exists()
@@ -91,7 +92,7 @@ def test_only_displayed_suggestions_are_stored(browser: Client, short: Turn):
 
 @pytest.mark.parametrize("address", ["", "?sort=-limit", "/{id}", "/{id}/verdict"])
 def test_the_api_returns_the_same_limit_with_a_turn(browser: Client, short: Turn, address: str):
-    lengths(short, [LONG] * (LEAST + 10))
+    lengths(short, [LONG - END_AT_MOST] * (LEAST + 10))
     assert browser.get(f"/api/v1/turns{address.format(id=short.id)}").status_code == 200
     assert [one.value for one in told_lately(short.id)] == [LONG]
 
@@ -101,7 +102,7 @@ def test_the_api_returns_the_same_limit_with_a_turn(browser: Client, short: Turn
     ["", "/limit", "/replay", "/replay/sweep?limit=max_tokens", "/replay/sweep?limit=max_steps"],
 )
 def test_each_page_stores_its_suggestions_in_one_statement(browser: Client, short: Turn, address: str):
-    lengths(short, [LONG] * (LEAST + 10))
+    lengths(short, [LONG - END_AT_MOST] * (LEAST + 10))
     with CaptureQueriesContext(connection) as asked:
         page(browser, f"/turns/{short.id}{address}", **(HTMX if "/limit" in address else {}))
     stored = [query["sql"] for query in asked if "suggesting_toldsuggestion" in query["sql"]]
@@ -110,7 +111,7 @@ def test_each_page_stores_its_suggestions_in_one_statement(browser: Client, shor
 
 
 def test_the_rows_of_a_list_store_their_suggestions_in_one_statement(browser: Client, short: Turn):
-    lengths(short, [LONG] * (LEAST + 10))
+    lengths(short, [LONG - END_AT_MOST] * (LEAST + 10))
     with CaptureQueriesContext(connection) as asked:
         page(browser, f"/turns/limits?turn={short.id}&turn=none&turn={short.id}", **HTMX)
     assert sum("suggesting_toldsuggestion" in query["sql"] for query in asked) == 1
@@ -118,7 +119,7 @@ def test_the_rows_of_a_list_store_their_suggestions_in_one_statement(browser: Cl
 
 
 def test_api_and_terminal_store_their_suggestions(browser: Client, short: Turn):
-    lengths(short, [LONG] * (LEAST + 10))
+    lengths(short, [LONG - END_AT_MOST] * (LEAST + 10))
     browser.get(f"/api/v1/turns/{short.id}/verdict")
     call_command("replay", str(short.id), stdout=StringIO())
     assert [one.value for one in told_lately(short.id)] == [LONG]
@@ -204,7 +205,7 @@ def test_a_suggestion_is_stored_once_and_deleted_after_an_hour(short: Turn, monk
 
 def test_rows_are_stored_in_one_order_for_any_order_of_the_list(short: Turn):
     other = make_turn(model="other")
-    lengths(short, [LONG] * (LEAST + 10))
+    lengths(short, [LONG - END_AT_MOST] * (LEAST + 10))
     said = suggestion_for(short)
     with CaptureQueriesContext(connection) as asked:
         suggestion_log.tell_all([(other, said), (short, said)])
@@ -214,7 +215,7 @@ def test_rows_are_stored_in_one_order_for_any_order_of_the_list(short: Turn):
 
 
 def test_a_turn_erased_in_the_meantime_does_not_block_others(short: Turn):
-    lengths(short, [LONG] * (LEAST + 10))
+    lengths(short, [LONG - END_AT_MOST] * (LEAST + 10))
     said, gone = suggestion_for(short), Turn(project=short.project, max_tokens=9)
     suggestion_log.tell_all([(gone, said), (short, said)])
     assert [one.value for one in told_lately(short.id)] == [LONG]

@@ -62,10 +62,10 @@ def test_only_answers_longer_than_this_one_are_evidence_for_its_length(cut: Turn
     lengths(cut, [100] * 200 + [300 + place * 7 % 39 for place in range(39)])
     said = suggestion_for(cut)
     assert said is not None
-    assert (said.value, said.basis, said.certainty) == (337, Basis.AGENT, Certainty.ESTIMATED)
+    assert (said.value, said.basis, said.certainty) == (342, Basis.AGENT, Certainty.ESTIMATED)
     assert (said.answers, said.cut, said.longer_than, said.share) == (39, 0, cut.output_tokens, 0.95)
     assert because(said) == (
-        "Of sim-essay’s 39 answers longer than 240 tokens, 38 fit in 337 tokens. This limit is estimated to be "
+        "Of sim-essay’s 39 answers longer than 240 tokens, 39 fit in 342 tokens. This limit is estimated to be "
         "enough for 95 % of further answers like these."
     )
 
@@ -74,8 +74,8 @@ def test_few_answers_are_given_with_the_share_they_support(cut: Turn):
     lengths(cut, [300 + place for place in range(LEAST)])
     said = suggestion_for(cut)
     assert said is not None
-    assert (said.value, round(said.share or 0, 3)) == (309, 0.909)
-    counted = "10 fit in 309 tokens. This limit is estimated to be enough for 91 % of further answers like these."
+    assert (said.value, round(said.share or 0, 3)) == (314, 0.909)
+    counted = "10 fit in 314 tokens. This limit is estimated to be enough for 91 % of further answers like these."
     assert because(said).endswith(counted)
 
 
@@ -110,7 +110,7 @@ def test_after_a_truncated_re_run_only_longer_answers_are_evidence(cut: Turn):
     Turn.objects.filter(parent=cut).update(overrides={"max_tokens": 310}, max_tokens=310)
     said = suggestion_for(cut)
     assert said is not None
-    assert (said.value, said.answers, said.longer_than) == (609, LEAST, 310)
+    assert (said.value, said.answers, said.longer_than) == (614, LEAST, 310)
 
 
 def test_a_turn_longer_than_almost_all_others_is_not_given_their_number(cut: Turn):

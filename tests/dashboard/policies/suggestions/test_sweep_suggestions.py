@@ -42,7 +42,7 @@ def proven(turn: Turn, overrides: dict[str, object]) -> int:
 
 
 def test_the_value_proven_by_a_live_re_run_ranks_first_on_page_api_and_terminal(browser: Client, cut: Turn):
-    lengths(cut, [320] * 4 * LEAST)
+    lengths(cut, [320 - END_AT_MOST] * 4 * LEAST)
     value = proven(cut, {"max_tokens": 900})
     less = cut.children.get().output_tokens + 2  # as its tokens were reported
     html = text_of(page(browser, f"/turns/{cut.id}/replay/sweep"))
@@ -89,7 +89,7 @@ def test_a_value_is_recommended_once_on_a_terminal_by_what_is_surest_of_it(
 
 
 def test_a_likely_value_ranks_first_where_none_is_proven_and_can_be_proven_there(browser: Client, cut: Turn):
-    lengths(cut, [340] * (LEAST + 10))
+    lengths(cut, [340 - END_AT_MOST] * (LEAST + 10))
     html = page(browser, f"/turns/{cut.id}/replay/sweep")
     assert "With Max tokens per call (max_tokens) 340 the turn would likely have finished." in text_of(html)
     assert f'action="/turns/{cut.id}/limit/find"' in html
@@ -148,7 +148,7 @@ def test_proven_values_do_not_count_under_other_changed_limits(browser: Client, 
 def test_an_unknown_price_is_not_an_upper_bound(browser: Client, cut: Turn):
     Turn.objects.update(model="own-model")
     cut.refresh_from_db()
-    lengths(cut, [340] * (LEAST + 10))
+    lengths(cut, [340 - END_AT_MOST] * (LEAST + 10))
     html = text_of(page(browser, f"/turns/{cut.id}/replay/sweep"))
     assert "340 likely" in html
     assert "≤ price not known" not in html
@@ -225,3 +225,51 @@ def test_the_api_has_the_words_of_the_page_for_how_a_value_ends(browser: Client,
     table = html.partition("All values in the chart")[2]
     assert "not known" in table
     assert "undecidable" not in table.lower()
+
+
+def test_a_value_that_was_run_live_has_one_certainty_and_token_count_everywhere(browser: Client, play: Play):
+    turn = play("sim-essay", max_tokens=100)
+    said = suggestion_for(turn)
+    assert said is not None
+    first = drive(turn_rerun(turn=turn, overrides={"max_tokens": said.value}))
+    second = drive(turn_rerun(turn=turn, overrides={"max_tokens": first.output_tokens + 2}))
+    asked: dict[str, object] = {"mode": "sweep", "limit": "max_tokens", "begin": 50, "end": 500, "step": 50}
+    found = swept(browser, turn, asked)
+    for again in (first, second):
+        shown = ("certain", again.attempts, again.output_tokens, [again.output_tokens] * 2, "completed", None)
+        of_value = [point for point in found["points"] if point["value"] == again.max_tokens]
+        of_value += [point for point in found["recommended"] if point["value"] == again.max_tokens]
+        assert of_value
+        fields = ("certainty", "attempts", "output_tokens", "output_tokens_range", "ends", "why")
+        assert {tuple(map(str, (point[field] for field in fields))) for point in of_value} == {tuple(map(str, shown))}
+        row = next(line for line in terminal(turn).splitlines() if line.split()[:1] == [f"{again.max_tokens}"])
+        assert row.split()[1:5] == ["completed", "proven", f"{again.attempts}", f"{again.output_tokens}"]
+    assert found["recommended"][0]["value"] == second.max_tokens
+    assert f"Recommended: max_tokens {second.max_tokens} (proven)" in terminal(turn)
+
+
+def test_a_total_that_follows_from_a_re_run_shows_what_that_took(browser: Client, play: Play):
+    turn = play("sim-essay", max_tokens=100, overrides={"limits": {"max_total_completion_tokens": 200}})
+    value = proven(turn, {"limits": {"max_total_completion_tokens": 800}})
+    again = turn.children.get()
+    assert value < 800
+    limit = "max_total_completion_tokens"
+    found = swept(browser, turn, {"mode": "sweep", "limit": limit, "begin": 200, "end": 500, "step": 100})
+    (point,) = [point for point in found["points"] if point["value"] == value]
+    assert (point["certainty"], point["attempts"], point["output_tokens"]) == (
+        "certain", again.attempts, again.output_tokens,
+    )  # fmt: skip
+    row = next(line for line in terminal(turn, f"{limit}=200:500:100").splitlines() if line.split()[:1] == [f"{value}"])
+    assert row.split()[1:5] == ["completed", "proven", f"{again.attempts}", f"{again.output_tokens}"]
+
+
+def test_a_likely_value_is_called_so_in_its_row_on_a_terminal(cut: Turn):
+    lengths(cut, [340 - END_AT_MOST] * (LEAST + 10))
+    row = next(line for line in terminal(cut).splitlines() if line.split()[:1] == ["340"])
+    assert row.split()[1:4] == ["likely", "completed", "likely"]
+
+
+def terminal(turn: Turn, asked: str = "max_tokens=50:500:50") -> str:
+    written = StringIO()
+    call_command("replay", str(turn.id), "--sweep", asked, stdout=written)
+    return written.getvalue()
