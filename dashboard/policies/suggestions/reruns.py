@@ -183,5 +183,5 @@ def _numbered(turn: Turn) -> list[tuple[int, Answer]]:
 
 
 def _answer(said: Attempt) -> Answer:
-    whole = [(call["name"], call["raw"]) for call in said.tool_calls]
-    return Answer(said.text or "", whole, said.stop_reason == NormalizedStopReason.MAX_TOKENS)
+    calls = [(call["name"], call["raw"] or "") for call in said.tool_calls]
+    return Answer(said.text or "", calls, said.stop_reason == NormalizedStopReason.MAX_TOKENS)
