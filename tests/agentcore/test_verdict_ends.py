@@ -370,6 +370,18 @@ ENDS = [
         "retries used).",
     ),
     (
+        play(truncated('{"a', tokens=60), truncated('{"a', tokens=120), envelope_schema=SCHEMA, schema_rounds=1),
+        "failed retry_limit envelope_truncation_unrecoverable",
+        "Failed without a valid envelope after 2 calls: the last answer was cut off by Max tokens per call (max_tokens) "
+        "at 120 of 120 tokens, where Max tokens per call was raised from 60 (1 of 1 envelope retries used).",
+    ),
+    (
+        play(truncated('{"a', tokens=60), envelope_schema=SCHEMA, max_total_tokens=50),
+        "failed tokens forbidden",
+        "Failed without a valid envelope, stopped at Max tokens per turn (max_total_tokens): the last answer was cut off "
+        "by Max tokens per call (max_tokens) at 60 of 60 tokens",
+    ),
+    (
         play(blocked("no"), envelope_schema=SCHEMA),
         "failed finish_reason envelope_refusal",
         "Failed without a valid envelope after 1 call: the provider refused to answer; a refusal is not retried.",

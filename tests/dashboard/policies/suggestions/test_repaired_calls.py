@@ -16,6 +16,7 @@ from dashboard.policies.suggestions.suggestion import Basis, Goal
 from dashboard.policies.suggestions.suggestion_log import tell
 from dashboard.policies.suggestions.suggestion_text import because, certainty_word, sentence
 from dashboard.replay.rerun_service import turn_rerun
+from dashboard.simulator.dialects import BASES
 from dashboard.turns.models import Attempt, Turn
 from dashboard.turns.read_ahead import reading_ahead
 from tests.dashboard.driving import Play, drive
@@ -156,7 +157,7 @@ def test_every_form_of_a_truncated_call_that_was_requested_again_gets_a_number(
     play: Play, browser: Client, simulator_url: str, dialect: str, model: str
 ):
     """Whatever the server shows of the call: it was truncated at 40 tokens, and took 80."""
-    address = simulator_url if dialect.startswith(("openai", "llama")) else simulator_url.removesuffix("/v1")
+    address = f"{simulator_url.removesuffix('/v1')}{BASES[dialect]}"
     connection = connection_create(project=project_default(), name=dialect, provider=dialect, base_url=address)
     turn = play(model, tools=["calculator"], max_tokens=40, connection=connection)
     assert (turn.status, turn.attempts) == ("completed", 3)
