@@ -264,7 +264,8 @@ def _no_envelope(snapshot: Snapshot) -> str:
     cut = snapshot.model_stop_reason == NormalizedStopReason.MAX_TOKENS and not below_cap(response, snapshot.sent_cap)
     if not cut or reading.fault is not EnvelopeFault.TRUNCATION:
         return stop_text(snapshot)
-    return f"the last answer was cut off by {CAP} at {of_raised_call(snapshot)} ({reason_of_stop(snapshot)})"
+    at = f" at {of_raised_call(snapshot)}" if response.text else ""  # of one without text, no count tells
+    return f"the last answer was cut off{how_cut(snapshot)[1]}{at} ({reason_of_stop(snapshot)})"
 
 
 def _said(snapshot: Snapshot) -> str:
