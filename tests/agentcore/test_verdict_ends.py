@@ -373,14 +373,15 @@ ENDS = [
         play(truncated('{"a', tokens=60), truncated('{"a', tokens=120), envelope_schema=SCHEMA, schema_rounds=1),
         "failed retry_limit envelope_truncation_unrecoverable",
         "Failed without a valid envelope after 2 calls: the last answer was cut off by Max tokens per call "
-        "(max_tokens) at 120 of 120 tokens, where Max tokens per call was raised from 60 (1 of 1 envelope retries used).",
+        "(max_tokens) at 120 of 120 tokens, where Max tokens per call was raised from 60 (1 of 1 envelope retries "
+        "used).",
     ),
     (
         play(truncated('{"a', tokens=60), envelope_schema=SCHEMA, max_total_tokens=50),
         "failed token_limit forbidden",
         "Failed without a valid envelope, stopped at Max tokens per turn (max_total_tokens): the last answer was cut "
-        "off by Max tokens per call (max_tokens) at 60 of 60 tokens (70 of 50 tokens). With a higher Max tokens per turn "
-        "(max_total_tokens) it would have continued. The recording does not show how it would have ended.",
+        "off by Max tokens per call (max_tokens) at 60 of 60 tokens (70 of 50 tokens). With a higher Max tokens "
+        "per turn (max_total_tokens) it would have continued. The recording does not show how it would have ended.",
     ),
     (
         play(blocked("no"), envelope_schema=SCHEMA),
