@@ -4,6 +4,7 @@ import math
 from typing import Any
 
 from agentcore.replay import Certainty
+from agentcore.sufficient_max_tokens import END_AT_MOST
 from dashboard.policies.backtests.answer_lengths import ENOUGH, newest_alike
 from dashboard.policies.backtests.survival import LEAST_ENDED, estimate
 from dashboard.policies.suggestions.exhausted_limits import ExhaustedLimit
@@ -30,6 +31,8 @@ def usual_limit(case: ExhaustedLimit, usage: UsageOf) -> Suggestion | None:
         unreported = unreported_by(case)
         if length is None or unreported is None or _too_many_characters(case, length):
             return None
+        if _is_structured(case):
+            unreported = max(unreported, END_AT_MOST)
         value = math.ceil(length / scale) + unreported
         if case.ceiling is not None and value > case.ceiling:
             return None
@@ -41,6 +44,13 @@ def usual_limit(case: ExhaustedLimit, usage: UsageOf) -> Suggestion | None:
         about |= {"newest": len(newest) < len(longer), "unreported": unreported}
         return Suggestion(case.limit, *told, of=of, **about)
     return None
+
+
+def _is_structured(case: ExhaustedLimit) -> bool:
+    """Structured answers of one agent are often equally long. Without a margin, each would use up the limit whole, and
+    so be shown as one that may be cut off."""
+    setup = case.last.setup
+    return case.limit == "max_tokens" and setup is not None and setup.envelope_schema is not None
 
 
 def finished_sooner(case: ExhaustedLimit, usage: UsageOf) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from dashboard.policies.suggestions.limit_trials import limit_trials
 from dashboard.policies.suggestions.panel import last_of
 from dashboard.policies.suggestions.selectors import LEAST, suggestion_for, suggestions_for
 from dashboard.policies.suggestions.suggestion import Basis, Suggestion
-from dashboard.policies.suggestions.suggestion_text import certainty_word, sentence
+from dashboard.policies.suggestions.suggestion_text import because, certainty_word, sentence
 from dashboard.replay.rerun_service import turn_rerun
 from dashboard.turns.models import Turn
 from tests.dashboard.driving import Play, drive
@@ -34,6 +34,11 @@ def test_other_answers_tell_the_max_tokens_that_one_call_needs(cut: Turn, browse
     lengths(cut, [142] * (LEAST + 10))
     said = told(cut)
     assert (said.limit, said.basis, said.certainty.value) == ("max_tokens", Basis.AGENT, "estimated")
+    assert said.value == 147, "as the page of limits says"
+    assert because(said) == (
+        "Of sim-json’s 20 answers longer than 80 tokens, 20 fit in 142 tokens. This limit is estimated to be enough "
+        "for 95 % of further answers like these. The limit leaves a margin, because this is an estimate."
+    )
     assert said.longer_than == 80, "the longest call, and not all calls together"
     assert sentence(said) == (
         f"With Max tokens per call (max_tokens) {said.value} the turn would likely have finished."
@@ -42,6 +47,7 @@ def test_other_answers_tell_the_max_tokens_that_one_call_needs(cut: Turn, browse
     assert (api["limit"], api["value"], api["certainty_word"]) == ("max_tokens", said.value, "likely")
     again = drive(turn_rerun(turn=cut, overrides=said.overrides))
     assert (again.status, again.attempts) == ("completed", 1)
+    assert again.lint == [], "it did not use up the value"
     proven = told(cut)
     assert (proven.limit, proven.value, certainty_word(proven)) == ("max_tokens", said.value, "proven")
 
