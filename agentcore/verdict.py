@@ -11,6 +11,7 @@ from agentcore.completed_verdict import Verdict, completed
 from agentcore.criteria.builtin import ErrorPolicyCriterion, FinishReasonCheck
 from agentcore.criteria.envelope_retries import no_cap_grows
 from agentcore.criteria.incomplete_answers import completion_spent
+from agentcore.envelope import EnvelopeFault
 from agentcore.error_text import (
     Refuser,
     error_text,
@@ -36,6 +37,7 @@ from agentcore.remedies import (
 )
 from agentcore.resource import LIMIT_OF, out_of_time
 from agentcore.snapshot import Snapshot
+from agentcore.truncation_cause import below_cap
 from agentcore.truncation_text import (
     CAP,
     CUT_OFF,
@@ -185,7 +187,9 @@ def _forbidden(snapshot: Snapshot, end: Finish) -> Verdict:
         where_stopped = ""  # its reason says all
     helps = ("", False) if limit is None else would_continue(snapshot, Raise(limit))
     if end.status is TurnStatus.FAILED:
-        return Verdict("Failed", f" without a valid envelope, stopped{where_stopped}: {stop_text(snapshot)}.", *helps)
+        return Verdict(
+            "Failed", f" without a valid envelope, stopped{where_stopped}: {_no_envelope(snapshot)}.", *helps
+        )
     if snapshot.model_stop_reason != NormalizedStopReason.MAX_TOKENS or snapshot.response is None:
         return Verdict(STOPPED, f"{where_stopped}: {stop_text(snapshot) or end.error_message}.", *helps)
     lead, how = cut_call(snapshot) if snapshot.repairing else how_cut(snapshot)
@@ -242,11 +246,26 @@ def _interrupted(snapshot: Snapshot, end: Finish) -> Verdict:
 def _other(snapshot: Snapshot, end: Finish) -> Verdict:
     if end.status is TurnStatus.FAILED:
         calls = count(snapshot.spent.envelope_retries + 1, "call")
-        why = f"{stop_text(snapshot)}." if end.sentence else f"{end.error_message[:1].lower()}{end.error_message[1:]}"
+        why = (
+            f"{_no_envelope(snapshot)}." if end.sentence else f"{end.error_message[:1].lower()}{end.error_message[1:]}"
+        )
         cut = end.error_code == "envelope_truncation_unrecoverable" and no_cap_grows(snapshot)
         helps = _MAY_HELP.format(CAP) if cut else ""
         return Verdict("Failed", f" without a valid envelope after {calls}: {why}", helps)
     return Verdict("", f"Ended by {end.terminal_reason}.")
+
+
+def _no_envelope(snapshot: Snapshot) -> str:
+    """Why there is no valid envelope. Of an answer that its cap truncated, the cap comes first; of an observed call,
+    the reason names it."""
+    reading, response = snapshot.reading, snapshot.response
+    if snapshot.watched or snapshot.known_cap is None or response is None or reading is None:
+        return stop_text(snapshot)
+    cut = snapshot.model_stop_reason == NormalizedStopReason.MAX_TOKENS and not below_cap(response, snapshot.sent_cap)
+    if not cut or reading.fault is not EnvelopeFault.TRUNCATION:
+        return stop_text(snapshot)
+    at = f" at {of_raised_call(snapshot)}" if response.text else ""  # of one without text, no count tells
+    return f"the last answer was cut off{how_cut(snapshot)[1]}{at} ({reason_of_stop(snapshot)})"
 
 
 def _said(snapshot: Snapshot) -> str:

@@ -370,6 +370,20 @@ ENDS = [
         "retries used).",
     ),
     (
+        play(truncated('{"a', tokens=60), truncated('{"a', tokens=120), envelope_schema=SCHEMA, schema_rounds=1),
+        "failed retry_limit envelope_truncation_unrecoverable",
+        "Failed without a valid envelope after 2 calls: the last answer was cut off by Max tokens per call "
+        "(max_tokens) at 120 of 120 tokens, where Max tokens per call was raised from 60 (1 of 1 envelope retries "
+        "used).",
+    ),
+    (
+        play(truncated('{"a', tokens=60), envelope_schema=SCHEMA, max_total_tokens=50),
+        "failed token_limit forbidden",
+        "Failed without a valid envelope, stopped at Max tokens per turn (max_total_tokens): the last answer was cut "
+        "off by Max tokens per call (max_tokens) at 60 of 60 tokens (70 of 50 tokens). With a higher Max tokens "
+        "per turn (max_total_tokens) it would have continued. The recording does not show how it would have ended.",
+    ),
+    (
         play(blocked("no"), envelope_schema=SCHEMA),
         "failed finish_reason envelope_refusal",
         "Failed without a valid envelope after 1 call: the provider refused to answer; a refusal is not retried.",
@@ -399,7 +413,7 @@ def test_the_notice_of_a_call_that_nobody_approved_names_no_tool_error():
 def test_a_changed_sentence_requires_a_new_version():
     said = "\n".join(sentence for _book, _filed, sentence in ENDS)
     changed = "Where a sentence changed, raise VERSION; then store this digest."
-    assert (VERSION, sha256(said.encode()).hexdigest()[:10]) == ("16", "94b33aa105"), changed
+    assert (VERSION, sha256(said.encode()).hexdigest()[:10]) == ("16", "c85e6b217a"), changed
 
 
 IDLE = "Two truncated answers in a row that added nothing new"

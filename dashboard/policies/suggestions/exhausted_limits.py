@@ -26,6 +26,7 @@ SOME = 5  #: more of what is counted in ones
 OF_CONNECTION = frozenset({"auth", "quota", "not_found", "not_dialect"})
 #: What bounds how often a cut answer is continued. A larger cap needs no continuation, so none of them holds it back.
 CONTINUING = ("max_continuations", "max_total_completion_tokens", "max_total_tokens")
+RETRIED = "schema_rounds"  #: the same of a structured answer, which is requested whole again
 COUNTED = ("max_continuations", "max_tool_repair_attempts", "max_steps", "schema_rounds")
 #: What more of a limit uses up as well, so that it would end a re-run first.
 GROWING: Mapping[str, tuple[str, ...]] = {
@@ -200,7 +201,10 @@ def _repaired(turn: Turn, last: Snapshot) -> ExhaustedLimit | None:
 
 
 def continued_instead(turn: Turn, last: Snapshot) -> ExhaustedLimit:
-    """A cut that no larger cap can mend: only more continuations can, and more of what bounds those."""
+    """A cut that no larger cap can mend: only more continuations can, and more of what bounds those. A structured
+    answer is requested again instead."""
+    if _is_cut_envelope(last):
+        return ExhaustedLimit(turn, last, RETRIED, together=_together(last, RETRIED))
     bounds = {name: _larger(last, name) for name in CONTINUING[1:]}
     larger = {name: value for name, value in bounds.items() if value is not None}
     return ExhaustedLimit(turn, last, CONTINUING[0], together={"limits": larger} if larger else None)
@@ -239,7 +243,17 @@ def _limit(last: Snapshot) -> str | None:
     was_cut = last.model_stop_reason == NormalizedStopReason.MAX_TOKENS
     if was_cut and resource in (*CONTINUING, "max_tokens") and not is_total(last, resource):
         return "max_tokens"
+    if _is_cut_envelope(last):
+        return "max_tokens"
     return resource if resource in USED and resource != "max_tokens" else None
+
+
+def _is_cut_envelope(last: Snapshot) -> bool:
+    """Whether the turn ended with a structured answer that its cap truncated, and no envelope retry was left."""
+    assert last.end is not None, "asked of ended turns"
+    was_cut = last.model_stop_reason == NormalizedStopReason.MAX_TOKENS and not last.cut_below_cap
+    truncated = last.end.terminal_reason == "envelope_truncation_unrecoverable"
+    return was_cut and truncated and resource_of(last) == RETRIED
 
 
 def is_total(last: Snapshot, limit: str | None) -> bool:

@@ -22,6 +22,7 @@ from agentcore.values import replace
 from dashboard.live.turn_loader import connection_of
 from dashboard.policies.suggestions.exhausted_limits import (
     CONTINUING,
+    RETRIED,
     ExhaustedLimit,
     continued_instead,
     exhausted_limit_of,
@@ -132,7 +133,8 @@ def limit_trials(turn: Turn, last: Snapshot) -> tuple[TriedLimit, ...]:
 
 
 def _continued(turn: Turn, last: Snapshot) -> TriedLimit | None:
-    """What held continuations back, where a re-run was complete with more of it and nothing else; the newest one."""
+    """What held continuations or envelope retries back, where a re-run was complete with more of it and nothing else;
+    the newest one."""
     for other in reversed(relatives_of(turn)):
         given = settings_changed(turn, other) if other.status == TurnStatus.COMPLETED else {}
         if given and all(_is_more(name, value, last) for name, value in given.items()):
@@ -143,7 +145,8 @@ def _continued(turn: Turn, last: Snapshot) -> TriedLimit | None:
 
 
 def _is_more(name: str, value: Any, last: Snapshot) -> bool:
-    stood = value_of(last, name) if name in CONTINUING else None
+    bounds = (*CONTINUING, RETRIED) if resource_of(last) == RETRIED else CONTINUING
+    stood = value_of(last, name) if name in bounds else None
     return stood is not None and (value is None or value > stood)
 
 

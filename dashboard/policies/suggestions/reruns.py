@@ -202,5 +202,6 @@ def _numbered(turn: Turn) -> list[tuple[int, Answer]]:
 
 
 def _answer(said: Attempt) -> Answer:
-    whole = [(call["name"], call["raw"]) for call in said.tool_calls]
-    return Answer(said.text or "", whole, said.stop_reason == NormalizedStopReason.MAX_TOKENS)
+    """A call that was truncated before its arguments, or its name, began is stored without them."""
+    calls = [(call.get("name", ""), call.get("raw", "")) for call in said.tool_calls]
+    return Answer(said.text or "", calls, said.stop_reason == NormalizedStopReason.MAX_TOKENS)

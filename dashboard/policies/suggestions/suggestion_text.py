@@ -288,7 +288,7 @@ def _share(said: Suggestion) -> str:
     known = f"{number(said.within)} {fit} {amount(said.limit, said.value - said.unreported)}"
     stopped = f"{'was' if said.cut_earlier == 1 else 'were'} cut earlier" if answers else "stopped earlier"
     earlier = f"; {number(said.cut_earlier)} {stopped}" if said.cut_earlier else ""
-    besides = _unreported(said.unreported) if said.unreported else ""
+    besides = "" if not said.unreported else MARGIN if said.unreported <= END_AT_MOST else _unreported(said.unreported)
     estimated = f"This limit is estimated to be enough for {percent(said.share or 0)} of further {one}s like these."
     return f"Of {counted}, {known}{earlier}. {estimated}{besides}"
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping
 
+from agentcore.reasons import NormalizedStopReason
 from agentcore.remedies import APPROVAL_SECONDS
 from agentcore.snapshot import Snapshot
 from dashboard.policies.suggestions.suggestion import Number
@@ -13,9 +14,19 @@ def approval_seconds(last: Snapshot) -> Number:
     return (approvals.seconds if approvals else None) or 0
 
 
+def _longest_known(last: Snapshot) -> int:
+    """Tokens that the answer is known to need at least. A structured answer is requested whole again, with a larger
+    cap, so what was truncated before is no part of it."""
+    structured = last.setup is not None and last.setup.envelope_schema is not None
+    if not structured or last.model_stop_reason != NormalizedStopReason.MAX_TOKENS or last.response is None:
+        return last.spent.output_tokens
+    usage = last.response.usage
+    return usage.output_tokens if usage and usage.output_tokens else last.sent_cap or last.spent.output_tokens
+
+
 #: What a turn used of each limit, by its last snapshot.
 USED: Mapping[str, Callable[[Snapshot], Number]] = {
-    "max_tokens": lambda last: last.spent.output_tokens,
+    "max_tokens": _longest_known,
     "max_continuations": lambda last: last.spent.continuations,
     "max_total_completion_tokens": lambda last: last.spent.output_tokens,
     "max_total_output_chars": lambda last: last.spent.output_chars,

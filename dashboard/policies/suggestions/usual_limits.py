@@ -87,6 +87,7 @@ def unreported_by(case: ExhaustedLimit) -> int | None:
 
 def _too_many_characters(case: ExhaustedLimit, tokens: Number) -> bool:
     """Whether so many tokens are more text than the turn may have, at as many characters a token as it had so far."""
-    if case.limit != "max_tokens" or not case.used:
+    used = case.last.spent.output_tokens
+    if case.limit != "max_tokens" or not used:
         return False
-    return tokens * case.last.spent.output_chars / case.used > case.last.limits.max_total_output_chars
+    return tokens * case.last.spent.output_chars / used > case.last.limits.max_total_output_chars
