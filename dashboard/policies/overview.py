@@ -174,7 +174,7 @@ def _until(last: PolicyActivation, rows: Sequence[PolicyActivation]) -> datetime
     return min(after, default=None)
 
 
-def version_policy_id(version_id: UUID, *, project: Project) -> tuple[UUID, int]:
-    """The policy and number of a version. Raises `PolicyVersion.DoesNotExist`."""
-    version = PolicyVersion.objects.only("policy_id", "version").get(pk=version_id, policy__project=project)
-    return version.policy_id, version.version
+def version_tried(version_id: UUID, *, project: Project) -> PolicyVersion:
+    """A version with its backtest, without the turns that names. Raises `PolicyVersion.DoesNotExist`."""
+    versions = PolicyVersion.objects.select_related("backtest").defer("backtest__flips", "backtest__flipped_turns")
+    return versions.get(pk=version_id, policy__project=project)

@@ -99,18 +99,20 @@ def policy_create(
     why: str = "",
     activate: bool = True,
     backtest: Backtest | None = None,
+    may_wait: bool = False,
     **fields: Unpack[PolicyFields],
 ) -> PolicyVersion:
     """The first version of a new policy, or the next version of one that has this name already.
 
     The version counts at once, unless `activate` is false: then it is a draft. `backtest`: one that speaks for it
-    (`evidence_fault`).
+    (`evidence_fault`), or with `may_wait` one that will once it is done: the version's page shows how far it is.
     """
     given = {name: as_list(value) for name, value in fields.items() if value is not None}
     said = policy_said(**{**_NO_OVERRIDES, **given})
     policy, latest = _policy_locked(project, name)
-    if backtest is not None and (fault := evidence_fault(backtest, said, policy)):
-        more = "wait for it" if evidence_waits(backtest, said, policy) else "run it again"
+    waits = backtest is not None and evidence_waits(backtest, said, policy)
+    if backtest is not None and not (waits and may_wait) and (fault := evidence_fault(backtest, said, policy)):
+        more = "wait for it" if waits else "run it again"
         raise ValidationError({"backtest": f"The backtest {fault}; {more}, or save without one."})
     about = {"created_by": created_by, "why": reason(why)}
     version = PolicyVersion.objects.create(policy=policy, version=latest + 1, backtest=backtest, **about, **said)

@@ -33,12 +33,13 @@ def version_keep(
     counts: str = "now",
     starts_at: datetime | None = None,
     backtest: "Backtest | None" = None,
+    may_wait: bool = False,
 ) -> PolicyVersion:
     """A policy's next version, which counts `now`, `later` (from `starts_at`) or not yet: `draft`.
 
-    `backtest`: one that tried these very words.
+    `backtest`: one that tried these very words; with `may_wait` also one that is still trying them.
     """
-    about: dict[str, Any] = {"created_by": by, "why": why, "backtest": backtest}
+    about: dict[str, Any] = {"created_by": by, "why": why, "backtest": backtest, "may_wait": may_wait}
     version = policy_create(project=project, name=name, activate=counts == "now", **about, **said)
     if counts == "later":
         version_activate(version=version, by=by, why=why, starts_at=_said_start(starts_at))

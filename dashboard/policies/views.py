@@ -30,7 +30,7 @@ from dashboard.policies.backtests.tallies import SURE, Group
 from dashboard.policies.backtests.turn_judgement import DraftPolicy
 from dashboard.policies.ledger import Ledger, ledger_of
 from dashboard.policies.models import Shadow
-from dashboard.policies.overview import compared, policy_status, policy_statuses, version_policy_id, version_statuses
+from dashboard.policies.overview import compared, policy_status, policy_statuses, version_statuses, version_tried
 from dashboard.policies.selectors import reach_warning
 
 #: Periods of the ledger, in days.
@@ -72,13 +72,15 @@ def show(request: HttpRequest, policy_id: UUID) -> HttpResponse:
 
 
 @require_safe
-def version(request: HttpRequest, version_id: UUID) -> HttpResponse:  # noqa: ARG001 - every view is given its request
-    """A version stands on its policy's page."""
+def version(request: HttpRequest, version_id: UUID) -> HttpResponse:
+    """A version stands on its policy's page; htmx asks for the line of its backtest alone until that is over."""
     try:
-        policy_id, number = version_policy_id(version_id, project=project_current())
+        found = version_tried(version_id, project=project_current())
     except PolicyVersion.DoesNotExist as error:
         raise Http404("There is no such version.") from error
-    return redirect(f"{reverse('policies:show', args=[policy_id])}#v{number}")
+    if request.headers.get("HX-Request"):
+        return render(request, "policies/_backtest_evidence.html", {"version": found})
+    return redirect(f"{reverse('policies:show', args=[found.policy_id])}#v{found.version}")
 
 
 @require_safe

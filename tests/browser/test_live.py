@@ -87,6 +87,35 @@ def test_the_page_follows_the_stream_until_the_reader_scrolls_away_and_counts_it
     ended(page)
 
 
+SEEN = """selector => { const box = document.querySelector(selector).getBoundingClientRect();
+  const there = document.elementFromPoint(box.x + box.width / 2, box.y + box.height / 2);
+  return Boolean(there) && document.querySelector(selector).contains(there); }"""
+USED = "#heading [data-count=used]"
+
+
+@pytest.mark.parametrize("budget", [None, 90_000])
+def test_the_budget_counts_what_streams_in_the_first_call_and_stays_in_sight(
+    new_page: NewPage, talker: str, budget: int | None
+):
+    page = new_page(viewport={"width": 1280, "height": 860})
+    page.goto(f"/agents/{talker}/live")
+    page.get_by_label(f"Prompt for {talker}").fill("Count while it streams.")
+    page.get_by_label("Max tokens per call").fill("4000")
+    if budget:
+        page.get_by_label("Conversation budget").fill(str(budget))
+    page.get_by_role("button", name="Send").click()
+    expect(page.locator(USED)).to_have_text(re.compile(r"≈ [1-9]"))
+    until(page, lambda: page.evaluate("scrollY > 400"), "it does not follow")
+    assert page.evaluate(SEEN, USED)
+    early = page.locator(USED).inner_text()
+    expect(page.locator(USED)).not_to_have_text(early)
+    page.get_by_role("button", name="Cancel", exact=True).first.click()
+    ended(page)
+    expect(page.locator(USED)).to_have_text(re.compile(r"^[0-9,]+$"))
+    if budget:
+        expect(page.locator("#heading [data-count=left]")).to_have_text(re.compile(r"^[0-9,]+$"))
+
+
 def test_the_page_follows_a_stream_whose_text_starts_below_the_window(new_page: NewPage, talker: str):
     page = new_page(viewport={"width": 1280, "height": 500})
     ask(page, talker, "Let me read on.", max_tokens=4_000)

@@ -3,9 +3,10 @@
 import re
 from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
+from urllib.parse import parse_qs, urlsplit
 
 import pytest
-from playwright.sync_api import Browser, Locator, Page, expect
+from playwright.sync_api import Browser, Locator, Page, Route, expect
 
 from tests import forked_start
 from tests.browser.conftest import DESK, PHONE, NewPage
@@ -284,6 +285,41 @@ def test_arriving_rows_do_not_move_what_is_being_read(page: Page, new_page: NewP
     ask(other, "sim-essay", "Far above.", max_tokens=60)
     expect(page.locator("#new-turns")).to_contain_text("new turn", timeout=LONG)
     assert resting(page, f"#{row_id}") == before
+
+
+LIMIT = """<span title="{whole}"><span class="word">12,000 to 14,000 estimated</span>
+  <span class="soft">was 120,000</span><small>Max completion tokens per turn<span class="beside">+ Max continuations
+  12</span><span class="beside">+ Max tokens per turn 240,000</span></small></span>"""
+
+
+@pytest.mark.parametrize("width", [390, 1280, 1920])
+def test_a_limit_that_arrives_late_changes_no_height_of_its_row(new_page: NewPage, yesterday: None, width: int):
+    page = new_page(viewport={"width": width, "height": 860})
+    asked: list[Route] = []
+    page.route("**/turns/limits?*", lambda route: asked.append(route))
+    page.goto("/?agent=made&status=partial")
+    row = page.locator("#rows tr").first
+    expect(row.locator(".c-limit .scripted")).to_be_visible()
+    until(page, lambda: bool(asked), "no limit is asked for")
+    before = row.bounding_box()
+    whole = "The whole sentence of this limit."
+    for one in asked:
+        ids = parse_qs(urlsplit(one.request.url).query)["turn"]
+        cells = "".join(f'<td id="limit-{each}">{LIMIT.format(whole=whole)}</td>' for each in ids)
+        one.fulfill(body=cells, content_type="text/html")
+    expect(row.locator(".c-limit")).to_contain_text("estimated")
+    assert row.bounding_box() == before
+    assert row.locator(".c-limit > span").get_attribute("title") == whole
+    assert page.evaluate(CUT_LETTERS) == []
+
+
+#: Cells of limits that show a line in part.
+CUT_LETTERS = """() => [...document.querySelectorAll('#rows .c-limit > span')].flatMap(cell => {
+  const words = document.createRange(), end = cell.getBoundingClientRect().bottom;
+  words.selectNodeContents(cell);
+  const lines = [...words.getClientRects()].filter(line => line.top + 2 < end && end + 2 < line.bottom);
+  return lines.map(() => cell.innerText);
+})"""
 
 
 def test_rows_are_walked_selected_and_opened_by_keyboard_alone(page: Page, yesterday: None):

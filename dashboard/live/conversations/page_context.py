@@ -82,6 +82,11 @@ class ConversationView:
         return len(self.turns.said) + len(self.turns.line) + (self.turns.newest is not None)
 
     @property
+    def used_by_others(self) -> int:
+        """Tokens of all turns but the newest."""
+        return self.used - (self.turns.newest.tokens if self.turns.newest else 0)
+
+    @property
     def meter(self) -> Meter | None:
         """The conversation's budget."""
         budget = self.conversation.token_budget if self.conversation else None

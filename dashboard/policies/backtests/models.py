@@ -59,6 +59,11 @@ class Backtest(models.Model):
     def __str__(self) -> str:
         return f"backtest {self.id}"
 
+    @property
+    def waits(self) -> bool:
+        """Whether turns are still to be judged."""
+        return self.status in (self.Status.QUEUED, self.Status.RUNNING)
+
 
 class Part(models.Model):
     """The turns of a backtest from `low` to `high`, inclusive. It counts once all of them are evaluated."""

@@ -174,7 +174,7 @@ class BacktestView:
 
     @property
     def waiting(self) -> bool:
-        return self.backtest.status in (Backtest.Status.QUEUED, Backtest.Status.RUNNING)
+        return self.backtest.waits
 
     @property
     def simulated(self) -> bool:

@@ -34,6 +34,9 @@ CHANGED = (
 OF_AGENT = f"No policy or re-run sets the {LIMIT_NAMES[APPROVAL_SECONDS].lower()}. Change it on the agent's page."
 
 
+BROKEN_OFF = (Backtest.Status.CANCELLED, Backtest.Status.FAILED)  #: they never judge the turns that are left
+
+
 @contextmanager
 def one_at_a_time(turn: Turn) -> Iterator[None]:
     """Of two requests about a turn and its forks at once, the second sees the re-run that the first has begun."""
@@ -55,10 +58,13 @@ def limit_find(*, turn: Turn, suggestion: Suggestion, created_by: User | None = 
 def backtest_of_value(
     *, turn: Turn, suggestion: Suggestion, value: Number, created_by: User | None = None
 ) -> Backtest | None:
-    """A backtest of this value over the agent's turns: the one there is, or a new one. None of a turn without agent."""
+    """A backtest of this value over the agent's turns: the one there is, or a new one where that was cancelled or
+    failed. None of a turn without agent."""
     if turn.agent is None:
         return None
     found = _newest_backtest(turn, suggestion, value)
+    if found is not None and found.status in BROKEN_OFF:
+        found = None
     asked = _backtest_of(turn, suggestion, value)
     return found or backtest_create(project=turn.project, created_by=created_by, **asked)
 
@@ -154,7 +160,8 @@ def policy_draft(
 ) -> tuple[PolicyVersion, bool]:
     """The value as a draft of the agent's policy, and whether it was made now: of two clicks only the first makes it.
 
-    An agent without a policy is given one of its own name; a draft is active nowhere until it is activated.
+    An agent without a policy is given one of its own name; a draft is active nowhere until it is activated. It is made
+    with the backtest of the value, which is started with it where there is none.
     """
     if turn.agent is None:
         raise ValidationError(GONE)
@@ -164,15 +171,24 @@ def policy_draft(
     said = _changed(agent.policy, suggestion, value)
     if (there := _drafted(agent.policy, said)) is not None:
         return there, False
-    tried = backtest_found(turn=turn, suggestion=suggestion) if value == suggestion.value else None
-    done = tried if tried is not None and tried.status == Backtest.Status.DONE else None
     name = agent.policy.name if agent.policy else agent.name
-    about: dict[str, Any] = {"by": by, "why": why, "counts": "draft", "backtest": done}
+    tried = _evidence(agent, turn, suggestion, value, by)
+    about: dict[str, Any] = {"by": by, "why": why, "counts": "draft", "backtest": tried, "may_wait": True}
     version = version_keep(project=turn.project, name=name, said=said, **about)
     if agent.policy is None:
         with on_behalf(by, why):
             Agent.objects.filter(pk=agent.pk).update(policy=version.policy)
     return version, True
+
+
+def _evidence(agent: Agent, turn: Turn, suggestion: Suggestion, value: Number, by: User | None) -> Backtest | None:
+    """The backtest of the draft of a value. None where it cannot speak for it: the agent has no policy, and the draft
+    becomes the next version of one that only has its name."""
+    turn.agent = agent  # as it is locked: its policy may have changed since the turn was read
+    of_its_name = Policy.objects.filter(project=turn.project, name=agent.name)
+    if agent.policy is None and of_its_name.filter(versions__isnull=False).exists():
+        return None
+    return backtest_of_value(turn=turn, suggestion=suggestion, value=value, created_by=by)
 
 
 def _drafted(policy: Policy | None, said: Mapping[str, Any]) -> PolicyVersion | None:

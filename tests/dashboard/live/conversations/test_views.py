@@ -63,7 +63,9 @@ def test_the_page_shows_earlier_turns_in_short_and_the_newest_in_full(
     assert f'href="/turns/{first.id}"' in transcript
     assert 'id="machine"' in newest
     assert f'data-address="/turns/{second.id}"' in newest
-    assert f"<b>{first.tokens + second.tokens:,}</b> tokens used, no budget" in html
+    assert f'<b data-count="used">{first.tokens + second.tokens:,}</b> tokens used, no budget' in html
+    counted = f'data-used="{first.tokens + second.tokens}" data-others="{first.tokens}"'
+    assert f'data-newest="{second.id}" {counted}' in compact(html)
 
 
 def test_a_queued_prompt_shows_its_position_and_can_be_withdrawn(browser: Client, say: Say, conversation: Conversation):

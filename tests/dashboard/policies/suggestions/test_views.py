@@ -9,7 +9,9 @@ from django.test import Client
 
 from dashboard.agents.models import Agent, Policy, PolicyVersion
 from dashboard.agents.selectors import policy_version_active
+from dashboard.policies.backtests import runner
 from dashboard.policies.backtests.models import Backtest
+from dashboard.policies.policy_creation import policy_create
 from dashboard.policies.policy_versions import version_keep
 from dashboard.policies.suggestions import panel, selectors, views
 from dashboard.policies.suggestions.panel import last_of
@@ -376,6 +378,73 @@ def test_a_second_click_finds_the_draft_of_the_first(browser: Client, play: Play
     assert f"Draft v1 of “sim-flaky” already exists: {settings}" in second
     browser.post(f"/turns/{turn.id}/limit/use", {"value": "4"})
     assert PolicyVersion.objects.filter(policy__name="sim-flaky").count() == 2
+
+
+def test_a_draft_made_before_its_backtest_began_has_it_beside_it(browser: Client, play: Play):
+    turn = play("sim-flaky")
+    told = text_of(browser.post(f"/turns/{turn.id}/limit/use", {"value": "3"}, follow=True).content.decode())
+    draft, backtest = PolicyVersion.objects.get(), Backtest.objects.get()
+    assert draft.backtest == backtest
+    assert "Saved with a backtest that has not started" in compact(told)
+    assert "The backtest of this version is still running." in told
+    runner.run(backtest.pk)
+    line = browser.get(f"/policies/versions/{draft.pk}", headers=HTMX).content.decode()
+    assert "Saved with a backtest over 1 turn: 1 would have continued" in compact(text_of(line))
+    assert "every 1s" not in line
+
+
+def test_the_page_of_a_version_asks_how_far_its_backtest_is(browser: Client, play: Play):
+    turn = play("sim-flaky")
+    browser.post(f"/turns/{turn.id}/limit/use", {"value": "3"})
+    draft = PolicyVersion.objects.get()
+    Backtest.objects.update(status="running", total=12, done=5, same=5, recorded=5)
+    for asked in (f"/policies/{draft.policy_id}", f"/policies/{draft.policy_id}/diff"):
+        html = page(browser, asked)
+        assert f'hx-get="/policies/versions/{draft.pk}"' in html
+        assert '<progress max="12" value="5"' in html
+        assert "Saved with a backtest in progress, so far over 5 of 12 turns" in compact(text_of(html))
+
+
+def test_a_draft_takes_the_backtest_that_is_in_progress(browser: Client, play: Play):
+    turn = play("sim-flaky")
+    find(browser, turn, "backtest")
+    running = Backtest.objects.get()
+    browser.post(f"/turns/{turn.id}/limit/use", {"value": "3"})
+    assert PolicyVersion.objects.get().backtest == running
+
+
+@pytest.mark.parametrize("status", ["cancelled", "failed"])
+def test_a_backtest_that_was_broken_off_is_started_anew_with_the_draft(browser: Client, play: Play, status: str):
+    turn = play("sim-flaky")
+    find(browser, turn, "backtest")
+    Backtest.objects.update(status=status)
+    browser.post(f"/turns/{turn.id}/limit/use", {"value": "3"})
+    backtest = PolicyVersion.objects.get().backtest
+    assert backtest is not None
+    assert backtest.status == "queued"
+
+
+def test_a_draft_of_another_value_than_the_suggested_is_backtested_too(browser: Client, play: Play):
+    turn = play("sim-flaky")
+    browser.post(f"/turns/{turn.id}/limit/use", {"value": "4"})
+    backtest = PolicyVersion.objects.get().backtest
+    assert backtest is not None
+    assert backtest.policy["error_policy"]["max_retries"] == 4
+
+
+def test_the_next_version_of_a_policy_is_backtested_in_its_place(browser: Client, cut: Turn):
+    turn = continued(cut, {"max_continuations": 40})
+    browser.post(f"/turns/{turn.id}/limit/use", {"value": "40"})
+    draft = PolicyVersion.objects.get(policy__name="longer", version=2)
+    assert draft.backtest is not None
+    assert draft.backtest.stands_for == draft.policy
+
+
+def test_a_draft_of_a_policy_that_only_has_the_name_of_its_agent_has_no_backtest(browser: Client, play: Play):
+    turn = play("sim-flaky")
+    policy_create(project=turn.project, name="sim-flaky", limits={"max_steps": 3})
+    browser.post(f"/turns/{turn.id}/limit/use", {"value": "3"})
+    assert PolicyVersion.objects.get(version=2).backtest is None, "it would have run alone, not in place of that policy"
 
 
 def continued(cut: Turn, limits: dict[str, int]) -> Turn:
