@@ -63,7 +63,7 @@ LIMIT_FIELDS: Mapping[str, LimitField] = {
         "tokens",
         1,
         100_000_000,
-        "Output tokens of all attempts of the turn together. Beyond that, no answer is continued.",
+        "Output tokens of all calls of the turn together. Beyond that, no answer is continued.",
         unset=f"4 × the first {LIMIT_NAMES['max_tokens']}, if set",
     ),
     "max_total_output_chars": LimitField(
@@ -119,7 +119,7 @@ RETENTION_FIELDS: Mapping[str, LimitField] = {
         0,
         36_500,
         "How long the raw provider responses are kept after a turn has ended. 0 deletes them when the turn ends. "
-        "Records, attempts, texts and reasons are kept.",
+        "Records, calls, texts and reasons are kept.",
         unset="forever",
     ),
 }

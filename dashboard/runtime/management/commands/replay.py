@@ -98,7 +98,7 @@ class Command(BaseCommand):
         if as_json:
             self.stdout.write(_json(found.shown()))
             return
-        self.stdout.write(f"{name:>20}  {'ends':<20} {'certainty':<11} {'attempts':>8} {'output tokens':>13}  price")
+        self.stdout.write(f"{name:>20}  {'ends':<20} {'certainty':<11} {'calls':>8} {'output tokens':>13}  price")
         for point in found.points:
             tokens = f"{point.tokens:,}{'+' if point.undecidable else ''}"
             word, sure = "" if point.undecidable else point.word, limit_word(point.certainty)
