@@ -64,9 +64,10 @@ def read_in_python(tree: ast.Module, *, docstrings: bool) -> Iterator[str]:
             yield "".join(str(part.value) if isinstance(part, ast.Constant) else "{}" for part in node.values)
         elif isinstance(node, ast.FormattedValue) and isinstance(node.value, ast.Constant):
             yield str(node.value.value)
-        elif isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in inner:
-            if " " in node.value.strip() and (docstrings or id(node) not in told):
-                yield node.value
+        elif not isinstance(node, ast.Constant) or not isinstance(node.value, str) or id(node) in inner:
+            continue
+        elif " " in node.value.strip() and (docstrings or id(node) not in told):
+            yield node.value
 
 
 def says_attempt(text: str) -> bool:
