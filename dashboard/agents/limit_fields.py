@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from agentcore.errors import ErrorType
 from agentcore.number_format import as_set, number, seconds
 from agentcore.policy import LIMIT_NAMES, SPEC_KEYS, Limits
-from agentcore.remedies import APPROVAL_SECONDS
+from agentcore.resource import APPROVAL_SECONDS
 
 #: What people call each setting of a turn, by its key, on every page and in every sentence.
 SETTING_NAMES: Mapping[str, str] = {

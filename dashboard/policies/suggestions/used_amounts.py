@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping
 
-from agentcore.remedies import APPROVAL_SECONDS
+from agentcore.resource import APPROVAL_SECONDS
 from agentcore.snapshot import Snapshot
 from dashboard.policies.suggestions.suggestion import Number
 
