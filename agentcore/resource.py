@@ -22,7 +22,8 @@ LIMIT_OF: Mapping[str, str] = {
     "TokenUsageLimit": "max_total_tokens",
     "ExecutionTimeLimit": "max_seconds",
 }
-APPROVAL_SECONDS = "approvals.seconds"  #: The key of the time limit of an approval, which is the agent's.
+#: The key of the time limit of an approval, which is the agent's.
+APPROVAL_SECONDS = "approvals.seconds"
 IDLE = 2  #: The number of consecutive truncated answers without new text that ends the turn.
 #: The description of that cause in verdicts and other possible transitions.
 REPEATED = "two truncated answers in a row that added nothing new"
