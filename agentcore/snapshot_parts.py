@@ -15,7 +15,7 @@ from agentcore.values import quickly_made, replace
 class Spent:
     """What the turn has used so far. Tokens are summed over all calls, failed and truncated ones too."""
 
-    attempts: int = 0
+    attempts: int = 0  #: calls of the model
     continuations: int = 0  #: resumes included
     tool_repairs: int = 0  #: calls of kind tool_repair
     envelope_retries: int = 0  #: calls of kind envelope_retry
@@ -78,7 +78,7 @@ class Segment:
     overlap were removed, which the answer contains just before `start`. The first `ambiguous` characters may be an
     overlap too, and were kept. Offsets are in characters."""
 
-    attempt: int
+    attempt: int  #: the number of its call
     kind: AttemptKind  #: of its call
     start: int
     end: int

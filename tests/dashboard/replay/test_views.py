@@ -289,7 +289,7 @@ def test_the_calls_of_a_fork_are_distinguished_from_inherited_ones(browser: Clie
     child = drive(turn_rerun(turn=parent, overrides={}, from_record=3))
     html = page(browser, f"/turns/{child.id}")
     assert "in 2 calls" in html
-    assert "1 attempt + 1 inherited" in " ".join(text_of(html).split())
+    assert "1 call + 1 inherited" in " ".join(text_of(html).split())
     assert "<b>1</b>\u00a0call of its own" in page(browser, f"/turns/{parent.id}/replay")
     assert "<dd>1 + 1 inherited</dd>" in page(browser, f"/turns/{parent.id}/replay?rerun={child.id}")
 
