@@ -14,7 +14,7 @@ class ErrorHandlingDecision(StrEnum):
     """How an error is handled (spec: continuation-and-error-policy)."""
 
     STOP = "stop"  #: forbid continuation at once
-    RETRY = "retry"  #: allow another attempt
+    RETRY = "retry"  #: allow another call
     IGNORE = "ignore"  #: allow continuation, as if there were no error
 
 
@@ -28,7 +28,7 @@ class ErrorContext:
 
     type: ErrorType  #: of the last failure
     consecutive_failures: int
-    total_failures: int  #: iterations and attempts of the turn that failed
+    total_failures: int  #: iterations and calls of the turn that failed
     message: str | None = None  #: of the last failure, in words
     tool_name: str | None = None  #: the tool that failed, where one did
     metadata: Mapping[str, Any] = field(default_factory=dict)  #: anything else a resolver knows

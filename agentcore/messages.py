@@ -142,7 +142,7 @@ BEYOND_CAP = 1.05  #: Factor of the cap. An answer that used more than this was 
 @quickly_made
 @dataclass(frozen=True, slots=True)
 class TokenUsage:
-    """Tokens of one attempt. `output_tokens` includes reasoning; `input_tokens` includes cached ones."""
+    """Tokens of one call. `output_tokens` includes reasoning; `input_tokens` includes cached ones."""
 
     input_tokens: int = 0
     output_tokens: int = 0

@@ -21,7 +21,7 @@ class Limits:
     """What a turn may use, counted over the whole turn (spec: stop-reason-state-machine, "Hard limits")."""
 
     max_continuations: int = 3  #: how often a truncated answer is continued, resumes included
-    #: output tokens of all attempts, beyond which nothing is continued, nor tried again after an error that cost some;
+    #: output tokens of all calls, beyond which nothing is continued, nor tried again after an error that cost some;
     #: None: 4 times the first max_tokens, and no limit where none is known
     max_total_completion_tokens: int | None = None
     max_total_output_chars: int = 120_000  #: characters of the whole answer; it is cut there

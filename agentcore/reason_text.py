@@ -157,7 +157,7 @@ _NOT_REQUESTED = "an observed call is not requested again"
 
 def _envelope(said: Json, snapshot: Snapshot | None, _error: ProviderError | None) -> str | None:
     if said["decision"] == _ALLOW:
-        return "no structured answer to check at this step"
+        return "no envelope to check at this step"
     if said["decision"] == _STOP:
         return "it ended by itself and is valid"
     if said["decision"] != _FORBID:

@@ -3,16 +3,14 @@
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from agentcore.criteria.builtin import ErrorPolicyCriterion
 from agentcore.criteria.incomplete_answers import TruncationCriterion, completion_spent
 from agentcore.error_policy import ErrorHandlingDecision
 from agentcore.errors import ErrorType
 from agentcore.evaluation import ContinuationDecision
-from agentcore.events import APPROVAL_TIME_LIMIT
 from agentcore.number_format import count
 from agentcore.policy import higher
 from agentcore.reason_text import criterion_in_words
-from agentcore.resource import IDLE, LIMIT_OF, characters_spent, idle_in_words
+from agentcore.resource import APPROVAL_SECONDS, IDLE, LIMIT_OF, characters_spent, idle_in_words, unapproved_tools
 from agentcore.snapshot import Snapshot
 
 
@@ -77,7 +75,6 @@ RE_RUN = "Re-run live to find out."  #: of a what-if that the recording does not
 #: How a verdict ends that claims no more than another call. What is known beyond the recording is the suggestion's.
 NOT_SHOWN = "The recording does not show how it would have ended."
 
-APPROVAL_SECONDS = "approvals.seconds"  #: The key of the time limit of an approval, which is the agent's.
 
 #: What would have helped, and whether only a live re-run shows how the turn then ends.
 Helps = tuple[str, bool]
@@ -114,21 +111,11 @@ def unapproved(snapshot: Snapshot) -> str | None:
     """`nobody approved the call of calculator within 30 seconds`, of a turn that was cancelled for it, or that the
     error of the refused call ended; else None."""
     approvals = snapshot.setup.approvals if snapshot.setup else None
-    if approvals is None or approvals.seconds is None or snapshot.end is None:
-        return None
-    expired = snapshot.approving if snapshot.cancelled_by == APPROVAL_TIME_LIMIT else _refused_in_time(snapshot)
-    names = list(dict.fromkeys(expired))
-    if not names:
+    names = list(dict.fromkeys(unapproved_tools(snapshot)))
+    if not names or approvals is None or approvals.seconds is None:
         return None
     calls = f"the call{'s' if names[1:] else ''} of {' and '.join(names)}"
     return f"nobody approved {calls} within {count(approvals.seconds, 'second')}"
-
-
-def _refused_in_time(snapshot: Snapshot) -> tuple[str, ...]:
-    """The tools whose calls the approval time limit refused, where the first of these errors ended the turn."""
-    failure, by = snapshot.failure, snapshot.outcome.resolved_by if snapshot.outcome else ""
-    ended = failure is not None and not failure.unresolved and by == ErrorPolicyCriterion.__name__
-    return failure.unapproved if ended and failure is not None else ()
 
 
 def sentence(words: str) -> str:

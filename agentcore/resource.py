@@ -9,6 +9,7 @@ from typing import Any
 from agentcore.continuation_outcome import ContinuationOutcome
 from agentcore.criteria.incomplete_answers import APART, MAX_TOKENS, NO_RETRY
 from agentcore.errors import ErrorType
+from agentcore.events import APPROVAL_TIME_LIMIT
 from agentcore.policy import limit_in_words
 from agentcore.reasons import NormalizedStopReason, StopReason
 from agentcore.snapshot import Snapshot
@@ -21,6 +22,8 @@ LIMIT_OF: Mapping[str, str] = {
     "TokenUsageLimit": "max_total_tokens",
     "ExecutionTimeLimit": "max_seconds",
 }
+#: The key of the time limit of an approval, which is the agent's.
+APPROVAL_SECONDS = "approvals.seconds"
 IDLE = 2  #: The number of consecutive truncated answers without new text that ends the turn.
 #: The description of that cause in verdicts and other possible transitions.
 REPEATED = "two truncated answers in a row that added nothing new"
@@ -29,7 +32,7 @@ REASONED = f"two answers in a row in which reasoning used up {limit_in_words('ma
 #: The same, if only an error reported that the cap was used up.
 USED_UP = f"two calls in a row that used up {limit_in_words('max_tokens')} before any text came"
 #: All resources that can run out: the limits of a policy, the retries of its error policy, a connection's ceiling for
-#: one call, and the cap of the call itself for an observed turn.
+#: one call, the cap of the call itself for an observed turn, and the time that an agent's approvals wait.
 RESOURCES = (
     "max_continuations",
     "max_total_completion_tokens",
@@ -40,6 +43,7 @@ RESOURCES = (
     "max_retries",
     "max_output_tokens",
     "max_tokens",
+    APPROVAL_SECONDS,
 )
 #: Terminal reasons under which nothing of ours ran out, whatever a criterion said beside.
 _UNBOUND = frozenset(
@@ -61,11 +65,26 @@ _BOUND: Mapping[str, str] = {"retry_limit": "max_continuations", "output_cap": "
 def resource_of(snapshot: Snapshot) -> str | None:
     """The limit (one of `RESOURCES`) that ended the turn; None while it runs, and if no limit ended it."""
     end, outcome = snapshot.end, snapshot.outcome
+    if unapproved_tools(snapshot):
+        return APPROVAL_SECONDS
     if end is None or outcome is None or end.terminal_reason in _UNBOUND:
         return None
     floor = snapshot.setup.output_floor if snapshot.setup else 1
     reasons = (end.terminal_reason, end.stop_reason.value, snapshot.model_stop_reason)
     return resource_in(outcome.to_dict(), *reasons, floor=floor, hopeless=no_retry_helps(snapshot), judged=outcome)
+
+
+def unapproved_tools(snapshot: Snapshot) -> tuple[str, ...]:
+    """The tools whose calls nobody approved in time, where that ended the turn: it was cancelled, or the first error of
+    the refused calls ended it. Empty for any other turn."""
+    approvals = snapshot.setup.approvals if snapshot.setup else None
+    if approvals is None or approvals.seconds is None or snapshot.end is None:
+        return ()
+    if snapshot.cancelled_by == APPROVAL_TIME_LIMIT:
+        return snapshot.approving
+    failure, by = snapshot.failure, snapshot.outcome.resolved_by if snapshot.outcome else ""
+    ended = failure is not None and not failure.unresolved and by == "ErrorPolicyCriterion"
+    return failure.unapproved if ended and failure is not None else ()
 
 
 def idle_in_words(snapshot: Snapshot) -> str:

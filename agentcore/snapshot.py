@@ -50,7 +50,7 @@ class Snapshot(Judged):
     call_ids: frozenset[str] = frozenset()  #: every id a call of this turn has had
     idle_answers: int = 0  #: consecutive truncated answers that added nothing
     iteration_failures: int = 0  #: of this iteration
-    truncated: bool = False  #: some attempt of this iteration was truncated
+    truncated: bool = False  #: some call of this iteration was truncated
     cut_at_cap: bool = False  #: text was cut at max_total_output_chars
     repairing: CallIssue | None = None  #: the issue that is being repaired
     wait_seconds: float = 0.0  #: of the backoff
@@ -65,15 +65,15 @@ class Snapshot(Judged):
     stand_in: ChatResponse | None = None  #: an operator's answer to the next call, or the one in flight
     trigger: Trigger | None = None  #: of the last transition
     outcome: ContinuationOutcome | None = None  #: of the last deciding state
-    model_stop_reason: str | None = None  #: of the last attempt
-    raw_stop_reason: str | None = None  #: of the last attempt
+    model_stop_reason: str | None = None  #: of the last call
+    raw_stop_reason: str | None = None  #: of the last call
     #: signs in the answers so far: codes of `agentcore.lint`, `unknown_reason`, `operator_answered`,
     #: `whole_though_cut`, `request_changed`
     flagged: tuple[str, ...] = ()
     tell_estimates: bool | None = None  #: the policy's
     revision: int | None = None  #: the policy's
     watched: bool | None = None  #: the policy's, where it allows no continuation
-    failed_spent: bool | None = None  #: True: failed attempts of this iteration have spent output tokens
+    failed_spent: bool | None = None  #: True: failed calls of this iteration have spent output tokens
     #: True: some answer may hide reasoning: it used more tokens than its text explains, or fewer than the cap that
     #: truncated it
     veiled: bool | None = None
@@ -165,12 +165,12 @@ class Snapshot(Judged):
     @property
     def own(self) -> Spent:
         """The turn's own usage; in a fork without the usage of its parent, so that the usage of turns adds up to that
-        of their attempts."""
+        of their calls."""
         return self.spent if self.inherited is None else self.spent.less(self.inherited)
 
     @property
     def just_added(self) -> str:
-        """The text that the last attempt added to the answer; empty if it added nothing or only whitespace."""
+        """The text that the last call added to the answer; empty if it added nothing or only whitespace."""
         return added_by(self.spent.attempts, self.answer)
 
     @property

@@ -13,9 +13,9 @@ from agentcore.values import quickly_made, replace
 @quickly_made
 @dataclass(frozen=True, slots=True)
 class Spent:
-    """What the turn has used so far. Tokens are summed over all attempts, failed and truncated ones too."""
+    """What the turn has used so far. Tokens are summed over all calls, failed and truncated ones too."""
 
-    attempts: int = 0
+    attempts: int = 0  #: calls of the model
     continuations: int = 0  #: resumes included
     tool_repairs: int = 0  #: calls of kind tool_repair
     envelope_retries: int = 0  #: calls of kind envelope_retry
@@ -74,12 +74,12 @@ class Failure:
 @quickly_made
 @dataclass(frozen=True, slots=True)
 class Segment:
-    """The text that one attempt added to the answer: `answer.text[start:end]`. Before it, `dropped` characters of
+    """The text that one call added to the answer: `answer.text[start:end]`. Before it, `dropped` characters of
     overlap were removed, which the answer contains just before `start`. The first `ambiguous` characters may be an
     overlap too, and were kept. Offsets are in characters."""
 
-    attempt: int
-    kind: AttemptKind  #: of its attempt
+    attempt: int  #: the number of its call
+    kind: AttemptKind  #: of its call
     start: int
     end: int
     dropped: int = 0
@@ -89,10 +89,10 @@ class Segment:
 @quickly_made
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """The merged text of one iteration, and which attempt wrote which part of it."""
+    """The merged text of one iteration, and which call wrote which part of it."""
 
     text: str = ""
-    segments: tuple[Segment, ...] = ()  #: in order; they cover the text. An attempt without text has none
+    segments: tuple[Segment, ...] = ()  #: in order; they cover the text. A call without text has none
 
     @property
     def without_repeats(self) -> str:
@@ -101,7 +101,7 @@ class Answer:
 
 
 def added_by(attempt: int, answer: Answer) -> str:
-    """The text that the last attempt (number `attempt`) added to the answer; empty if it added nothing or only
+    """The text that the last call (number `attempt`) added to the answer; empty if it added nothing or only
     whitespace."""
     last = answer.segments[-1] if answer.segments else None
     if last is None or last.attempt != attempt:

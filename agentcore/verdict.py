@@ -26,7 +26,6 @@ from agentcore.policy import higher, limit_in_words
 from agentcore.reason_text import bound_of_errors, criterion_in_words
 from agentcore.reasons import NormalizedStopReason, TurnStatus
 from agentcore.remedies import (
-    APPROVAL_SECONDS,
     NOT_SHOWN,
     Raise,
     sentence,
@@ -35,7 +34,7 @@ from agentcore.remedies import (
     would_continue,
     would_have_waited,
 )
-from agentcore.resource import LIMIT_OF, out_of_time
+from agentcore.resource import APPROVAL_SECONDS, LIMIT_OF, out_of_time
 from agentcore.snapshot import Snapshot
 from agentcore.truncation_cause import below_cap
 from agentcore.truncation_text import (

@@ -53,7 +53,7 @@ def _steps(decision: ContinuationDecision, used: int, limit: int) -> Continuatio
 @strict()
 @dataclass(frozen=True, slots=True)
 class TokenUsageLimit:
-    """Forbids once input and output tokens of all attempts reach `max_total_tokens`."""
+    """Forbids once input and output tokens of all calls reach `max_total_tokens`."""
 
     def decide(self, state: Snapshot) -> ContinuationDecision:
         limit = state.limits.max_total_tokens

@@ -121,7 +121,7 @@ def of_call(state: Snapshot) -> dict[str, Any]:
 
 
 def asks_within_total(state: Snapshot) -> bool:
-    """Whether the token total applies to a retry after an error: it does if failed attempts have used tokens, or if the
+    """Whether the token total applies to a retry after an error: it does if failed calls have used tokens, or if the
     retry requests the rest of a text. It does not for a retry of a call that cost nothing, of a repair, or of an
     envelope."""
     call = state.call

@@ -47,9 +47,7 @@ GUARDS: Mapping[State, Mapping[Trigger, Guard]] = {
         Trigger.RESPONSE_ERROR: Guard(
             "the answer carries an error, or its stream broke off", evaluate_stop_guards.error
         ),
-        Trigger.ENVELOPE: Guard(
-            ("a structured answer is required, and no tool is called"), evaluate_stop_guards.envelope
-        ),
+        Trigger.ENVELOPE: Guard(("an envelope is required, and no tool is called"), evaluate_stop_guards.envelope),
         Trigger.SAFETY_BLOCKED: Guard(
             "the model's reason is safety_blocked", evaluate_stop_guards.reason_is("safety_blocked")
         ),
@@ -111,9 +109,7 @@ GUARDS: Mapping[State, Mapping[Trigger, Guard]] = {
             "the error says that the context is full", evaluate_error_guards.really("context_window_exceeded")
         ),
         Trigger.SAFETY_BLOCKED: Guard("the error is a refusal", evaluate_error_guards.really("safety_blocked")),
-        Trigger.ENVELOPE: Guard(
-            "the error says that a structured answer was cut", evaluate_error_guards.cut(structured=True)
-        ),
+        Trigger.ENVELOPE: Guard("the error says that an envelope was cut", evaluate_error_guards.cut(structured=True)),
         Trigger.TRUNCATED_BY_ERROR: Guard(
             "the error says that the answer was cut", evaluate_error_guards.cut(structured=False)
         ),

@@ -15,7 +15,7 @@ from agentcore.reason_text import criterion_in_words, evaluation_text
 from agentcore.replay.certainty import Certainty
 from agentcore.replay.record_spans import Span, fold
 from agentcore.replay.recording import Recording
-from agentcore.resource import no_retry_helps, resource_in
+from agentcore.resource import APPROVAL_SECONDS, no_retry_helps, resource_in, unapproved_tools
 from agentcore.snapshot_parts import Spent
 from agentcore.states import State
 from agentcore.sufficient_max_tokens import END_AT_MOST, enough_for_one_call, writes_on
@@ -141,7 +141,7 @@ def derive(recording: Recording, spans: tuple[Span, ...] | None = None) -> Deriv
     return Derivation(
         loop_reason=end["stop_reason"],
         terminal_reason=end["terminal_reason"],
-        resource=_resource(case, end, model),
+        resource=APPROVAL_SECONDS if unapproved_tools(spans[-1].after) else _resource(case, end, model),
         model_reason=model,
         raw_model_reason=raw,
         seq=span.record.seq,

@@ -43,7 +43,7 @@ def cut(*, structured: bool) -> Look:
         wanted = snapshot.setup.envelope_schema is not None and snapshot.revision is not None
         if wanted == structured:
             return stand
-        return Stand(False, "a structured answer was requested" if wanted else "no structured answer was requested")
+        return Stand(False, "an envelope was requested" if wanted else "no envelope was requested")
 
     return look
 

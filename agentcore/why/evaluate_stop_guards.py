@@ -59,12 +59,12 @@ def _envelope(case: Case, response: ChatResponse) -> Stand:
     if setup is None:
         return Stand(case.trigger is Trigger.ENVELOPE or None, "")
     if setup.envelope_schema is None:
-        return Stand(False, "no structured answer was requested")
+        return Stand(False, "no envelope was requested")
     if response.stop_reason is Reason.PAUSED:
         return Stand(False, "the provider paused it")
     if _has_calls(response):
         return Stand(False, "the answer calls tools")
-    return Stand(not _warmed_up(case, response), "a structured answer was requested")
+    return Stand(not _warmed_up(case, response), "an envelope was requested")
 
 
 def _broken(case: Case, response: ChatResponse) -> Stand:

@@ -126,7 +126,7 @@ def inputs_of(case: Case, said: Json) -> Iterator[Node]:
         )
         yield Node(Kind.INPUT, limit.limit_name, limit.words, facts)
     if said["criterion"] == "EnvelopeCriterion" and (fault := said["context"].get("fault")):
-        yield Node(Kind.INPUT, "fault", f"the structured answer: {str(fault).replace('-', ' ')}")
+        yield Node(Kind.INPUT, "fault", f"the envelope: {str(fault).replace('-', ' ')}")
     if said["criterion"] == "ToolCallPresenceCheck":
         yield Node(Kind.INPUT, "tool_calls", "no tool call in the answer")
     if said["criterion"] == "ErrorPolicyCriterion" and said["context"].get("toolName"):

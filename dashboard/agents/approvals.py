@@ -8,7 +8,7 @@ from django.core.exceptions import ValidationError
 from agentcore.events import Otherwise
 from agentcore.number_format import as_set
 from agentcore.policy import LIMIT_NAMES
-from agentcore.remedies import APPROVAL_SECONDS
+from agentcore.resource import APPROVAL_SECONDS
 from dashboard.agents.policy_validation import listed
 
 KEYS = ("tools", "seconds", "otherwise")

@@ -12,7 +12,7 @@ from django.utils.text import Truncator
 
 from agentcore.events import Otherwise
 from agentcore.policy import LIMIT_NAMES
-from agentcore.remedies import APPROVAL_SECONDS
+from agentcore.resource import APPROVAL_SECONDS
 from dashboard.agents import selectors
 from dashboard.agents.approvals import approvals_clean
 from dashboard.agents.breakpoints import breakpoints_clean

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from agentcore.errors import ErrorType
 from agentcore.number_format import as_set, number, seconds
 from agentcore.policy import LIMIT_NAMES, SPEC_KEYS, Limits
-from agentcore.remedies import APPROVAL_SECONDS
+from agentcore.resource import APPROVAL_SECONDS
 
 #: What people call each setting of a turn, by its key, on every page and in every sentence.
 SETTING_NAMES: Mapping[str, str] = {
@@ -63,7 +63,7 @@ LIMIT_FIELDS: Mapping[str, LimitField] = {
         "tokens",
         1,
         100_000_000,
-        "Output tokens of all attempts of the turn together. Beyond that, no answer is continued.",
+        "Output tokens of all calls of the turn together. Beyond that, no answer is continued.",
         unset=f"4 × the first {LIMIT_NAMES['max_tokens']}, if set",
     ),
     "max_total_output_chars": LimitField(
@@ -119,7 +119,7 @@ RETENTION_FIELDS: Mapping[str, LimitField] = {
         0,
         36_500,
         "How long the raw provider responses are kept after a turn has ended. 0 deletes them when the turn ends. "
-        "Records, attempts, texts and reasons are kept.",
+        "Records, calls, texts and reasons are kept.",
         unset="forever",
     ),
 }

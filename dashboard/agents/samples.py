@@ -39,7 +39,7 @@ SAMPLES: Mapping[str, Sample] = {
     "sim-tools": Sample(400, "Two tool calls, then an answer that uses their results.", ["calculator"]),
     "sim-cut-tool": Sample(40, "A truncated tool call, which is never run and is requested again.", ["calculator"]),
     "sim-refuse": Sample(400, "An answer withheld by a content filter."),
-    "sim-flaky": Sample(400, "A rate limit (429) on the first attempt, an answer on the second."),
+    "sim-flaky": Sample(400, "A rate limit (429) on the first call, an answer on the second."),
     "sim-hangup": Sample(400, "A connection that breaks off halfway through the answer."),
     "sim-odd": Sample(400, "A stop reason that no provider documents."),
     "sim-json": Sample(400, "An answer that must match a JSON Schema.", envelope_schema=REPORT_SCHEMA),

@@ -21,7 +21,7 @@ router = Router(tags=["turns"])
     openapi_extra={"parameters": EXPORT_PARAMETERS, "responses": {200: EXPORT_ANSWER}},
 )
 def turns_export(request: HttpRequest) -> StreamingHttpResponse:
-    """All turns that match the filters, newest first, with their attempts: JSONL with one line per turn, or Parquet
+    """All turns that match the filters, newest first, with their calls: JSONL with one line per turn, or Parquet
     with one row per turn. The file is written while it is sent; if that fails, the connection is closed early."""
     filters, errors = TimelineFilters.parse_stored(request.GET)
     given = request.GET.get("format", "jsonl")

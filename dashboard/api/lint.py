@@ -67,7 +67,7 @@ Days = Annotated[int, Field(ge=1, le=366, description="The number of days, up to
 
 @router.get("/turns/{turn_id}/lint", response=list[Sign], summary="List a turn's signs of truncation")
 def turn_lint(request: HttpRequest, response: HttpResponse, turn_id: UUID, page: PagedArray) -> list[dict[str, object]]:
-    """Evidence that contradicts a stop reason, by attempt, evaluated from the history. The stop reason itself is
+    """Evidence that contradicts a stop reason, by call, evaluated from the history. The stop reason itself is
     unchanged."""
     spans = fold(recording_of(selectors.turn_get(turn_id)))
     return [shown.as_json() for shown in items_array(request, response, list(signs_of(spans)), page)]

@@ -31,7 +31,7 @@ class Numbers(BaseModel):
     failure_rate: float | None = Field(
         description="Share of ended turns that failed, were aborted or interrupted, 0 to 1."
     )
-    continuations_per_turn: float | None = Field(description="Continuation attempts per truncated turn.")
+    continuations_per_turn: float | None = Field(description="Continuations per truncated turn.")
     continued_p95_seconds: float | None = Field(description="95th percentile of the duration of continued turns.")
     input_tokens: int
     output_tokens: int

@@ -41,7 +41,7 @@ class PredictedEnding(BaseModel):
 
 
 class Difference(BaseModel):
-    field: str = Field(description="status, stop_reason, terminal_reason, attempts or text.")
+    field: str = Field(description="`status`, `stop_reason`, `terminal_reason`, `attempts` or `text`.")
     predicted: Json
     actual: Json
 

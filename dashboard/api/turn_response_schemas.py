@@ -34,7 +34,7 @@ class IngestNote(BaseModel):
 
     code: str = Field(description="Such as `reason_unknown`, `cut_call_lost`, `told_twice`.")
     words: str
-    attempt: int = Field(description="The number of the attempt; 0 for the whole turn.")
+    attempt: int = Field(description="The number of the call; 0 for the whole turn.")
 
 
 class Ingested(BaseModel):
@@ -49,7 +49,7 @@ class Ingested(BaseModel):
     span_ids: list[str]
     loop: str = Field(description="The agent or chain around the calls; empty if there is none.")
     loop_reason: str | None = Field(description="The stop reason of the agent or chain, if it has one.")
-    consistent_with: str = Field(description="The policy that is consistent with the attempts.")
+    consistent_with: str = Field(description="The policy that is consistent with the calls.")
     notes: list[IngestNote]
 
 

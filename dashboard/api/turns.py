@@ -96,7 +96,7 @@ def turn_get(request: HttpRequest, turn_id: UUID) -> dict[str, Any]:
 @router.get(
     "/turns/{turn_id}/attempts",
     response=list[turn_response_schemas.Attempt],
-    summary="List a turn's attempts",
+    summary="List a turn's calls",
 )
 def turn_attempts(
     request: HttpRequest, response: HttpResponse, turn_id: UUID, page: PagedArray

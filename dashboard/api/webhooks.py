@@ -58,8 +58,8 @@ class Delivery(BaseModel):
     kind: str = Field(examples=["turn.ended"])
     turn_id: UUID | None = Field(description="Null: a test.")
     state: str = Field(description="waiting, delivered or dead.", examples=["delivered"])
-    tried: int = Field(description="The number of attempts since the first sending, or since the last “Send again”.")
-    next_at: datetime | None = Field(description="The time of the next attempt.")
+    tried: int = Field(description="How often it was sent since the first sending, or since the last “Send again”.")
+    next_at: datetime | None = Field(description="When it is sent again.")
     created_at: datetime
     tries: list[Try]
 

@@ -40,7 +40,7 @@ def rows() -> Iterator[str]:
 
 
 def _measured(turn: Turn) -> Iterator[str]:
-    yield f"a turn of {ATTEMPTS} attempts, {STREAM_BYTES / 1e6:.1f} MB of stream, {turn.last_seq} records"
+    yield f"a turn of {ATTEMPTS} calls, {STREAM_BYTES / 1e6:.1f} MB of stream, {turn.last_seq} records"
     records = Record.objects.filter(turn_id=turn.id).order_by("seq")
     sql = _times(lambda: list(records.values_list("event", "transitions", "command")))
     yield _line("its records by SQL, JSON read", sql)

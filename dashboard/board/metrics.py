@@ -67,7 +67,7 @@ METRICS: Mapping[str, Metric] = {
         ),
         Metric(
             "continuations_per_turn",
-            "Continuation attempts per truncated turn",
+            "Continuations per truncated turn",
             "ratio",
             _ratio(_count(measures.CONTINUATIONS), _count(*measures.TRUNCATED)),
             (measures.CONTINUATIONS, *measures.TRUNCATED),

@@ -80,7 +80,8 @@ class AsLines:
             share = "" if came is None else f" (where it does not hold, {100 * came:.0f} % came true)"
             self._lines.line(f"[ASSUMED] {each.name} {each.low:g} to {each.high:g}: {each.source}{share}")
         for ending in what_if.endings:
-            self._lines.line(f"[ENDING] {ending.status}, {ending.attempts} attempts: {ending.verdict}")
+            calls = f"{ending.attempts} call{'' if ending.attempts == 1 else 's'}"
+            self._lines.line(f"[ENDING] {ending.status}, {calls}: {ending.verdict}")
 
 
 class AsJson:

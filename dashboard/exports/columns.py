@@ -9,7 +9,7 @@ from functools import cache
 from typing import Any
 
 TEXT, WHOLE, NUMBER, FLAG, MOMENT, TEXTS, JSON = "text", "whole", "number", "flag", "moment", "texts", "json"
-USAGE, ATTEMPTS = "usage", "attempts"
+USAGE, ATTEMPTS = "usage", "calls"
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,8 +45,8 @@ TURN: Sequence[Column] = (
     Column("output_text", TEXT, "the answer"),
     Column("envelope", JSON, "the accepted value of a structured answer"),
     Column("max_tokens", WHOLE, f"the limit that the first call was sent{_UNSENT}"),
-    Column("input_tokens", WHOLE, "of all attempts"),
-    Column("output_tokens", WHOLE, "of all attempts"),
+    Column("input_tokens", WHOLE, "of all calls"),
+    Column("output_tokens", WHOLE, "of all calls"),
     Column("tokens_estimated", FLAG, "whether some of these token counts are estimates"),
     Column("cost_usd", NUMBER, "at list prices; empty: the price is not known, or it is `simulated`"),
     Column("cost_estimated", FLAG, "whether the price depends on estimated token counts"),
@@ -62,7 +62,7 @@ TURN: Sequence[Column] = (
     Column("forked_at", WHOLE, "the number of the parent's record at the fork"),
     Column("origin", JSON, "where an imported turn came from"),
     Column("ingested", JSON, "the trace or log that the turn was built from"),
-    Column("attempt_list", ATTEMPTS, "its attempts, in order: see below"),
+    Column("attempt_list", ATTEMPTS, "its calls, in order: see below"),
     Column("suggestion", JSON, "the limit that would have let it finish, as its page shows it; empty: none"),
     Column("simulated", FLAG, "whether the built-in simulator answered, which costs nothing"),
 )

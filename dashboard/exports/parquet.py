@@ -78,7 +78,7 @@ def _value(kind: str, value: Any) -> Any:
             return [str(text) for text in value] if isinstance(value, list | tuple) else None
         case "usage":
             return _usage(value) if isinstance(value, dict) else None
-        case "attempts":
+        case "calls":
             return [_flat(attempt, ATTEMPT) for attempt in value]
         case _:
             return value

@@ -60,7 +60,7 @@ class CallSlot(models.Model):
         ]
 
     def __str__(self) -> str:
-        return f"attempt {self.attempt} of {self.turn_id}"
+        return f"call {self.attempt} of {self.turn_id}"
 
 
 class Process(models.Model):

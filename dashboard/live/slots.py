@@ -218,7 +218,7 @@ class Slots:
             await asyncio.gather(task, return_exceptions=True)
             raise
         if place not in self._held:
-            raise LostTurnError(f"The slot of attempt {place.attempt} was given to another call.")
+            raise LostTurnError(f"The slot of call {place.attempt} was given to another call.")
         return task.result()
 
     def _look_after(self) -> None:
@@ -249,7 +249,7 @@ class Slots:
         if (task := self._held.pop(place, None)) is not None:
             task.cancel()
         if (waiting := self._waiting.get(place)) is not None and not waiting.done():
-            waiting.set_exception(LostTurnError(f"The place in line of attempt {place.attempt} is another's."))
+            waiting.set_exception(LostTurnError(f"The place in line of call {place.attempt} is another's."))
 
 
 async def _released(place: SlotPlace) -> None:

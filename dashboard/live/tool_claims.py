@@ -99,7 +99,7 @@ def _require_waiting(turn_id: UUID, attempt: int) -> None:
     later = Attempt.objects.filter(turn_id=turn_id, index__gt=attempt)
     turn = Turn.objects.select_for_update().filter(id=turn_id, state=State.EXECUTE_TOOLS.value)
     if not turn.filter(~Exists(later)).exists():
-        raise LostTurnError(f"Turn {turn_id} does not wait for the tools of attempt {attempt} any more.")
+        raise LostTurnError(f"Turn {turn_id} does not wait for the tools of call {attempt} any more.")
 
 
 def _finish(turn_id: UUID, result: ToolResult) -> ToolResult:

@@ -25,10 +25,10 @@ REGISTRY = CollectorRegistry()
 _WHO = ("provider", "model")
 
 STOP_REASONS = Counter(
-    "whystop_stop_reasons", "Attempts by the model's stop reason.", (*_WHO, "reason"), registry=REGISTRY
+    "whystop_stop_reasons", "Calls by the model's stop reason.", (*_WHO, "reason"), registry=REGISTRY
 )
 UNKNOWN_REASONS = Counter(
-    "whystop_unknown_stop_reasons", "Attempts that ended with an unknown stop reason.", _WHO, registry=REGISTRY
+    "whystop_unknown_stop_reasons", "Calls that ended with an unknown stop reason.", _WHO, registry=REGISTRY
 )
 CONTINUATIONS = Counter("whystop_continuations", "Continuations of truncated answers.", _WHO, registry=REGISTRY)
 TRUNCATION_EXITS = Counter(

@@ -44,7 +44,7 @@ POLICY_SECTIONS = {
     "Limits": tuple(LIMIT_FIELDS),
     "Errors": ("preset", "max_retries", *HANDLING_KEYS),
     "Tool calls": ("tool_calls_on_truncation",),
-    "Structured answers": ("recovery",),
+    "Envelopes": ("recovery",),
     "Criteria": ("finish_reasons", "criteria"),
     "Retention": tuple(RETENTION_FIELDS),
 }
@@ -105,7 +105,7 @@ class PolicyForm(forms.ModelForm):  # type: ignore[type-arg]
         initial=[path.value for path in EnvelopeRules().recovery],
         widget=forms.CheckboxSelectMultiple,
         label="Local recovery",
-        help_text="How JSON is recovered from a structured answer that is not valid JSON. It costs no retry. "
+        help_text="How JSON is recovered from an envelope that is not valid JSON. It costs no retry. "
         "The default selection is inherited, unless the version that the form starts from sets it.",
     )
     finish_reasons = forms.MultipleChoiceField(

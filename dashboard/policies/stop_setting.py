@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
 
-from agentcore.resource import RESOURCES
+from agentcore.resource import APPROVAL_SECONDS, RESOURCES
 from dashboard.agents.models import PolicyVersion
 from dashboard.agents.observe_policy import WATCHER
 from dashboard.policies.field_settings import Setting, history_of, set_by
@@ -65,8 +65,8 @@ BY_CRITERION: Mapping[str, str] = {
     "ExecutionTimeLimit": "limits.max_seconds",
     "FinishReasonCheck": "finish_reasons",
 }
-#: A connection's ceiling, and what a watched caller asked for, are no policy's word.
-NOT_OF_POLICIES = ("max_output_tokens", "max_tokens")
+#: A connection's ceiling, what a watched caller asked for, and how long approvals wait: no policy says these.
+NOT_OF_POLICIES = ("max_output_tokens", "max_tokens", APPROVAL_SECONDS)
 #: By the limit that ran out.
 BY_RESOURCE: Mapping[str, str] = {
     **{name: f"limits.{name}" for name in RESOURCES if name not in ("max_retries", *NOT_OF_POLICIES)},

@@ -182,7 +182,7 @@ GROUPS: Mapping[str, tuple[Lesson, ...]] = {
         Lesson(
             "server-error",
             "A server error",
-            "The provider answered with status 500. The raw response is kept with the attempt.",
+            "The provider answered with status 500. The raw response is kept with the call.",
             "sim-flaky",
             "Does the server work?",
             {"model": "sim-500"},
@@ -228,7 +228,7 @@ GROUPS: Mapping[str, tuple[Lesson, ...]] = {
             {"model": "sim-context"},
         ),
     ),
-    "Structured answers": (
+    "Envelopes": (
         Lesson(
             "json",
             "JSON that matches its schema",

@@ -42,8 +42,8 @@ _TURN: Mapping[str, Callable[[Turn], object]] = {
     "The client's request": history.client_body_of,
 }
 _ATTEMPT: Mapping[str, Callable[[Attempt], object]] = {
-    "The request of attempt {index}": history.request_body_of,
-    "The answer of attempt {index}": history.raw_response_of,
+    "The request of call {index}": history.request_body_of,
+    "The answer of call {index}": history.raw_response_of,
 }
 
 
@@ -68,7 +68,7 @@ def _faults(turn: Turn) -> Iterator[str]:
     yield from (_FAULT.format(part=part) for part, read in _TURN.items() if not _reads(read, turn))
     yield from _faults_of_records(turn)
     for attempt in Attempt.objects.filter(turn_id=turn.id).order_by("index"):
-        yield from _misshapen(attempt, f"The {{part}} of attempt {attempt.index}")
+        yield from _misshapen(attempt, f"The {{part}} of call {attempt.index}")
         for part, asked in _ATTEMPT.items():
             if not _reads(asked, attempt):
                 yield _FAULT.format(part=part.format(index=attempt.index))

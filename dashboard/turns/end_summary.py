@@ -92,6 +92,12 @@ def _failure(turn: Turn) -> str:
     return f"{turn.error_type.replace('_', ' ').capitalize()} error" if turn.error_type else ""
 
 
+def _cancelled(turn: Turn) -> EndSummary:
+    """By a person or a client; where a limit is named, because nobody approved its calls in time."""
+    cause = LIMIT_NAMES.get(turn.resource or "", "")
+    return _read(endings.CANCELLED, f"{cause} reached" if cause else "")
+
+
 def _other(turn: Turn) -> EndSummary:
     return EndSummary(turn.status, reason_label(turn.status).capitalize())
 
@@ -131,4 +137,5 @@ _READINGS: Mapping[str, Callable[[Turn], EndSummary]] = {
     TurnStatus.PARTIAL: _partial,
     TurnStatus.ABORTED: _aborted,
     TurnStatus.FAILED: _failed,
+    TurnStatus.CANCELLED: _cancelled,
 }

@@ -39,7 +39,7 @@ _WORDS: Mapping[str, tuple[str, str]] = {
         "Conversation",
         "Turns with one agent, in order. Each receives the earlier prompts and answers.",
     ),
-    "attempt": ("Call", "One call of the model within a turn. The API and the database name it an attempt."),
+    "attempt": ("Call", "One call of the model within a turn. The API, files and the database name it an attempt."),
     "truncated": (
         "Truncated",
         "An answer that was cut before its end, usually at Max tokens per call. A turn that ends with one is shown as "
@@ -55,8 +55,8 @@ _WORDS: Mapping[str, tuple[str, str]] = {
     "repair": ("Tool-call repair", "A further call that requests a truncated or malformed tool call again."),
     "envelope": (
         "Envelope",
-        "The JSON form that an agent’s answer must have. Such an answer is also called structured. An invalid one is "
-        "requested again.",
+        "An answer in the JSON form that an agent’s answers must have. Other programs call it a structured answer. An "
+        "invalid one is requested again.",
     ),
     "iteration": (
         "Iteration",
@@ -132,7 +132,7 @@ _WORDS: Mapping[str, tuple[str, str]] = {
 #: What people call a built-in criterion, by its key; a custom one is called by the name of its class.
 CRITERIA: Mapping[str, str] = {
     "TruncationCriterion": "Continuation",
-    "EnvelopeCriterion": "Structured answer",
+    "EnvelopeCriterion": "Envelope",
     "StepsLimit": LIMIT_NAMES["max_steps"],
     "TokenUsageLimit": LIMIT_NAMES["max_total_tokens"],
     "ExecutionTimeLimit": LIMIT_NAMES["max_seconds"],

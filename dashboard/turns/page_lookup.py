@@ -18,5 +18,5 @@ def turn_or_404(turn_id: UUID) -> Turn:
 def attempt_or_404(turn_id: UUID, index: int) -> Attempt:
     attempt = selectors.attempts_of(turn_id).filter(index=index).first()
     if attempt is None:
-        raise Http404(f"Turn {turn_id} has no attempt {index}.")
+        raise Http404(f"Turn {turn_id} has no call {index}.")
     return attempt

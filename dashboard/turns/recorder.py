@@ -120,7 +120,7 @@ def _end_attempt(turn_id: UUID, ended: CallEnd, turn: Mapping[str, Any]) -> None
     models.Attempt.objects.filter(turn_id=turn_id, index=ended.index, duration_ms=None).update(**columns)
     # From here on nothing is appended any more: who tries waits for this transaction and finds the attempt ended.
     if ended.pieces is not None and pieces_kept(turn_id, ended.index) != ended.pieces:
-        raise LateArrivalError(f"More has come of attempt {ended.index} of turn {turn_id}.")
+        raise LateArrivalError(f"More has come of call {ended.index} of turn {turn_id}.")
 
 
 def say(turn: models.Turn, wires: Sequence[str]) -> None:

@@ -44,7 +44,7 @@ def _tools(snapshot: Snapshot) -> str:
 
 def _backoff(snapshot: Snapshot) -> str:
     why = f" after: {snapshot.failure.message}" if snapshot.failure else ""
-    return f"Waiting {duration(snapshot.wait_seconds)} before the next attempt{why}"
+    return f"Waiting {duration(snapshot.wait_seconds)} before the next call{why}"
 
 
 def _held(snapshot: Snapshot) -> str:

@@ -117,14 +117,14 @@ def attempt_bytes(_: HttpRequest, turn_id: UUID, index: int) -> HttpResponse:
     if (removed := turn_or_404(turn_id).raw_removed_at) is not None:
         raise Http404(f"The response was removed on {removed:%Y-%m-%d %H:%M} UTC, as the turn's policy says.")
     came = history.raw_response_of(attempt_or_404(turn_id, index))
-    return _file(came, f"{turn_id}-attempt-{index}.txt")
+    return _file(came, f"{turn_id}-call-{index}.txt")
 
 
 @require_safe
 def attempt_request(_: HttpRequest, turn_id: UUID, index: int) -> HttpResponse:
     """The request's bytes as a file."""
     sent = history.request_body_of(attempt_or_404(turn_or_404(turn_id).id, index))
-    return _file(sent.encode("utf-8", "surrogatepass"), f"{turn_id}-attempt-{index}-request.json")
+    return _file(sent.encode("utf-8", "surrogatepass"), f"{turn_id}-call-{index}-request.json")
 
 
 @require_safe
@@ -132,7 +132,7 @@ def attempt_curl(_: HttpRequest, turn_id: UUID, index: int) -> HttpResponse:
     """The request as a command for bash, as a file."""
     turn, attempt = turn_or_404(turn_id), attempt_or_404(turn_id, index)
     command = curl_command(turn, attempt, history.request_body_of(attempt))
-    return _file(f"{command}\n".encode(), f"{turn_id}-attempt-{index}.sh")
+    return _file(f"{command}\n".encode(), f"{turn_id}-call-{index}.sh")
 
 
 def _file(content: bytes, name: str) -> HttpResponse:

@@ -7,8 +7,9 @@ import pytest
 
 from agentcore.error_policy import ErrorPolicy
 from agentcore.errors import ErrorType
+from agentcore.events import APPROVAL_TIME_LIMIT, Approvals, OperatorActed, OperatorAction
 from agentcore.reasons import NormalizedStopReason
-from agentcore.resource import RESOURCES, no_retry_helps, resource_in, resource_of
+from agentcore.resource import APPROVAL_SECONDS, RESOURCES, no_retry_helps, resource_in, resource_of
 from agentcore.snapshot import Snapshot
 from agentcore.states import State
 from agentcore.values import replace
@@ -94,12 +95,21 @@ def ends(play: Callable[..., Playbook]) -> Ends:
 
 
 NOW = ends(play)
+APPROVALS = {"approvals": Approvals(("calculator",), 30)}
+EXPIRED = (called(call()), OperatorActed(0.0, APPROVAL_TIME_LIMIT, OperatorAction.REFUSE), tools_returned())
+#: Which calls nobody approved in time is not in a judgement.
+UNJUDGED: Ends = [
+    (play(*EXPIRED, **APPROVALS), "forbidden", APPROVAL_SECONDS),
+    (play(*EXPIRED, **APPROVALS, error_policy=ErrorPolicy.retry_tool_errors(1)), "forbidden", APPROVAL_SECONDS),
+    (play(called(call()), cancelled(by=APPROVAL_TIME_LIMIT), **APPROVALS), "cancelled", APPROVAL_SECONDS),
+    (play(called(call()), cancelled(by="ada"), **APPROVALS), "cancelled", None),
+]
 #: The same by rules that name some limits in words alone.
 EARLIER = ends(partial(play, revision=4))
 
 
 @together
-@pytest.mark.parametrize(("book", "terminal_reason", "resource"), [*NOW, *EARLIER])
+@pytest.mark.parametrize(("book", "terminal_reason", "resource"), [*NOW, *UNJUDGED, *EARLIER])
 def test_an_exhausted_resource_is_named_by_its_policy_key(book: Playbook, terminal_reason: str, resource: str | None):
     assert (book.end.terminal_reason, resource_of(book.snapshot)) == (terminal_reason, resource)
 
@@ -116,7 +126,7 @@ def test_the_wording_of_an_evaluation_does_not_decide_which_limit_it_was(book: P
 
 
 def test_every_resource_ends_a_turn_in_these_tests():
-    assert {resource for _, _, resource in NOW if resource} == set(RESOURCES)
+    assert {resource for _, _, resource in [*NOW, *UNJUDGED] if resource} == set(RESOURCES)
 
 
 @together

@@ -14,7 +14,7 @@ def cut_off_and_tried_again(page: Page, tmp_path: Path) -> None:
     address = ended(page)
     page.screenshot(path=tmp_path / "live.png")
     expect(page.locator(".verdict")).to_contain_text("Cut off 4 times by Max tokens per call (max_tokens)")
-    expect(page.locator("#turn-head .facts")).to_contain_text("4 attempts")
+    expect(page.locator("#turn-head .facts")).to_contain_text("4 calls")
     expect(page.locator("#answer .seam")).to_have_count(4)
     expect(page.locator("#answer .notice")).to_contain_text("This answer is incomplete: 3 of 3 continuations used.")
 

@@ -95,7 +95,7 @@ NAMED = {
     "event": "Record 2 cannot be read.",
     "policy": "The policy cannot be read.",
     "bytes of nodes": "The conversation cannot be read.",
-    "usage": "The usage of attempt 1 cannot be read.",
+    "usage": "The usage of call 1 cannot be read.",
 }
 
 
@@ -213,7 +213,7 @@ def test_the_page_names_each_unreadable_part_and_shows_the_others(browser: Clien
         with damaged(whole, damage):
             status, html = answered(browser, f"/turns/{whole.id}")
         assert (status, fault in html, "Keep me." in html) == (200, True, True), damage
-        assert f"/turns/{whole.id}/attempts/1/raw" in html or "Attempt 1 cannot be read." in html
+        assert f"/turns/{whole.id}/attempts/1/raw" in html or "Call 1 cannot be read." in html
 
 
 def test_an_internal_error_is_not_reported_as_damage_of_a_turn_that_does_not_verify(

@@ -93,7 +93,7 @@ class PassthroughSink:
     def _goes_on_now(self) -> bool:
         """Whether it streams in events that are this dialect's, as far as can be seen."""
         reading = self._reading
-        assert reading is not None, "an attempt has begun"
+        assert reading is not None, "a call has begun"
         return self._streamed and self.streams and not reading.failed and reading.broken is None
 
     @property
@@ -104,7 +104,7 @@ class PassthroughSink:
     @property
     def content_type(self) -> str:
         """As the upstream calls it."""
-        assert self._reading is not None, "an attempt has begun"
+        assert self._reading is not None, "a call has begun"
         assert self._reading.head is not None, "bytes follow a head"
         return self._reading.head.headers.get("content-type", EVENTS if self._streamed else JSON)
 

@@ -52,7 +52,7 @@ class StreamTranslator:
         """What this attempt says joins the answer so far, follows it, or waits until it is judged."""
         del reading
         call, policy = snapshot.call, self._policy
-        assert call is not None, "an attempt is a call"
+        assert call is not None, "a call has begun"
         if self._at_end or call.state is State.REQUEST_TOOL_REPAIR:
             self._seam = None
             return

@@ -22,12 +22,12 @@ _INVENTED = (
     "counts are not in the trace."
 )
 _RUN = (
-    "The trace has the run of an agent, but none of its model calls. The run is one attempt: its text and its token "
-    "counts may be those of several calls, and their stop reasons are unknown."
+    "The trace has the run of an agent, but none of its model calls. The run is shown as one call: its text and its "
+    "token counts may be those of several calls, and their stop reasons are unknown."
 )
 _IN_ONE = (
-    "Tools ran within the span of this call ({tools}), so it holds several requests to the model. They are one "
-    "attempt. Its token counts may be their sum, or those of the last request."
+    "Tools ran within the span of this call ({tools}), so it holds several requests to the model. They are "
+    "shown as one. Its token counts may be their sum, or those of the last request."
 )
 _FROM_AGENT = (
     "The span of this call does not contain its answer. Its text is what the agent gave in the end; tool calls are "
@@ -79,7 +79,7 @@ def _of(step: TurnCall) -> Iterator[tuple[str, str]]:
     call, content = step.call, step.call.content
     answer_is_cut = step.answer.stop_reason is NormalizedStopReason.MAX_TOKENS
     if len(call.spans) > 1:
-        yield "told_twice", f"{len(call.spans)} spans describe this call. They are one attempt.{_elsewhere(call)}"
+        yield "told_twice", f"{len(call.spans)} spans describe this call. They are shown as one.{_elsewhere(call)}"
     if call.span.dropped:
         yield "attributes_dropped", _dropped(call.span.dropped)
     if call.is_run:

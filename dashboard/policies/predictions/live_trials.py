@@ -132,19 +132,21 @@ def _predictions(calibration: Calibration) -> list[Prediction]:
 
 
 def _trials(asked: TrialSource, tried: set[UUID], left_out: Counter[str]) -> list[Trial]:
-    """Of the first turns that can be asked again and were not tried."""
+    """Of the first turns that can be asked again and were not tried. `left_out` counts the others among the first
+    `LOOKED_AT` turns, all of them, so that the count does not depend on which were tried."""
     ids = [turn for turn in asked.turns if turn not in tried][:LOOKED_AT]
+    counted = set(asked.turns[:LOOKED_AT])
     turns = Turn.objects.select_related("agent__connection", "project").in_bulk(ids)
     overrides = overrides_of(asked.draft, ids)
     found: list[Trial] = []
     for turn in (turns[turn_id] for turn_id in ids if turn_id in turns):
-        if len(found) == ONCE:
+        if len(found) == ONCE and turn.id not in counted:
             break
         wanted = overrides.get(turn.id, {})
         why = left_out_for(turn) or (BEYOND if wanted is None else "" if wanted else SAME)
         if why or not wanted:
-            left_out[why] += 1
-        else:
+            left_out.update([why] if turn.id in counted else [])
+        elif len(found) < ONCE:
             found.append(_trial(turn, wanted))
     return found
 

@@ -8,8 +8,8 @@ from typing import Any
 from agentcore.error_policy import ErrorHandlingDecision
 from agentcore.messages import CallIssue
 from agentcore.reasons import NormalizedStopReason, TurnStatus
-from agentcore.remedies import APPROVAL_SECONDS, remedy_of, unapproved
-from agentcore.resource import no_retry_helps, out_of_time, resource_of
+from agentcore.remedies import remedy_of, unapproved
+from agentcore.resource import APPROVAL_SECONDS, no_retry_helps, out_of_time, resource_of
 from agentcore.snapshot import Snapshot
 from agentcore.values import replace
 from dashboard.agents.approvals import LONGEST

@@ -6,8 +6,8 @@ from typing import Any
 
 from agentcore.policy import LIMIT_NAMES, limit_in_words
 from agentcore.reasons import TurnStatus
-from agentcore.remedies import APPROVAL_SECONDS
 from agentcore.replay import Certainty, fold
+from agentcore.resource import APPROVAL_SECONDS
 from agentcore.snapshot import Snapshot
 from dashboard.agents.limit_fields import IN_SECONDS, setting
 from dashboard.agents.models import Connection

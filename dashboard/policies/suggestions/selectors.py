@@ -8,8 +8,8 @@ from uuid import UUID
 from django.core.exceptions import ValidationError
 
 from agentcore.policy import LIMIT_NAMES
-from agentcore.remedies import APPROVAL_SECONDS
 from agentcore.replay import Certainty, Recording, fold
+from agentcore.resource import APPROVAL_SECONDS
 from agentcore.snapshot import Snapshot
 from agentcore.sufficient_max_tokens import END_AT_MOST, enough_for_one_call
 from agentcore.values import replace

@@ -9,7 +9,7 @@ from django.db import transaction
 from django.db.models import Q
 
 from agentcore.policy import DEFAULT_COMPLETION_CALLS, LIMIT_NAMES, Limits
-from agentcore.remedies import APPROVAL_SECONDS
+from agentcore.resource import APPROVAL_SECONDS
 from dashboard.accounts.models import User
 from dashboard.agents.change_tracking import on_behalf
 from dashboard.agents.models import Agent, Policy, PolicyVersion

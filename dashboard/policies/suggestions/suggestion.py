@@ -6,8 +6,8 @@ from enum import StrEnum
 from typing import Any
 from uuid import UUID
 
-from agentcore.remedies import APPROVAL_SECONDS
 from agentcore.replay import Certainty
+from agentcore.resource import APPROVAL_SECONDS
 from agentcore.values import replace
 from dashboard.turns.prices.rates import Price
 

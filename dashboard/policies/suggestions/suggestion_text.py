@@ -4,8 +4,8 @@ from collections.abc import Callable, Mapping
 
 from agentcore.number_format import count, number, percent, seconds
 from agentcore.policy import LIMIT_NAMES, higher, limit_in_words
-from agentcore.remedies import APPROVAL_SECONDS
 from agentcore.replay import Certainty
+from agentcore.resource import APPROVAL_SECONDS
 from agentcore.sufficient_max_tokens import END_AT_MOST
 from dashboard.agents.limit_fields import amount, amount_used, setting
 from dashboard.policies.suggestions.suggestion import Basis, Goal, Number, Suggestion

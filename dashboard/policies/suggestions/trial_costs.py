@@ -2,7 +2,7 @@
 
 from agentcore.messages import TokenUsage
 from agentcore.number_format import count, number
-from agentcore.remedies import APPROVAL_SECONDS
+from agentcore.resource import APPROVAL_SECONDS
 from agentcore.values import replace
 from dashboard.policies.suggestions.exhausted_limits import ExhaustedLimit
 from dashboard.policies.suggestions.suggestion import Costs, Goal, Suggestion

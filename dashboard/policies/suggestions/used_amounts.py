@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 
 from agentcore.reasons import NormalizedStopReason
-from agentcore.remedies import APPROVAL_SECONDS
+from agentcore.resource import APPROVAL_SECONDS
 from agentcore.snapshot import Snapshot
 from dashboard.policies.suggestions.suggestion import Number
 

@@ -168,7 +168,7 @@ class Figure:
 
 
 FIGURES: tuple[Kind, ...] = (
-    Kind("attempts", lambda m: m.turn.attempts),
+    Kind("calls", lambda m: m.turn.attempts),
     Kind("continuations", lambda m: m.turn.continuations),
     Kind("tool repairs", lambda m: m.turn.tool_repairs),
     Kind("envelope retries", lambda m: m.turn.envelope_retries),

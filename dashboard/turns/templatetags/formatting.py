@@ -131,7 +131,7 @@ register.filter(unbroken)
 
 @register.filter
 def counted(count: int, word: str) -> SafeString:
-    """`{{ 2|counted:"attempt" }}` is `2 attempts`, the number in bold and in one line with its unit."""
+    """`{{ 2|counted:"call" }}` is `2 calls`, the number in bold and in one line with its unit."""
     return format_html("<b>{}</b>\u00a0{}", number(count), word if count == 1 else f"{word}s")
 
 

@@ -289,8 +289,8 @@ def test_the_calls_of_a_fork_are_distinguished_from_inherited_ones(browser: Clie
     child = drive(turn_rerun(turn=parent, overrides={}, from_record=3))
     html = page(browser, f"/turns/{child.id}")
     assert "in 2 calls" in html
-    assert "1 attempt + 1 inherited" in " ".join(text_of(html).split())
-    assert "<b>1</b>\u00a0attempt of its own" in page(browser, f"/turns/{parent.id}/replay")
+    assert "1 call + 1 inherited" in " ".join(text_of(html).split())
+    assert "<b>1</b>\u00a0call of its own" in page(browser, f"/turns/{parent.id}/replay")
     assert "<dd>1 + 1 inherited</dd>" in page(browser, f"/turns/{parent.id}/replay?rerun={child.id}")
 
 
@@ -301,6 +301,6 @@ def test_a_turn_whose_row_includes_inherited_calls_says_so(browser: Client, play
     del child.base_snapshot["inherited"]
     Turn.objects.filter(id=child.id).update(base_snapshot=child.base_snapshot, attempts=2)
     shown = " ".join(text_of(page(browser, f"/turns/{child.id}")).split())
-    assert "2 attempts, including 1 of the original turn" in shown
+    assert "2 calls, including 1 of the original turn" in shown
     beside = page(browser, f"/turns/{parent.id}/replay?rerun={child.id}")
     assert "<dd>2, including 1 of the original turn</dd>" in beside

@@ -17,6 +17,7 @@ from tests.dashboard.pages import text_of
 
 DONE = {"status": "completed", "stop_reason": "completed", "terminal_reason": "completed", "attempts": 1}
 CUT = {"status": "partial", "model_stop_reason": "max_tokens", "terminal_reason": "retry_limit"}
+EXPIRED = {"resource": "approvals.seconds", "model_stop_reason": "tool_call"}
 READINGS = [
     ({"status": "running"}, EndSummary("running", "Running")),
     ({"status": "held"}, EndSummary("held", "Held")),
@@ -51,6 +52,12 @@ READINGS = [
         {"status": "partial", "model_stop_reason": "tool_call", "resource": "max_steps"},
         EndSummary("partial", "Stopped", "Max steps reached"),
     ),
+    (
+        {**EXPIRED, "status": "partial", "stop_reason": "error", "error_type": "tool"},
+        EndSummary("partial", "Stopped", "Approval time limit reached"),
+    ),
+    ({**EXPIRED, "status": "cancelled"}, EndSummary("cancelled", "Cancelled", "Approval time limit reached")),
+    ({"status": "cancelled"}, EndSummary("cancelled", "Cancelled")),
     (
         {"status": "partial", "terminal_reason": "provider_error", "error_type": "rate_limit"},
         EndSummary("error", "Failed, partial answer", "Rate limit error"),

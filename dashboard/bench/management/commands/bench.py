@@ -27,7 +27,7 @@ SUITES: Mapping[str, tuple[Callable[..., Iterator[str]], str]] = {
     "turn": (turn.rows, "opening the page of a long turn, beside the SQL for its rows"),
     "what-if": (
         what_if.rows,
-        "the page that updates while a slider moves, for a turn of ten attempts, beside the bare core",
+        "the page that updates while a slider moves, for a turn of ten calls, beside the bare core",
     ),
     GATEWAY: (
         gateway.rows,

@@ -19,7 +19,7 @@ from dashboard.turns.filters import TimelineFilters
 
 
 class Command(ProjectCommand):
-    help = "Write turns with their attempts as JSONL or Parquet (docs/how-to/exports.md)."
+    help = "Write turns with their calls as JSONL or Parquet (docs/how-to/exports.md)."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         super().add_arguments(parser)

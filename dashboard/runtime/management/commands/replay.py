@@ -99,7 +99,7 @@ class Command(BaseCommand):
         if as_json:
             self.stdout.write(_json(found.shown()))
             return
-        self.stdout.write(f"{name:>20}  {'ends':<20} {'certainty':<11} {'attempts':>8} {'output tokens':>13}  price")
+        self.stdout.write(f"{name:>20}  {'ends':<20} {'certainty':<11} {'calls':>8} {'output tokens':>13}  price")
         for point, suggested, again in found.listed:
             word, sure, calls, tokens = _cells(point, suggested, again)
             ends = f"{point.value:>20,}  {word:<20} {sure:<11}"

@@ -1,8 +1,10 @@
 """Turns that would have continued, end not known: counted as their own result, and tried live within a budget."""
 
+from collections.abc import Sequence
 from dataclasses import asdict
 from decimal import Decimal
 from typing import Any
+from uuid import UUID
 
 import pytest
 from django.core.exceptions import ValidationError
@@ -196,6 +198,26 @@ def test_a_turn_whose_agent_has_tools_is_not_tried_and_this_is_reported(play: Pl
     shown = page(browser, f"/backtests/{backtest.pk}")
     assert "turn whose agent has tools, which would run again" in shown
     assert "Try 1" not in shown
+
+
+def test_as_many_turns_with_tools_are_left_out_before_a_click_as_after_it(play: Play, monkeypatch: pytest.MonkeyPatch):
+    short = {"max_tokens": 60, "limits": {"max_continuations": 0}}
+    for number, tools in enumerate((["calculator"], [], [], ["calculator"], ["calculator"])):
+        play("sim-essay", name=f"a{number}", tools=tools, overrides=short)
+    asked = asked_of_backtest(tried(max_continuations=1))
+    why = "whose agent has tools, which would run again"
+    monkeypatch.setattr(live_trials, "ONCE", 1)
+    assert tried_so_far(asked).left_out == {why: 3}
+    assert tries_begin(asked=asked, tokens=ENOUGH) == 1
+    assert tried_so_far(asked).left_out == {why: 3}
+    monkeypatch.setattr(live_trials, "LOOKED_AT", 4)
+    counts = [tried_so_far(asked).left_out]
+    assert tries_begin(asked=asked, tokens=ENOUGH) == 1
+    assert [*counts, tried_so_far(asked).left_out] == [{why: tools_among(asked.turns[:4])}] * 2
+
+
+def tools_among(turns: Sequence[UUID]) -> int:
+    return sum(bool(turn.setup["setup"].get("tools")) for turn in Turn.objects.filter(id__in=turns))
 
 
 def test_a_shadow_lists_such_turns_and_tries_them(play: Play, browser: Client):

@@ -17,6 +17,7 @@ from dashboard.policies.suggestions.selectors import suggestion_for
 from dashboard.policies.suggestions.services import limit_find, policy_draft
 from dashboard.policies.suggestions.suggestion import Basis, Suggestion
 from dashboard.replay.rerun_service import turn_rerun
+from dashboard.turns.end_summary import end_summary_of
 from dashboard.turns.models import Turn
 from tests.dashboard.driving import AgentOf, Play, drive
 from tests.dashboard.pages import HTMX, text_of
@@ -94,6 +95,8 @@ def test_a_turn_that_nobody_approved_in_time_names_the_time_and_no_tool_error(
     assert may_need_a_limit(turn)
     assert "nobody approved the call of calculator within 600 seconds" in turn.verdict
     assert "With a higher approval time limit (approvals.seconds)" in turn.verdict
+    assert (turn.resource, end_summary_of(turn).detail) == ("approvals.seconds", "Approval time limit reached")
+    assert turn.verdict.startswith(end_summary_of(turn).words)
     said = told(turn)
     assert (said.limit, said.value, said.recorded, said.overrides) == ("approvals.seconds", 2_400, 600, {})
     assert (said.certainty, said.basis, said.costs) == (Certainty.UNDECIDABLE, Basis.NONE, None)

@@ -63,13 +63,13 @@ def test_the_offered_turns_are_the_family_and_those_with_the_same_prompt(browser
     assert f"left={cut.id}&amp;right={again.id}" in page(browser, f"/compare?right={cut.id}")
 
 
-def test_each_offered_turn_is_listed_once_and_a_fork_counts_its_own_attempts(browser: Client, cut: Turn, whole: Turn):
+def test_each_offered_turn_is_listed_once_and_a_fork_counts_its_own_calls(browser: Client, cut: Turn, whole: Turn):
     fork = drive(turn_rerun(turn=cut, overrides={"max_tokens": 400}, from_record=2))
     html = page(browser, f"/compare?left={whole.id}")
     for other in (cut, fork):
         assert html.count(f"right={other.id}") + html.count(f"left={other.id}") == 1
     assert fork.attempts == 1
-    assert html.count("</b>\u00a0attempt of its own") == 1
+    assert html.count("</b>\u00a0call of its own") == 1
 
 
 def test_a_turn_is_given_by_its_id_or_any_of_its_urls(browser: Client, cut: Turn, whole: Turn):
