@@ -120,9 +120,7 @@ class Asked(TapeReading):
         assert isinstance(struck.event, ModelFailed), "it was refused"
         if struck.event.error.status == _UNPAID or _OF_TOKENS.search(struck.event.error.message):
             return unknown(Why.REFUSAL)
-        self.assuming.note(
-            Assumed.FAILURES, 0.0, 0.0, "the provider's refusal does not name the limit on output tokens"
-        )
+        self.assuming.note(Assumed.FAILURES, 0.0, 0.0, "the provider's refusal does not name an output limit")
         return self._again(struck, Certainty.ESTIMATED)
 
     def _as_far_as(self, struck: Heard) -> Answer:

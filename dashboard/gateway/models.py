@@ -158,8 +158,7 @@ class KeySpending(models.Model):
     calls = models.PositiveBigIntegerField(default=0)
     tokens = models.PositiveBigIntegerField(default=0)
     dollars = models.DecimalField(max_digits=18, decimal_places=9, default=0)
-    #: of the tokens, those of the simulator, which cost nothing
-    free_tokens = models.PositiveBigIntegerField(default=0, db_default=0)
+    free_tokens = models.PositiveBigIntegerField(default=0, db_default=0)  #: of the tokens, those of the simulator
 
     class Meta:
         constraints: ClassVar = [models.UniqueConstraint(fields=["key", "day"], name="gateway_keyspending_day")]

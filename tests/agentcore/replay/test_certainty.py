@@ -578,7 +578,7 @@ def test_a_refusal_that_does_not_mention_tokens_is_likely_to_recur_under_another
     imagined = asked(refused(status, "messages.0.role: unknown variant"), max_tokens=1000)
     assert (imagined.certainty, imagined.final.end.status) == (Certainty.ESTIMATED, "failed")
     assert [(str(one.name), one.source) for one in imagined.assumes] == [
-        ("failures", "the provider's refusal does not name the limit on output tokens")
+        ("failures", "the provider's refusal does not name an output limit")
     ]
 
 
