@@ -101,15 +101,20 @@ def test_a_turn_can_be_cancelled_at_either_process(pair: Pair):
     wait_for(lambda: here.ask("GET", f"/api/v1/turns/{turn['id']}")[1]["status"] == "cancelled")
 
 
+LONG = 600  #: tokens, which take some seconds
+
+
 class Stream:
     """One streamed call, and all that was heard of it."""
 
-    def __init__(self, server: Server, secret: str, begun: threading.Barrier) -> None:
+    def __init__(self, server: Server, secret: str, begun: threading.Barrier, turns: list[str]) -> None:
         self.caller = Caller(server.port)
-        answer = self.caller.send("POST", "/v1/chat/completions", asked(stream=True, max_tokens=120), token=secret)
+        endless = asked(stream=True, max_tokens=LONG, model="sim-endless")
+        answer = self.caller.send("POST", "/v1/chat/completions", endless, token=secret)
         self.process = server.process_of(self.caller)
         self.turn = answer.headers["x-whystop-turn"]
         self.text, self.whole = "", False
+        turns.append(self.turn)
         begun.wait(PATIENCE)
         try:
             for line in answer:
@@ -146,10 +151,13 @@ def test_a_killed_process_ends_only_its_own_calls(server: Server, pair: Pair, ke
     counted = calls_counted(pair[0])
     assert calls_counted(pair[1]) == counted
     victim = server.process_of(pair[0])
-    begun = threading.Barrier(STREAMS + 1)
+    begun, turns = threading.Barrier(STREAMS + 1), list[str]()
     with ThreadPoolExecutor(STREAMS) as threads:
-        calling = [threads.submit(Stream, server, secret, begun) for _ in range(STREAMS)]
+        calling = [threads.submit(Stream, server, secret, begun, turns) for _ in range(STREAMS)]
         begun.wait(PATIENCE)
+        # A call that has been open for less than 200 ms is stored nowhere yet, and would be lost with its process.
+        for turn in turns:
+            wait_for(lambda turn=turn: turn_of(server, turn)["status"] == "running")
         os.kill(victim, signal.SIGKILL)
         streams = [call.result(PATIENCE) for call in calling]
     assert {stream.whole for stream in streams if stream.process == victim} == {False}
