@@ -13,12 +13,12 @@ from agentcore.sufficient_max_tokens import END_AT_MOST
 from dashboard.accounts.models import User
 from dashboard.agents.models import PolicyVersion
 from dashboard.agents.selectors import policy_list, policy_version_active, project_current
+from dashboard.policies.backtested_draft import limit_keep
 from dashboard.policies.backtests.answer_lengths import MOST, estimate_of
 from dashboard.policies.backtests.curve_chart import charts_of
 from dashboard.policies.backtests.forms import CellForm
 from dashboard.policies.backtests.selectors import turns_asked
 from dashboard.policies.backtests.sweep_map import cell_of, experience_with, map_of, sample_of
-from dashboard.policies.policy_creation import limit_keep
 from dashboard.timeline.chips import chips_of
 from dashboard.turns.filters import TimelineFilters
 from dashboard.turns.selectors import turns_matching
@@ -90,8 +90,8 @@ def keep(request: HttpRequest) -> HttpResponse:
         messages.error(request, "These recordings do not show which limit is sufficient.")
         return redirect(address)
     try:
-        user = cast("User", request.user)
-        version = limit_keep(project=project, name=name, tokens=found.suffices, why=found.words, created_by=user)
+        about: dict[str, Any] = {"filters": filters, "why": found.words, "by": cast("User", request.user)}
+        version = limit_keep(project=project, name=name, tokens=found.suffices, **about)
     except ValidationError as error:
         messages.error(request, " ".join(error.messages))
         return redirect(address)
@@ -104,4 +104,4 @@ def _kept(version: PolicyVersion) -> str:
     base = policy_version_active(policy=version.policy)
     rest = f" All other settings are those of version {base.version}, which is active." if base else ""
     said = f"Draft created: version {version.version} of “{version.policy.name}”.{rest}"
-    return f"{said} Backtest it, then activate it."
+    return f"{said} It is inactive until you activate it."

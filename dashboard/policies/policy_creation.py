@@ -1,28 +1,20 @@
 """New policies, and new versions of those that there are; and whether a backtest is evidence for one: it ran to its
 end, with these settings, in this policy's place.
-
-Keeps a what-if as a draft policy.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import fields
 from typing import Any, TypedDict, Unpack
 
 from django.core.exceptions import ValidationError
 from django.db import models, transaction
 
-from agentcore import serial
-from agentcore.policy import Policy as CorePolicy
 from dashboard.accounts.models import User
 from dashboard.agents.change_tracking import reason
 from dashboard.agents.models import Policy, PolicyActivation, PolicyVersion, Project
-from dashboard.agents.policies import POLICY_FIELDS, overridden, policy_said, stored_policy
-from dashboard.agents.selectors import policy_version_standing, start_now
+from dashboard.agents.policies import policy_said
+from dashboard.agents.selectors import start_now
 from dashboard.agents.services import as_list, valid_save
-from dashboard.live.services import overrides_clean
-from dashboard.live.turn_loader import connection_of
 from dashboard.policies.backtests.models import Backtest
-from dashboard.turns.models import Turn
 
 #: How far a backtest is that has not judged all of its turns.
 NOT_DONE = {
@@ -140,43 +132,3 @@ def _policy_made(project: Project, name: str, of_name: models.QuerySet[Policy]) 
             raise
         return theirs
     return policy
-
-
-def limit_keep(
-    *, project: Project, name: str, tokens: int, why: str = "", created_by: User | None = None
-) -> PolicyVersion:
-    """A draft of a policy of this name whose answers may take so many tokens in all; of one that is there the next
-    version, which says everything else as what counts of it does."""
-    if not name:
-        raise ValidationError("Give the policy a name. The name of an existing policy creates its next version.")
-    base = policy_version_standing(policy=Policy.objects.filter(project=project, name=name).first())
-    said = {field: getattr(base, field) for field in POLICY_FIELDS} if base else {}
-    limits = {**(said.get("limits") or {}), "max_total_completion_tokens": tokens}
-    about: dict[str, Any] = {"created_by": created_by, "why": why, "activate": False}
-    return policy_create(project=project, name=name, **about, **{**said, "limits": limits})
-
-
-def policy_of_replay(
-    *, turn: Turn, overrides: Mapping[str, Any], name: str, created_by: User | None = None
-) -> PolicyVersion:
-    """The turn's policy under these numbers as a draft: of a new policy, or of one that has this name already.
-
-    max_tokens, the prompt and the model are the agent's, not a policy's: they are not kept.
-    """
-    if not name:
-        raise ValidationError("Give the policy a name. The name of an existing policy creates its next version.")
-    wanted = overrides_clean(overrides, connection_of(turn))
-    policy = overridden(stored_policy(turn.policy), wanted)
-    return policy_create(project=turn.project, name=name, created_by=created_by, activate=False, **_said(policy))
-
-
-def _said(policy: CorePolicy) -> dict[str, Any]:
-    limits = {field.name: getattr(policy.limits, field.name) for field in fields(policy.limits)}
-    return {
-        "limits": limits,
-        "error_policy": {key: serial.to_json(value) for key, value in serial.to_json(policy.error_policy).items()},
-        "envelope": {"recovery": [path.value for path in policy.envelope.recovery]},
-        "tool_calls_on_truncation": policy.tool_calls_on_truncation.value,
-        "finish_reasons": [reason.value for reason in policy.finish_reasons],
-        "criteria": [serial.to_json(spec) for spec in policy.criterion_specs],
-    }

@@ -1,6 +1,7 @@
 """Writes of backtests. Raises `ValidationError` in words."""
 
 from collections.abc import Mapping
+from datetime import datetime
 from typing import Any
 
 from django.core.exceptions import ValidationError
@@ -14,6 +15,7 @@ from dashboard.policies.backtests.models import Backtest
 
 MOST_TOKENS = 10_000_000
 UNFINISHED = (Backtest.Status.QUEUED, Backtest.Status.RUNNING)
+BROKEN_OFF = (Backtest.Status.CANCELLED, Backtest.Status.FAILED)  #: they never judge the turns that are left
 
 
 def backtest_create(
@@ -52,6 +54,23 @@ def backtest_create(
         if queued:
             run_backtest.defer(backtest_id=str(backtest.id))
     return backtest
+
+
+def backtest_once(
+    *, project: Project, created_by: User | None = None, since: datetime | None = None, **asked: Any
+) -> Backtest:
+    """The newest backtest that tries just this (`asked`: as for `backtest_create`), or a new one where there is none or
+    it was cancelled or failed. `since`: one that was created before could not count what is known by now."""
+    found = backtest_newest(project=project, since=since, **asked)
+    if found is None or found.status in BROKEN_OFF:
+        return backtest_create(project=project, created_by=created_by, **asked)
+    return found
+
+
+def backtest_newest(*, project: Project, since: datetime | None = None, **asked: Any) -> Backtest | None:
+    """None where none tries just this."""
+    of_time = {} if since is None else {"created_at__gte": since}
+    return Backtest.objects.filter(project=project, **asked, **of_time).order_by("-id").first()
 
 
 def backtest_cancel(*, backtest: Backtest) -> bool:

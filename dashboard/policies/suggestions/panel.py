@@ -18,7 +18,7 @@ from dashboard.policies.suggestions.limit_trials import TriedLimit, limit_trials
 from dashboard.policies.suggestions.relatives import is_reworded
 from dashboard.policies.suggestions.reruns import LimitTrial
 from dashboard.policies.suggestions.selectors import LIKELY_END, suggestion_and_less
-from dashboard.policies.suggestions.services import backtest_found, standing_value
+from dashboard.policies.suggestions.services import backtest_found, backtest_of_cap, standing_value
 from dashboard.policies.suggestions.suggestion import Basis, Suggestion
 from dashboard.policies.suggestions.suggestion_text import (
     because,
@@ -53,6 +53,7 @@ class Panel:
     unanswered: LimitTrial | None = None  #: the newest re-run, where it ended and tells nothing of the limit
     is_reworded: bool = False  #: no re-run from the start asks what this turn was asked
     shown: frozenset[int] = frozenset()
+    of_cap: Backtest | None = None  #: of another value that the agent was given
     unset: Connection | None = None  #: whose ceiling is not set, though its provider has said one (`suggestion.most`)
 
     @property
@@ -241,6 +242,7 @@ def panel_of(turn: Turn, last: Snapshot | None = None) -> Panel | None:
     about: dict[str, Any] = {"less_tried": less_tried, "is_reworded": is_reworded(turn)}
     about["shown"] = frozenset(tried.value for tried in reruns if tried.completed)
     about |= {"unanswered": newest if silent else None, "unset": _unset(turn, suggestion)}
+    about["of_cap"] = backtest_of_cap(turn=turn, suggestion=suggestion)
     return Panel(turn, suggestion, running, in_vain, backtest, less, **about)
 
 

@@ -2,6 +2,8 @@
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 
 from django.core.exceptions import ValidationError
@@ -10,6 +12,7 @@ from django.db.models import Q
 
 from agentcore.policy import DEFAULT_COMPLETION_CALLS, LIMIT_NAMES, Limits
 from agentcore.resource import APPROVAL_SECONDS
+from agentcore.values import replace
 from dashboard.accounts.models import User
 from dashboard.agents.change_tracking import on_behalf
 from dashboard.agents.models import Agent, Policy, PolicyVersion
@@ -17,9 +20,9 @@ from dashboard.agents.policies import POLICY_FIELDS, policy_said
 from dashboard.agents.policy_layers import effective_policy_for
 from dashboard.agents.selectors import policy_version_standing
 from dashboard.live.services import overrides_clean
+from dashboard.policies.backtested_draft import draft_keep
 from dashboard.policies.backtests.models import Backtest
-from dashboard.policies.backtests.services import backtest_create
-from dashboard.policies.policy_versions import version_keep
+from dashboard.policies.backtests.services import backtest_newest, backtest_once
 from dashboard.policies.suggestions.suggestion import Number, Suggestion
 from dashboard.replay.forecaster import forecaster
 from dashboard.replay.rerun_service import GONE, turn_rerun
@@ -32,9 +35,6 @@ CHANGED = (
 )
 
 OF_AGENT = f"No policy or re-run sets the {LIMIT_NAMES[APPROVAL_SECONDS].lower()}. Change it on the agent's page."
-
-
-BROKEN_OFF = (Backtest.Status.CANCELLED, Backtest.Status.FAILED)  #: they never judge the turns that are left
 
 
 @contextmanager
@@ -62,27 +62,24 @@ def backtest_of_value(
     failed. None of a turn without agent."""
     if turn.agent is None:
         return None
-    found = _newest_backtest(turn, suggestion, value)
-    if found is not None and found.status in BROKEN_OFF:
-        found = None
     asked = _backtest_of(turn, suggestion, value)
-    return found or backtest_create(project=turn.project, created_by=created_by, **asked)
+    return backtest_once(project=turn.project, created_by=created_by, **asked)
 
 
 def backtest_found(*, turn: Turn, suggestion: Suggestion) -> Backtest | None:
     """The newest backtest of the suggested value; None where there is none."""
     if turn.agent is None or suggestion.limit == APPROVAL_SECONDS:
         return None
-    return _newest_backtest(turn, suggestion, suggestion.value)
+    return backtest_newest(project=turn.project, **_backtest_of(turn, suggestion, suggestion.value))
 
 
-def _newest_backtest(turn: Turn, suggestion: Suggestion, value: Number) -> Backtest | None:
-    """None also where the re-run that shows the value ended later: that backtest could not count it."""
-    found = Backtest.objects.filter(project=turn.project, **_backtest_of(turn, suggestion, value))
-    again = Turn.objects.filter(pk=suggestion.rerun).only("finished_at").first() if suggestion.rerun else None
-    if again is not None and again.finished_at is not None:
-        found = found.filter(created_at__gte=again.finished_at)
-    return found.order_by("-id").first()
+def backtest_of_cap(*, turn: Turn, suggestion: Suggestion) -> Backtest | None:
+    """The newest backtest of the cap that the agent has by now, where that is another one than the suggested and than
+    the turn's; None where there is none."""
+    cap = turn.agent.max_tokens if turn.agent is not None else None
+    if suggestion.limit != "max_tokens" or cap is None or cap in (suggestion.value, turn.max_tokens):
+        return None
+    return backtest_found(turn=turn, suggestion=replace(suggestion, value=cap))
 
 
 def _backtest_of(turn: Turn, suggestion: Suggestion, value: Number) -> dict[str, Any]:
@@ -92,7 +89,14 @@ def _backtest_of(turn: Turn, suggestion: Suggestion, value: Number) -> dict[str,
     said = _changed(agent.policy, suggestion, value)
     stands_for = agent.policy if agent.policy is not None and agent.policy.versions.exists() else None
     cap = int(value) if suggestion.limit == "max_tokens" else None
-    return {"policy": said, "filter": filters, "max_tokens": cap, "stands_for": stands_for, "keeps_overrides": True}
+    about = {"policy": said, "filter": filters, "max_tokens": cap, "stands_for": stands_for, "keeps_overrides": True}
+    return {**about, "since": _shown_at(suggestion)}
+
+
+def _shown_at(suggestion: Suggestion) -> datetime | None:
+    """When the re-run ended that shows the value: a backtest of before could not count it."""
+    again = Turn.objects.filter(pk=suggestion.rerun).only("finished_at").first() if suggestion.rerun else None
+    return again.finished_at if again is not None else None
 
 
 def standing_value(agent: Agent, suggestion: Suggestion) -> Number | None:
@@ -142,16 +146,27 @@ def agent_cap_use(*, turn: Turn, value: Number, by: User | None, why: str, stand
     return agent
 
 
+@dataclass(frozen=True, slots=True)
+class CapUse:
+    """`draft`: what the cap needs beside it, and whether it was made now; None where nothing is missing. `backtest`: of
+    the cap, where there is no draft that has it."""
+
+    agent: Agent
+    draft: tuple[PolicyVersion, bool] | None = None
+    backtest: Backtest | None = None
+
+
 @transaction.atomic
 def cap_and_draft_use(
     *, turn: Turn, suggestion: Suggestion, value: Number, by: User | None, why: str, standing: int | None = None
-) -> tuple[Agent, tuple[PolicyVersion, bool] | None]:
-    """The value as the agent's own cap, and what it needs beside it as a draft, for that is the policy's to allow; None
-    where nothing is missing there."""
+) -> CapUse:
+    """The value as the agent's own cap, and what it needs beside it as a draft, for that is the policy's to allow.
+    Either way the backtest of the value is started where there is none."""
     agent = agent_cap_use(turn=turn, value=value, by=by, why=why, standing=standing)
     if standing_value(agent, suggestion) != 0:
-        return agent, None
-    return agent, policy_draft(turn=turn, suggestion=suggestion, value=value, by=by, why=why)
+        tried = backtest_of_value(turn=turn, suggestion=suggestion, value=value, created_by=by)
+        return CapUse(agent, backtest=tried)
+    return CapUse(agent, draft=policy_draft(turn=turn, suggestion=suggestion, value=value, by=by, why=why))
 
 
 @transaction.atomic
@@ -172,23 +187,23 @@ def policy_draft(
     if (there := _drafted(agent.policy, said)) is not None:
         return there, False
     name = agent.policy.name if agent.policy else agent.name
-    tried = _evidence(agent, turn, suggestion, value, by)
-    about: dict[str, Any] = {"by": by, "why": why, "counts": "draft", "backtest": tried, "may_wait": True}
-    version = version_keep(project=turn.project, name=name, said=said, **about)
+    tried = _tried_over(agent, turn, suggestion, value)
+    version = draft_keep(project=turn.project, name=name, said=said, by=by, why=why, **tried)
     if agent.policy is None:
         with on_behalf(by, why):
             Agent.objects.filter(pk=agent.pk).update(policy=version.policy)
     return version, True
 
 
-def _evidence(agent: Agent, turn: Turn, suggestion: Suggestion, value: Number, by: User | None) -> Backtest | None:
-    """The backtest of the draft of a value. None where it cannot speak for it: the agent has no policy, and the draft
-    becomes the next version of one that only has its name."""
+def _tried_over(agent: Agent, turn: Turn, suggestion: Suggestion, value: Number) -> dict[str, Any]:
+    """Which turns the draft of a value is tried on, and with which cap. None where that cannot speak for it: the agent
+    has no policy, and the draft becomes the next version of one that only has its name."""
     turn.agent = agent  # as it is locked: its policy may have changed since the turn was read
     of_its_name = Policy.objects.filter(project=turn.project, name=agent.name)
     if agent.policy is None and of_its_name.filter(versions__isnull=False).exists():
-        return None
-    return backtest_of_value(turn=turn, suggestion=suggestion, value=value, created_by=by)
+        return {"filter": None}
+    asked = _backtest_of(turn, suggestion, value)
+    return {name: asked[name] for name in ("filter", "max_tokens", "since")}
 
 
 def _drafted(policy: Policy | None, said: Mapping[str, Any]) -> PolicyVersion | None:

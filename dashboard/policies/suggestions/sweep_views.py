@@ -13,7 +13,7 @@ from django.views.decorators.http import require_POST, require_safe
 
 from dashboard.accounts.models import User
 from dashboard.live.turn_loader import may_be_rerun
-from dashboard.policies.policy_creation import policy_of_replay
+from dashboard.policies.backtested_draft import policy_of_replay
 from dashboard.policies.suggestions.suggestion import Suggestion
 from dashboard.policies.suggestions.suggestion_log import tell
 from dashboard.policies.suggestions.suggestion_text import standing_in_words
@@ -91,23 +91,23 @@ def _found(asked: ReplayQuery, ranged: RangeForm, said: tuple[Suggestion, ...]) 
 
 @require_POST
 def make_policy(request: HttpRequest, turn_id: UUID) -> HttpResponse:
-    """Keep the numbers of a what-if as a policy, or as the next version of one."""
+    """Keep the numbers of a what-if as a draft of a policy; its page shows the backtest that goes with it."""
     asked = ReplayQuery.of(turn_or_404(turn_id), request.POST)
-    if asked.form.is_valid():
-        _kept(request, asked, str(request.POST.get("name", "")).strip())
-    else:
+    if not asked.form.is_valid():
         messages.error(request, " ".join(str(error) for errors in asked.form.errors.values() for error in errors))
-    address = reverse("replay:page", args=[turn_id])
-    return redirect(f"{address}?{asked.query}" if asked.query else address)
-
-
-def _kept(request: HttpRequest, asked: ReplayQuery, name: str) -> None:
-    overrides: dict[str, Any] = asked.form.overrides
+        return _back(asked)
+    name, by = str(request.POST.get("name", "")).strip(), cast("User", request.user)
     try:
-        made = policy_of_replay(turn=asked.turn, overrides=overrides, name=name, created_by=cast("User", request.user))
+        made = policy_of_replay(turn=asked.turn, overrides=asked.form.overrides, name=name, by=by)
     except ValidationError as error:
         messages.error(request, " ".join(error.messages))
-    else:
-        messages.success(
-            request, f"Draft v{made.version} of “{made.policy.name}” created; it is inactive until you activate it."
-        )
+        return _back(asked)
+    messages.success(
+        request, f"Draft v{made.version} of “{made.policy.name}” created; it is inactive until you activate it."
+    )
+    return redirect("policies:version", made.pk)
+
+
+def _back(asked: ReplayQuery) -> HttpResponse:
+    address = reverse("replay:page", args=[asked.turn.id])
+    return redirect(f"{address}?{asked.query}" if asked.query else address)

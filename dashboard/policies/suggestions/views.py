@@ -175,15 +175,23 @@ def _used(request: HttpRequest, turn: Turn, said: Suggestion) -> str:
         raise ValidationError("You do not have permission to change agents. Ask an administrator.")
     was = turn.agent.max_tokens if turn.agent else None
     standing = _value(request.POST["standing"]) if request.POST.get("standing") else None
-    agent, draft = cap_and_draft_use(turn=turn, suggestion=said, value=value, by=by, why=why, standing=standing)
-    of_agent = f"{LIMIT_NAMES[said.limit]} of {agent.name}"
+    used = cap_and_draft_use(turn=turn, suggestion=said, value=value, by=by, why=why, standing=standing)
+    of_agent, draft = f"{LIMIT_NAMES[said.limit]} of {used.agent.name}", used.draft
     changed = f"{of_agent} was changed from {number(was or 0)} to {number(value)}. It applies from the next turn on."
     messages.success(request, f"{of_agent} is already {number(value)}." if was == value else changed)
     if draft is None:
-        return reverse("turns:detail", args=[turn.id])
+        return _where_tried(turn.id, used.backtest)
     words = _draft_in_words(draft[0], given(said, first=1), is_new=draft[1])
     messages.success(request, f"{words} It is needed, too: activate it.")
     return reverse("policies:version", args=[draft[0].pk])
+
+
+def _where_tried(turn_id: UUID, backtest: Backtest | None) -> str:
+    """The turn's page, which shows the backtest of the value; the backtest's own where it does not."""
+    panel = panel_of(turn_or_404(turn_id))
+    if backtest is None or (panel is not None and backtest in (panel.backtest, panel.of_cap)):
+        return reverse("turns:detail", args=[turn_id])
+    return reverse("backtests:show", args=[backtest.pk])
 
 
 def _draft_in_words(version: PolicyVersion, settings: str, *, is_new: bool) -> str:

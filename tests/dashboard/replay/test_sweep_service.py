@@ -14,6 +14,8 @@ from dashboard.agents.samples import REPORT_SCHEMA
 from dashboard.agents.selectors import project_default
 from dashboard.agents.services import connection_create
 from dashboard.bench.long_turn import long_turn_store
+from dashboard.policies.policy_creation import policy_create
+from dashboard.policies.policy_versions import policy_attach
 from dashboard.policies.suggestions.selectors import suggestion_for
 from dashboard.replay import sweep_service
 from dashboard.replay.rerun_changes import RerunChanges
@@ -24,6 +26,7 @@ from dashboard.replay.sweep_point import Point, margin_of, recommended
 from dashboard.replay.sweep_result import Found, Sweep
 from dashboard.replay.sweep_service import SWEPT, turn_sweep
 from dashboard.turns.models import Attempt, Turn
+from dashboard.turns.provider_words import stored
 from tests.dashboard.driving import Play, drive
 from tests.dashboard.pages import HTMX, page
 from tests.together import together
@@ -296,6 +299,29 @@ def test_the_result_can_be_saved_as_a_policy(browser: Client, whole: Turn):
     assert (version.version, version.limits["max_continuations"]) == (1, 7)
     assert "Draft v1 of “longer” created" in response.content.decode()
     assert "Give the policy a name" in browser.post(address, {"name": ""}, follow=True).content.decode()
+
+
+@pytest.mark.parametrize("name", ["longer", "longest"], ids=["the agent's own policy", "a new policy"])
+def test_a_draft_of_a_sweep_is_backtested_over_the_turns_of_its_agent(browser: Client, whole: Turn, name: str):
+    policy = policy_create(project=whole.project, name="longer", limits={"max_continuations": 2})
+    Agent.objects.filter(pk=whole.agent_id).update(policy=policy.policy)
+    answer = browser.post(f"/turns/{whole.id}/replay/policy", {"name": name, "max_continuations": "7"}, follow=True)
+    draft = PolicyVersion.objects.order_by("-id").first()
+    assert draft is not None
+    assert draft.backtest is not None
+    assert draft.backtest.filter == {"agent": [whole.agent_name], "model": [whole.model]}
+    assert draft.backtest.policy["limits"]["max_continuations"] == 7
+    assert (draft.backtest.stands_for == draft.policy) is (name == "longer")
+    assert f'href="/backtests/{draft.backtest.pk}"' in answer.content.decode()
+
+
+def test_a_draft_of_a_policy_of_others_is_backtested_over_their_turns(browser: Client, whole: Turn):
+    version = policy_create(project=whole.project, name="longer", limits={"max_continuations": 2})
+    policy_attach(project=whole.project, policy=version.policy, provider="anthropic")
+    browser.post(f"/turns/{whole.id}/replay/policy", {"name": "longer", "max_continuations": "7"})
+    draft = PolicyVersion.objects.get(policy__name="longer", version=2)
+    assert draft.backtest is not None
+    assert (draft.backtest.filter, draft.backtest.stands_for) == ({"provider": [stored("anthropic")]}, version.policy)
 
 
 def test_a_turn_whose_agent_was_deleted_can_still_be_swept(browser: Client, whole: Turn):

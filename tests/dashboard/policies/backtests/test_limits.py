@@ -149,11 +149,13 @@ def test_without_turns_the_page_says_so(browser: Client):
 def test_a_sufficient_value_becomes_a_version_that_keeps_the_rest(browser: Client):
     make_lengths()
     policy_create(project=project_default(), name="chat", limits={"max_continuations": 7})
-    answer = browser.post("/backtests/limits/keep", {"name": "chat", "query": ""})
+    answer = browser.post("/backtests/limits/keep", {"name": "chat", "query": "status=completed"})
     assert "Draft created: version 2" in str(next(iter(get_messages(answer.wsgi_request))))
     latest = PolicyVersion.objects.order_by("-version").first()
     assert (latest.limits["max_continuations"], latest.limits["max_total_completion_tokens"]) == (7, 965)
     assert latest.why.startswith("Median 500")
+    assert latest.backtest is not None
+    assert (latest.backtest.filter, latest.backtest.stands_for) == ({"status": ["completed"]}, latest.policy)
     active = policy_version_active(policy=latest.policy)
     assert active is not None
     assert active.version == 1

@@ -133,6 +133,25 @@ def test_a_second_click_says_that_the_cap_is_already_set(browser: Client, cut: T
     assert "Max tokens per call of sim-essay is already 900." in second
 
 
+@pytest.mark.parametrize("other", [0, 100], ids=["the suggested value", "another value"])
+def test_a_cap_that_is_used_has_its_backtest_on_the_page_of_the_turn(browser: Client, cut: Turn, other: int):
+    again = drive(turn_rerun(turn=cut, overrides={"max_tokens": 900}))
+    value = again.max_tokens + other
+    told = browser.post(f"/turns/{cut.id}/limit/use", {"value": value, "limit": "max_tokens"}, follow=True)
+    backtest = Backtest.objects.get()
+    assert (backtest.max_tokens, backtest.filter) == (value, {"agent": ["sim-essay"], "model": [cut.model]})
+    assert told.redirect_chain[-1][0] == f"/turns/{cut.id}"
+    assert f'href="/backtests/{backtest.pk}"' in told.content.decode()
+    browser.post(f"/turns/{cut.id}/limit/use", {"value": value, "limit": "max_tokens"})
+    assert Backtest.objects.get() == backtest, "a second click starts no other one"
+
+
+def test_a_cap_that_no_panel_suggests_leads_to_its_backtest(browser: Client, play: Play):
+    whole = play("sim-essay", max_tokens=2_000)
+    address = browser.post(f"/turns/{whole.id}/limit/use", {"value": 3_000, "limit": "max_tokens"})["location"]
+    assert address == f"/backtests/{Backtest.objects.get().pk}"
+
+
 def test_a_smaller_likely_value_is_proven_next(browser: Client, cut: Turn):
     drive(turn_rerun(turn=cut, overrides={"max_tokens": 900}))
     find(browser, cut, "less")
