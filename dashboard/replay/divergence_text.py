@@ -4,10 +4,47 @@ from collections.abc import Mapping
 from typing import Any
 
 from agentcore.events import Interrupted
-from agentcore.replay import Divergence, Provenance, WhatIf, Why
+from agentcore.replay import Divergence, Provenance, Recording, WhatIf, Why, first_divergence
+from agentcore.values import replace
 from dashboard.turns.sent_caps import commanded_cap
 
 _NEVER_MADE = (Why.MORE_TEXT, Why.ITERATION, Why.OTHER_REQUEST, Why.ANOTHER_ANSWER, Why.REPAIR)
+
+
+#: What a command differs in, by its type.
+_OTHER = {
+    "call_model": "the next request is a different one",
+    "run_tools": "the tool calls are different",
+    "finish": "the result is a different one",
+}
+#: Of a command: the time that is left, and a provider's id of a tool call, are different in each run.
+_OF_ONE_RUN = ("seconds_left", "id")
+
+
+def live_divergence(recorded: Recording, live: Recording) -> Divergence | None:
+    """The first difference between a recording and its live re-run; None if they are the same to the end. Their times
+    differ, and so do the evaluations that quote them: neither counts."""
+    return first_divergence(_without_times(recorded), _without_times(live))
+
+
+def _without_times(recording: Recording) -> Recording:
+    records = (
+        replace(
+            record,
+            transitions=tuple({**transition, "outcome": None} for transition in record.transitions),
+            command=_common(record.command),
+        )
+        for record in recording.records
+    )
+    return replace(recording, records=tuple(records))
+
+
+def _common(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {key: _common(part) for key, part in value.items() if key not in _OF_ONE_RUN}
+    if isinstance(value, list | tuple):
+        return [_common(part) for part in value]
+    return value
 
 
 def parting_words(divergence: Divergence | None) -> str:
@@ -39,11 +76,12 @@ def _path(judged: Mapping[str, Any]) -> str:
 
 
 def _asked(one: Mapping[str, Any], other: Mapping[str, Any]) -> str:
+    different = _OTHER.get(str(one.get("type")), "the next command is a different one")
     if not all("max_tokens" in command for command in (one, other)):
-        return "another command is given"
+        return different
     was, now = commanded_cap(one), commanded_cap(other)
     if was == now:
-        return "another command is given"
+        return different
     return f"the call requests {now:,} tokens; no limit was set before" if was is None else _other_cap(was, now)
 
 

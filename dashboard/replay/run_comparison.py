@@ -7,12 +7,13 @@ from typing import Any
 
 from django.core.exceptions import ValidationError
 
+from agentcore.number_format import number
 from agentcore.remedies import RE_RUN
 from agentcore.replay import Assumption, Certainty, Recording, first_divergence
 from agentcore.states import TERMINAL, State
 from agentcore.values import replace
 from dashboard.live.services import OVERRIDES
-from dashboard.replay.divergence_text import parting_words, reach_words
+from dashboard.replay.divergence_text import live_divergence, parting_words, reach_words
 from dashboard.replay.services import WhatIf, turn_what_if
 from dashboard.turns.certainty_text import why_in_words
 from dashboard.turns.draft_answer import DraftAnswer, draft_shown
@@ -59,6 +60,8 @@ class Side:
     assumes: tuple[Assumption, ...] = ()
     endings: tuple[Ending, ...] = ()
     tokens_range: tuple[int, int] | None = None  #: output tokens at both ends of what is assumed
+    began: str = ""  #: of a re-run that did not start at the beginning: where, and what its figures count
+    same_as_recorded: str = ""  #: of a re-run: what it has in common with the recording, if all of it
 
     @property
     def derived(self) -> bool:
@@ -85,8 +88,10 @@ class Side:
     def bars(self) -> tuple[Bar, ...]:
         """The calls, one after the other, as long as the tokens they gave."""
         placed: list[Bar] = []
+        inherited = self.shown.snapshot.inherited if not self.derived else None
+        begin = LENGTH * inherited.output_tokens / self.scale if inherited else 0.0
         for bar in self.shown.rail.bars:
-            x = placed[-1].x + placed[-1].width if placed else 0.0
+            x = placed[-1].x + placed[-1].width if placed else begin
             placed.append(replace(bar, x=round(x, 1), width=round(LENGTH * (bar.output_tokens or 0) / self.scale, 1)))
         return tuple(placed)
 
@@ -176,7 +181,7 @@ def _endings(what_if: WhatIf) -> tuple[Ending, ...]:
 def live_side(turn: Turn, parent: Recording, what_if: WhatIf | None) -> Side:
     """A re-run beside what was recorded; `same_words` compares it with the what-if."""
     recording = recording_of(turn)
-    parting = None if turn.forked_at else first_divergence(parent, recording)
+    parting = None if turn.forked_at else live_divergence(parent, recording)
     shown = recording_view(recording)
     unfinished = turn.status in UNFINISHED
     known = what_if is not None and not what_if.undecidable
@@ -191,8 +196,35 @@ def live_side(turn: Turn, parent: Recording, what_if: WhatIf | None) -> Side:
         unfinished=unfinished,
         draft=draft_shown(turn, shown.snapshot) if unfinished else None,
         price=recording_price(recording, shown.snapshot, turn_rate(turn), derived=False),
-        scale=max(1, turn.output_tokens, turn.parent.output_tokens if turn.parent else 0),
+        scale=max(1, _with_inherited(turn, shown), turn.parent.output_tokens if turn.parent else 0),
+        began=_began(turn, shown),
+        same_as_recorded="" if unfinished or parting else _sameness(turn),
     )
+
+
+def _with_inherited(turn: Turn, shown: RecordingView) -> int:
+    """Output tokens, those of the calls before it began included."""
+    inherited = shown.snapshot.inherited
+    return turn.output_tokens + (inherited.output_tokens if inherited else 0)
+
+
+def _began(turn: Turn, shown: RecordingView) -> str:
+    if not turn.forked_at:
+        return ""
+    began = f"Started from record {number(turn.forked_at)} of the recording."
+    if not shown.inherited:
+        return began
+    calls = "the call" if shown.inherited == 1 else f"the {number(shown.inherited)} calls"
+    return f"{began} The sentence above also counts {calls} before it; the figures below do not."
+
+
+def _sameness(turn: Turn) -> str:
+    if not turn.forked_at:
+        return "The re-run and the recording are the same: the same steps, and the same answer word for word."
+    recorded = turn.parent
+    if recorded is None or not turn.output_text or turn.output_text != recorded.output_text:
+        return ""
+    return "The answer is the same as in the recording, word for word."
 
 
 def rerun_context(turn: Turn, *, oob: bool = False) -> dict[str, Any]:

@@ -5,23 +5,26 @@ and the browser puts them into the very same elements.
 
 Also holds all steps of a turn as compact JSON for the page, so that stepping never asks the server.
 
-`{"rows": {table: [values…]}, "steps": [values…]}`: values stand in the order of `FIELDS`; what recurs (evaluations,
-gauges, roads) stands once in its table, and steps name it by its place there. `static/js/steps_json.js` reads it.
+`{"rows": {table: [values…]}, "steps": [values…], "keys": [key…]}`: values stand in the order of `FIELDS`; what
+recurs (evaluations, gauges, roads) stands once in its table, and steps name it by its place there. `keys` are those of
+settings in these texts, which stand as code. `static/js/steps_json.js` reads it.
 """
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from operator import attrgetter
 from typing import Any
 
+from agentcore.policy import limit_in_words
 from agentcore.states import State
 from agentcore.why import Road
 from dashboard.turns.glossary import CRITERIA
 from dashboard.turns.meters import Meter
 from dashboard.turns.moments import Evaluation, Moment
-from dashboard.turns.templatetags.formatting import number, seconds, words
+from dashboard.turns.templatetags.formatting import number, seconds, unbroken, words
+from dashboard.turns.templatetags.glossary import setting_keys
 
 KEPT = 4096  #: of what recurs from step to step, and from page to page
 #: How a road not taken stood: its condition held, and another was asked before it; it did not; nothing tells.
@@ -130,7 +133,7 @@ def step_view(moment: Moment) -> StepView:
         source=words(moment.source),
         target=words(moment.target),
         trigger=moment.trigger,
-        reason="; ".join(filter(None, (moment.reason, moment.acted))),
+        reason=unbroken("; ".join(filter(None, (moment.reason, moment.acted)))),
         place=" · ".join(_place(moment)),
         at=round(moment.at, 3),
         said=tuple(map(_said, moment.evaluations)),
@@ -150,7 +153,7 @@ def _ends(road: Road) -> bool:
 @lru_cache(KEPT)
 def _way(road: Road) -> AlternativeText:
     stood, shape = STOOD[road.open]
-    return AlternativeText(road.trigger.value, words(road.target), road.guard, road.miss, stood, shape)
+    return AlternativeText(road.trigger.value, words(road.target), road.guard, unbroken(road.miss), stood, shape)
 
 
 def _place(moment: Moment) -> Iterator[str]:
@@ -166,7 +169,7 @@ def _said(evaluation: Evaluation) -> CriterionText:
     shape = SHAPES.get(evaluation.decision, "question")
     by = "by" if evaluation.decided else ""
     key = evaluation.criterion
-    return CriterionText(CRITERIA.get(key, key), key, evaluation.reason, evaluation.decision, shape, by)
+    return CriterionText(CRITERIA.get(key, key), key, unbroken(evaluation.reason), evaluation.decision, shape, by)
 
 
 def _facts(error: Mapping[str, Any]) -> Iterator[Fact]:
@@ -176,7 +179,7 @@ def _facts(error: Mapping[str, Any]) -> Iterator[Fact]:
     if error.get("toolName"):
         yield Fact("tool", str(error["toolName"]))
     yield Fact("consecutive failures", number(error.get("consecutiveFailures")))
-    yield Fact("max_retries", number(error.get("maxRetries")))
+    yield Fact(limit_in_words("max_retries"), number(error.get("maxRetries")))
     yield Fact("total failures", number(error.get("totalFailures")))
 
 
@@ -231,12 +234,14 @@ class Table:
         return place
 
 
-def steps_json(steps: Iterable[StepView]) -> str:
+def steps_json(steps: Sequence[StepView]) -> str:
     """The JSON text."""
     tables = {name: Table() for name in ROWS}
     packed = [[*_PLAIN(step), *_lists(step, tables)] for step in steps]
     rows = {name: table.rows for name, table in tables.items()}
-    return json.dumps({"rows": rows, "steps": packed}, separators=(",", ":"), ensure_ascii=False)
+    texts = json.dumps(rows, ensure_ascii=False) + " ".join(step.reason for step in steps)
+    data = {"rows": rows, "steps": packed, "keys": setting_keys(texts)}
+    return json.dumps(data, separators=(",", ":"), ensure_ascii=False)
 
 
 def _lists(step: StepView, tables: Mapping[str, Table]) -> list[list[int]]:

@@ -176,7 +176,7 @@ class TurnView:
     @property
     def island(self) -> str:
         """Every step, as the page's data."""
-        return steps_json(map(step_view, self.shown.moments))
+        return steps_json([*map(step_view, self.shown.moments)])
 
     @property
     def window(self) -> TranscriptWindow:

@@ -1,7 +1,7 @@
 /* Steps through the transitions of a turn. Everything is on the page already: a step fills the panel and the deck, and
    marks what is past, now or yet to come. `whystop:step` tells other modules where one is. */
 import { read } from "./steps_json.js";
-import { fill } from "./template_fill.js";
+import { fill, knowKeys } from "./template_fill.js";
 import * as machine from "./machine.js";
 import * as rail from "./rail.js";
 import * as transcript from "./transcript.js";
@@ -60,6 +60,7 @@ export function go(wanted) {
 function load() {
   const data = document.getElementById("steps");
   steps = data ? read(data.content.textContent) : null;
+  if (steps) knowKeys(steps.keys);
   transcript.forget();
 }
 

@@ -19,7 +19,7 @@ const named = (names, values) => Object.fromEntries(names.map((name, index) => [
 
 /* What the page says of every step, from 1. `move` is cheap: state, source and trigger alone. */
 export function read(text) {
-  const { rows, steps } = JSON.parse(text);
+  const { rows, steps, keys } = JSON.parse(text);
   const value = (number, name) => steps[number - 1][FIELDS.indexOf(name)];
   const moves = steps.map((_, index) => {
     const state = value(index + 1, "state");
@@ -28,6 +28,7 @@ export function read(text) {
   });
   return {
     count: steps.length,
+    keys,
     move: (number) => moves[number - 1],
     seconds: (number) => value(number, "at"),
     step: (number) => texts(rows, steps[number - 1]),

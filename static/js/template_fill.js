@@ -1,8 +1,31 @@
-/* Puts values into elements that the server has made: data-fill (text), data-set (attributes, "name:pattern|…"), data-if
-   (shown where there is something), data-each (rows, made from <template data-row>). Text stays text. */
+/* Puts values into elements that the server has made: data-fill (text; with data-coded, keys of settings stand as code),
+   data-set (attributes, "name:pattern|…"), data-if (shown where there is something), data-each (rows, made from
+   <template data-row>). Text stays text. */
 const holds = (value) => (Array.isArray(value) ? value.length > 0 : Boolean(value));
 
 const put = (pattern, values) => pattern.replace(/\{(\w+)\}/g, (_, name) => values[name] ?? "");
+
+let keys = []; // of settings
+
+export const knowKeys = (found) => (keys = found);
+
+/* The same as `words_in_code` in dashboard/turns/templatetags/glossary.py. */
+function inCode(text) {
+  const parts = text.split(new RegExp(`\\b(${keys.join("|")})\\b`));
+  return parts.map((part, index) => (index % 2 ? code(part) : part));
+}
+
+function code(key) {
+  const element = document.createElement("code");
+  element.textContent = key;
+  return element;
+}
+
+function write(element, text) {
+  if (element.textContent === text) return;
+  if ("coded" in element.dataset && keys.length) element.replaceChildren(...inCode(text));
+  else element.textContent = text;
+}
 
 function set(element, values) {
   for (const part of element.dataset.set.split("|")) {
@@ -27,7 +50,7 @@ function fillOne(root, values, within = () => true) {
   };
   each("[data-fill]", (element) => {
     const value = values[element.dataset.fill];
-    if (value !== undefined && element.textContent !== String(value)) element.textContent = value;
+    if (value !== undefined) write(element, String(value));
   });
   each("[data-set]", (element) => set(element, values));
 }

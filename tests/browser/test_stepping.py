@@ -51,6 +51,25 @@ def test_each_step_shows_the_other_possible_transitions_and_how_near_they_were(p
     expect(roads.locator("li")).to_have_count(0)
 
 
+#: The texts of a step in which the key of a limit is not code.
+BARE = """step => [...step.querySelectorAll("[data-fill]")].filter(each => [...each.childNodes].some(
+  node => node.nodeType === Node.TEXT_NODE && /max_(continuations|total)/.test(node.data)
+)).map(each => each.textContent)"""
+
+
+def test_keys_of_limits_are_code_at_every_step(page: Page, turn: str):
+    step = page.locator("#step")
+    assert step.evaluate(BARE) == []
+    page.keyboard.press("Home")
+    at(page, 1)
+    page.keyboard.press("End")
+    at(page, 14)
+    page.keyboard.press("ArrowLeft")
+    at(page, 13)
+    assert "max_total_output_chars" in step.locator("code").all_text_contents()
+    assert step.evaluate(BARE) == []
+
+
 def test_buttons_and_the_slider_step_too(page: Page, turn: str):
     page.get_by_role("button", name="First transition").click()
     page.get_by_role("button", name="Forward").click()

@@ -51,6 +51,17 @@ def keys_in_code(sentence: str) -> SafeString:
     return mark_safe(_KEYS.sub(_in_code, conditional_escape(unbroken(sentence))))  # noqa: S308 - escaped, and keys are ours
 
 
+@register.filter
+def words_in_code(sentence: str) -> SafeString:
+    """Like `keys_in_code`, without titles: where `max_tokens` may be a stop reason too."""
+    return mark_safe(_KEYS.sub(r"\1<code>\2</code>", conditional_escape(sentence)))  # noqa: S308 - as above
+
+
+def setting_keys(text: str) -> list[str]:
+    """The keys of settings in a text, each once."""
+    return sorted({key for _bracket, key in _KEYS.findall(text)})
+
+
 def _in_code(found: re.Match[str]) -> str:
     bracket, key = found.groups()
     if bracket:

@@ -284,6 +284,31 @@ def test_a_tampered_history_is_shown_line_by_line_with_a_link_to_its_step(browse
     assert "identical lines" in html
 
 
+def test_a_rerun_that_is_identical_to_the_recording_is_called_the_same(browser: Client, cut: Turn):
+    child = drive(turn_rerun(turn=cut, overrides={}))
+    html = column(page(browser, f"/turns/{cut.id}/replay?rerun={child.id}"), "rerun")
+    assert "The re-run and the recording are the same: the same steps, and the same answer word for word." in html
+    assert "First divergence" not in html
+    assert "diverging" not in html
+
+
+def test_a_rerun_with_another_result_says_where_it_diverges(browser: Client, cut: Turn):
+    child = drive(turn_rerun(turn=cut, overrides={"max_tokens": 400}))
+    html = column(page(browser, f"/turns/{cut.id}/replay?rerun={child.id}"), "rerun")
+    assert "are the same" not in html
+    assert "First divergence" in html
+
+
+def test_a_rerun_from_a_record_says_where_it_started_and_what_its_figures_count(browser: Client, cut: Turn):
+    child = drive(turn_rerun(turn=cut, overrides={}, from_record=4))
+    html = column(page(browser, f"/turns/{cut.id}/replay?rerun={child.id}"), "rerun")
+    assert "Started from record 4 of the recording." in html
+    assert "The sentence above also counts the 3 calls before it; the figures below do not." in html
+    assert "The answer is the same as in the recording, word for word." in html
+    assert 'class="bar b-stream f4" x="750.0"' in html
+    assert "Open the re-run" in html
+
+
 def test_the_calls_of_a_fork_are_distinguished_from_inherited_ones(browser: Client, play: Play):
     parent = play("sim-tools", tools=["calculator"])
     child = drive(turn_rerun(turn=parent, overrides={}, from_record=3))

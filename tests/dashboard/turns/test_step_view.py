@@ -42,7 +42,7 @@ def test_the_error_policy_is_shown_with_its_input():
     assert [(fact.name, fact.value) for fact in step.facts] == [
         ("type", "rate limit"),
         ("consecutive failures", "1"),
-        ("max_retries", "5"),
+        ("Max failures in a row (max_retries)", "5"),
         ("total failures", "1"),
     ]
 

@@ -21,6 +21,11 @@ def test_every_value_of_every_step_can_be_read_back():
             assert rows == [{key: getattr(row, key) for key in ROWS[name]} for row in getattr(step, name)]
 
 
+def test_the_keys_of_settings_in_the_texts_come_with_them():
+    assert json.loads(steps_json(STEPS))["keys"] == ["max_continuations", "max_tokens", "max_total_output_chars"]
+    assert json.loads(steps_json([]))["keys"] == []
+
+
 def test_no_part_of_a_step_is_omitted():
     assert {field.name for field in fields(StepView)} == set(FIELDS)
 

@@ -179,7 +179,7 @@ def test_numbers_reasons_and_transitions_are_kept():
     assert before.diagram == after.diagram
     assert before.rail == after.rail
     assert [m.reason for m in after.moments] == [m.reason for m in before.moments]
-    assert steps_json(map(step_view, before.moments)) == steps_json(map(step_view, after.moments))
+    assert steps_json([*map(step_view, before.moments)]) == steps_json([*map(step_view, after.moments)])
     assert "[7 characters redacted]" in str(after.transcript)
     assert "6 * 7" not in str(after)
     assert "42" not in str(after.transcript)
@@ -210,7 +210,7 @@ def test_in_the_context_of_the_error_policy_our_own_words_and_numbers_are_kept_a
         "type": "tool",
         "tool": "[redacted]",
         "consecutive failures": "2",
-        "max_retries": "3",
+        "Max failures in a row (max_retries)": "3",
         "total failures": "2",
     }
     assert step_view(shown).handling == "retry"
