@@ -21,8 +21,7 @@ from dashboard.agents.selectors import project_current
 from dashboard.policies.backtests.models import Backtest
 from dashboard.policies.suggestions.list_suggestions import suggestions_now
 from dashboard.policies.suggestions.next_step import leading_on
-from dashboard.policies.suggestions.panel import Panel, last_of, panel_of
-from dashboard.policies.suggestions.selectors import waited_for
+from dashboard.policies.suggestions.panel import Panel, last_of, panel_of, waited_for
 from dashboard.policies.suggestions.services import (
     backtest_of_value,
     cap_and_draft_use,
