@@ -52,7 +52,8 @@ LIMIT_NAMES: Mapping[str, str] = {
     "approvals.seconds": "Approval time limit",
 }
 
-#: The same of every setting of a turn that a policy or an agent can change, its limits included.
+#: What people call each setting of a turn, by its key: its limits, what is done about each type of error, and what
+#: about the tool calls of a truncated answer.
 SETTING_NAMES: Mapping[str, str] = {
     **LIMIT_NAMES,
     **{f"on_{error}_error": f"On {error.replace('_', ' ')} error" for error in ErrorType},

@@ -213,7 +213,7 @@ def _shown(request: HttpRequest, turn: Turn, fault: str = "", *, asked: str = ""
     last = last_of(turn)
     panel = panel_of(turn, last)
     if panel is not None:
-        tell(turn, panel.suggestion, panel.less)
+        tell(turn, panel.suggestion, panel.less, panel.other)
     # Who had it found is shown the backtest of what was found as well, without asking for it.
     asked = asked if asked in (FIRST, SECOND) and not fault else ""
     just_found = bool(asked) and panel is not None and panel.by_rerun
