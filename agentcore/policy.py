@@ -8,6 +8,7 @@ from typing import Any
 from agentcore.argument_validation import strict
 from agentcore.continuation_outcome import Criterion
 from agentcore.error_policy import ErrorPolicy, ResolvesErrorContext
+from agentcore.errors import ErrorType
 from agentcore.reasons import NormalizedStopReason
 from agentcore.values import settle
 
@@ -50,6 +51,19 @@ LIMIT_NAMES: Mapping[str, str] = {
     "max_output_tokens": "Max output tokens",
     "approvals.seconds": "Approval time limit",
 }
+
+#: What people call each setting of a turn, by its key: its limits, what is done about each type of error, and what
+#: about the tool calls of a truncated answer.
+SETTING_NAMES: Mapping[str, str] = {
+    **LIMIT_NAMES,
+    **{f"on_{error}_error": f"On {error.replace('_', ' ')} error" for error in ErrorType},
+    "tool_calls_on_truncation": "Tool calls of a truncated answer",
+}
+
+
+def setting_named(key: str) -> str:
+    """`On tool error (on_tool_error)`: the name of a setting with its key, at the beginning of a sentence."""
+    return f"{SETTING_NAMES[key]} ({key})"
 
 
 def limit_in_words(key: str, used: str = "") -> str:

@@ -8,7 +8,7 @@ from agentcore.errors import ProviderError
 from agentcore.events import CancelRequested, Interrupted, ModelFailed, ModelResponded, OperatorActed
 from agentcore.messages import ChatResponse
 from agentcore.number_format import number
-from agentcore.policy import SPEC_KEYS, limit_in_words
+from agentcore.policy import SPEC_KEYS, limit_in_words, setting_named
 from agentcore.reasons import NormalizedStopReason
 from agentcore.replay.record_spans import Span
 from agentcore.replay.recording import Recording
@@ -113,8 +113,8 @@ def _error_clause(case: Case, said: Json) -> Iterator[Node]:
     policy = case.snapshot.error_policy if case.snapshot else None
     word = getattr(policy, f"on_{error_type}_error", None)
     if word is not None and word == handling:
-        name = f"error_policy.on_{error_type}_error"
-        yield Node(Kind.CLAUSE, name, f"on_{error_type}_error is {word}", (Fact("value", str(word)),))
+        key = f"on_{error_type}_error"
+        yield Node(Kind.CLAUSE, f"error_policy.{key}", f"{setting_named(key)} is {word}", (Fact("value", str(word)),))
 
 
 def inputs_of(case: Case, said: Json) -> Iterator[Node]:

@@ -3,17 +3,10 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from agentcore.errors import ErrorType
 from agentcore.number_format import as_set, number, seconds
 from agentcore.policy import LIMIT_NAMES, SPEC_KEYS, Limits
 from agentcore.resource import APPROVAL_SECONDS
 
-#: What people call each setting of a turn, by its key, on every page and in every sentence.
-SETTING_NAMES: Mapping[str, str] = {
-    **LIMIT_NAMES,
-    **{f"on_{error}_error": f"On {error.replace('_', ' ')} error" for error in ErrorType},
-    "tool_calls_on_truncation": "Tool calls of a truncated answer",
-}
 #: Limits of time, whose names do not say the unit.
 IN_SECONDS = frozenset({"max_seconds", APPROVAL_SECONDS})
 #: Units of which one is not the word without its last letter.

@@ -11,12 +11,13 @@ from django.core.exceptions import ValidationError
 
 from agentcore.error_policy import PRESETS, ErrorHandlingDecision
 from agentcore.errors import ErrorType
-from agentcore.policy import SPEC_KEYS, OnTruncation, RecoveryPath
+from agentcore.policy import SPEC_KEYS, OnTruncation, RecoveryPath, setting_named
 from agentcore.reasons import NormalizedStopReason
 from dashboard.agents.limit_fields import LIMIT_FIELDS, RETENTION_FIELDS, LimitField
 
 HANDLING_KEYS = tuple(f"on_{error}_error" for error in ErrorType)
 MAX_RETRIES = 100
+_RETRIES = setting_named("max_retries")
 #: The recovery paths that can be switched on and off, in the order they are tried.
 RECOVERIES = tuple(path for path in RecoveryPath if path is not RecoveryPath.DIRECT)
 
@@ -53,9 +54,9 @@ def _number_clean(name: str, limit: LimitField, value: Any) -> int | float | Non
     number = value if isinstance(value, int | float) and not isinstance(value, bool) else None
     if number is None or (isinstance(number, float) and (limit.whole or not math.isfinite(number))):
         given = "none" if value is None else f"“{value}”" if isinstance(value, str) else f"{value}"
-        raise ValidationError(f"{name} must be {limit.range_in_words}, not {given}.", code=name)
+        raise ValidationError(f"{limit.label} ({name}) must be {limit.range_in_words}, not {given}.", code=name)
     if not limit.minimum <= number <= limit.maximum:
-        raise ValidationError(f"{name} is {number}; it must be {limit.range_in_words}.", code=name)
+        raise ValidationError(f"{limit.label} ({name}) is {number}; it must be {limit.range_in_words}.", code=name)
     return number
 
 
@@ -69,8 +70,8 @@ def limits_clean(value: Any) -> dict[str, int | float | None]:
         try:
             name = _limit_name(key)
             if name in clean:
-                twice = f"{name} is set twice: by its own name and by its name in the specification. Set it once."
-                raise ValidationError(twice, code=name)
+                twice = f"{setting_named(name)} is set twice: by its own key and by its key in the specification."
+                raise ValidationError(f"{twice} Set it once.", code=name)
             clean[name] = limit_clean(name, given)
         except ValidationError as error:
             errors += error.error_list
@@ -100,11 +101,11 @@ def error_policy_clean(value: Any) -> dict[str, Any]:
         errors.append(f"There is no error policy “{value['preset']}”; the presets are {listed(PRESETS)}.")
     retries = value.get("max_retries", 0)
     if not isinstance(retries, int) or isinstance(retries, bool) or not 0 <= retries <= MAX_RETRIES:
-        words = f"max_retries must be a whole number of failures from 0 to {MAX_RETRIES}, not {retries!r}."
+        words = f"{_RETRIES} must be a whole number of failures from 0 to {MAX_RETRIES}, not {retries!r}."
         errors.append(ValidationError(words, code="max_retries"))
     decisions = tuple(ErrorHandlingDecision)
     errors += [
-        ValidationError(f"{key} must be one of {listed(decisions)}, not {value[key]!r}.", code=key)
+        ValidationError(f"{setting_named(key)} must be one of {listed(decisions)}, not {value[key]!r}.", code=key)
         for key in HANDLING_KEYS
         if key in value and value[key] not in decisions
     ]
@@ -120,20 +121,21 @@ def error_policy_warning(error_policy: Mapping[str, Any]) -> str | None:
     retried = [key for key in HANDLING_KEYS if error_policy.get(key, getattr(preset, key)) == "retry"]
     if not retried or retries > 1:
         return None
+    errors = listed(map(setting_named, retried))
     if not {"preset", "max_retries"} & error_policy.keys():
         return (
-            f"Retry is set for {listed(retried)}, but max_retries is not set: unless an attached policy sets it to 2 "
-            "or more, nothing is retried."
+            f"Retry is set for {errors}, but {_RETRIES} is not set: unless an attached policy sets it to 2 or more, "
+            "nothing is retried."
         )
     return (
-        f"Retry is set for {listed(retried)}, but max_retries is {retries}: the turn stops at the failure with that "
-        "number, so nothing is ever retried. Set max_retries to 2 or more to allow a retry."
+        f"Retry is set for {errors}, but {_RETRIES} is {retries}: the turn stops at the failure with that number, so "
+        "nothing is ever retried. Set it to 2 or more to allow a retry."
     )
 
 
 def tool_calls_on_truncation_clean(value: Any) -> str:
     if value not in tuple(OnTruncation):
-        words = f"tool_calls_on_truncation must be one of {listed(OnTruncation)}, not {value!r}."
+        words = f"{setting_named('tool_calls_on_truncation')} must be one of {listed(OnTruncation)}, not {value!r}."
         raise ValidationError(words, code="tool_calls_on_truncation")
     return str(value)
 

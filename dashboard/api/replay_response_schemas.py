@@ -196,6 +196,10 @@ class Sweep(BaseModel):
     likely: Found | None = Field(
         description="Values at which the turn completes, `estimated` included; null if there are none."
     )
+    with_reruns: dict[Literal["certain", "likely"], Found | None] = Field(
+        description="The same two with what live re-runs of the turn took (`measured`) in place of what the recording "
+        "shows, as pages and `manage.py replay --sweep` show them."
+    )
     least: int | None = Field(
         description="The smallest value at which the turn completes, at any certainty: `likely.first`."
     )

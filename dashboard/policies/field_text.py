@@ -3,7 +3,8 @@
 import json
 from typing import Any
 
-from dashboard.agents.limit_fields import NUMBER_FIELDS, ONE, SETTING_NAMES, number_in_words, spec_key_of
+from agentcore.policy import SETTING_NAMES
+from dashboard.agents.limit_fields import NUMBER_FIELDS, ONE, number_in_words, spec_key_of
 from dashboard.turns.sent_caps import NO_CAP_SET
 
 LEVEL_WORDS = {

@@ -14,10 +14,10 @@ from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 
 from agentcore.error_policy import ErrorHandlingDecision
-from agentcore.policy import RecoveryPath
+from agentcore.policy import SETTING_NAMES, RecoveryPath
 from dashboard.agents.criteria import criteria_clean
 from dashboard.agents.json_fields import TypedJson
-from dashboard.agents.limit_fields import LIMIT_FIELDS, RETENTION_FIELDS, SETTING_NAMES, default_in_words
+from dashboard.agents.limit_fields import LIMIT_FIELDS, RETENTION_FIELDS, default_in_words
 from dashboard.agents.models import Policy, PolicyActivation, PolicyVersion
 from dashboard.agents.policy_validation import listed
 from dashboard.agents.selectors import activations_of

@@ -10,12 +10,12 @@ from django.db import transaction
 from django.utils import timezone
 
 from agentcore.error_policy import PRESETS
-from agentcore.policy import LIMIT_NAMES, EnvelopeRules, OnTruncation
+from agentcore.policy import LIMIT_NAMES, SETTING_NAMES, EnvelopeRules, OnTruncation
 from agentcore.reasons import NormalizedStopReason
 from dashboard.agents import policy_validation
 from dashboard.agents.change_tracking import MAX_WHY
 from dashboard.agents.forms import belong_to_current_project, sections
-from dashboard.agents.limit_fields import FAILURES_MEANING, LIMIT_FIELDS, RETENTION_FIELDS, SETTING_NAMES
+from dashboard.agents.limit_fields import FAILURES_MEANING, LIMIT_FIELDS, RETENTION_FIELDS
 from dashboard.agents.models import Policy, PolicyVersion
 from dashboard.agents.policies import envelope_rules_of, policy_said
 from dashboard.agents.policy_validation import HANDLING_KEYS, MAX_RETRIES, PRESETS_THAT_NEVER_RETRY, RECOVERIES, listed
@@ -237,11 +237,13 @@ class PolicyForm(forms.ModelForm):  # type: ignore[type-arg]
     def faults_said(self) -> list[str]:
         """What is wrong with what the form says, apart from name, reason and moment, each with its field's name."""
         wrong = {name: errors for name, errors in self.errors.items() if name not in ABOUT}
-        return [f"{self._called(name)}{words}" for name, errors in wrong.items() for words in errors]
+        return [self._called(name, str(words)) for name, errors in wrong.items() for words in errors]
 
-    def _called(self, name: str) -> str:
+    def _called(self, name: str, words: str) -> str:
+        """A sentence about a limit names it already."""
         label = self[name].label if name in self.fields else ""
-        return f"{getattr(label, 'plain', label)}: " if label else ""
+        called = str(getattr(label, "plain", label) or "")
+        return words if words.startswith(called) else f"{called}: {words}"
 
     @property
     def overtaken(self) -> str:

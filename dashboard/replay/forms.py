@@ -8,8 +8,8 @@ from django import forms
 from django.core.exceptions import ValidationError
 
 from agentcore.error_policy import PRESETS, ErrorHandlingDecision, ErrorPolicy
-from agentcore.policy import LIMIT_NAMES, OnTruncation, Policy
-from dashboard.agents.limit_fields import LIMIT_FIELDS, SETTING_NAMES
+from agentcore.policy import LIMIT_NAMES, SETTING_NAMES, OnTruncation, Policy, setting_named
+from dashboard.agents.limit_fields import LIMIT_FIELDS
 from dashboard.agents.policies import error_policy_of
 from dashboard.agents.policy_validation import HANDLING_KEYS, error_policy_warning
 from dashboard.replay.limit_controls import FIRST, LimitControl, Number
@@ -154,8 +154,8 @@ def _retries(policy: ErrorPolicy) -> forms.Field:
         required=False,
         min_value=0,
         error_messages={
-            "invalid": "max_retries must be a whole number.",
-            "min_value": "max_retries must be at least 0.",
+            "invalid": f"{setting_named('max_retries')} must be a whole number.",
+            "min_value": f"{setting_named('max_retries')} must be at least 0.",
         },
         widget=forms.NumberInput(attrs={"inputmode": "numeric", "placeholder": str(policy.max_retries)}),
     )

@@ -9,9 +9,8 @@ from uuid import UUID
 
 from agentcore.replay import Certainty
 from agentcore.values import replace
-from dashboard.replay.sweep_point import Point
+from dashboard.replay.sweep_point import Point, ends_in_words
 from dashboard.turns.prices.rates import Price
-from dashboard.turns.reason_looks import reason_label
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,12 +66,17 @@ class MeasuredValue:
     tokens: int
     price: Price | None
     seconds: float | None  #: not held by an operator
+    resource: str | None = None  #: the limit that stopped it
     at_cap: bool = False  #: its answer ended exactly at the value, where it may have been cut
 
     @property
     def is_enough(self) -> bool:
         """Whether it completed, and nothing says that its answer was cut."""
         return self.completed and not self.at_cap
+
+    @property
+    def ends_in_words(self) -> str:
+        return ends_in_words(self.ends, self.resource)
 
     @property
     def word(self) -> str:
@@ -82,7 +86,8 @@ class MeasuredValue:
     def as_run(self, point: Point) -> Point:
         """The point of this value, with what the re-run took in place of what the recording tells."""
         sure = Certainty(self.certainty)
-        return _as_run(point, self.ends, self.completed, self.calls, self.tokens, self.price, self.seconds, sure)
+        found = _as_run(point, self.ends, self.completed, self.calls, self.tokens, self.price, self.seconds, sure)
+        return replace(found, resource=self.resource, at_cap=self.at_cap)
 
     @property
     def certainty(self) -> str:
@@ -93,7 +98,7 @@ class MeasuredValue:
         """As the API tells it; `price`: US dollars."""
         price = None if self.price is None else float(self.price.dollars)
         told = {"value": self.value, "certainty": self.word, "rerun": self.rerun, "ends": self.ends}
-        told |= {"ends_in_words": reason_label(self.ends), "completed": self.completed}
+        told |= {"ends_in_words": self.ends_in_words, "completed": self.completed}
         return {
             **told,
             "output_tokens": self.tokens,

@@ -24,9 +24,11 @@ LETTER = 6.6  #: about as wide is one, at the size of a band's word
 
 @dataclass(frozen=True, slots=True)
 class Band:
-    """Values running that end alike. `words`: inside the band, empty where they do not fit."""
+    """Values running that end alike. `word`: what it looks like; `label`: what it is called; `words`: that inside the
+    band, empty where it does not fit."""
 
     word: str
+    label: str
     x: float
     width: float
     since: int
@@ -40,10 +42,6 @@ class Band:
     @property
     def shape(self) -> str:
         return look_of(self.word).shape
-
-    @property
-    def label(self) -> str:
-        return limit_word(self.word)
 
     @property
     def symbol(self) -> float:
@@ -142,7 +140,7 @@ def _chart(sweep: Sweep, width: float, key: str) -> Chart:
 
     marks = tuple(_mark(name, x(value), words, width) for name, value, words in _named(sweep) if within(value))
     ticks = tuple(_value_ticks(sweep, x, 8 if width > 600 else 3))
-    sureness = tuple(bands_of(sweep, x, lambda point: point.certainty.value))
+    sureness = tuple(bands_of(sweep, x, _sureness))
     return Chart(width, tuple(bands_of(sweep, x)), tuple(_panels(sweep, x)), ticks, marks, sureness, key)
 
 
@@ -150,10 +148,8 @@ def _named(sweep: Sweep) -> Iterator[tuple[str, float, str]]:
     """The values that have a name, with their words."""
     if sweep.recorded is not None:
         yield "recorded", float(sweep.recorded), "recorded"
-    if sweep.certain:
-        yield "certain", sweep.certain.value, _since("certain", sweep.certain)
-    if sweep.likely and sweep.likely != sweep.certain:
-        yield "likely", sweep.likely.value, _since("likely", sweep.likely)
+    for name, found in sweep.told.items():
+        yield name, found.value, _since(name, found)
     for said in sweep.suggested if sweep.lead else ():
         yield "certain" if said.proven else "likely", float(said.value), f"{said.word} {number(said.value)}"
 
@@ -175,18 +171,26 @@ def _ends(sweep: Sweep) -> tuple[int, ...]:
     return (*values[1:], values[-1] + reach)
 
 
+def _end(point: Point) -> tuple[str, str]:
+    return point.look, point.ends_in_words
+
+
+def _sureness(point: Point) -> tuple[str, str]:
+    return point.certainty.value, limit_word(point.certainty.value)
+
+
 def bands_of(
-    sweep: Sweep, x: Callable[[float], float], word: Callable[[Point], str] = lambda point: point.word
+    sweep: Sweep, x: Callable[[float], float], read: Callable[[Point], tuple[str, str]] = _end
 ) -> Iterator[Band]:
-    """Neighbours of one word as one band; it reaches to where the next begins."""
+    """Neighbours of one word and label as one band; it reaches to where the next begins."""
     since = sweep.points[0]
     for point, end, after in zip(sweep.points, _ends(sweep), (*sweep.points[1:], None), strict=True):
-        if after is not None and word(after) == word(since):
+        word, label = read(since)
+        if after is not None and read(after) == (word, label):
             continue
         width = round(x(end) - x(since.value), 1)
-        band = Band(word(since), x(since.value), width, since.value, point.value)
-        fits = width > len(band.label) * LETTER + 30
-        yield Band(band.word, band.x, width, band.since, band.until, band.label if fits else "")
+        fits = width > len(label) * LETTER + 30
+        yield Band(word, label, x(since.value), width, since.value, point.value, label if fits else "")
         since = after or point
 
 

@@ -4,10 +4,12 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
+from agentcore.policy import LIMIT_NAMES
 from agentcore.replay import Certainty, Why
 from agentcore.sufficient_max_tokens import END_AT_MOST
 from dashboard.replay.limit_controls import Number
 from dashboard.turns.certainty_text import NOT_KNOWN, why_in_words
+from dashboard.turns.endings import MAY_BE_CUT
 from dashboard.turns.prices.rates import Price
 from dashboard.turns.reason_looks import reason_label
 
@@ -27,6 +29,8 @@ class Point:
     stopped: bool = False  #: it is undecidable because imagining it would take too much work
     why: Why | None = None  #: it is undecidable; None where it is not
     tokens_range: tuple[int, int] | None = None  #: at both ends of what is assumed, `tokens` lying midway
+    resource: str | None = None  #: the limit that would have stopped it
+    at_cap: bool = False  #: it used all tokens that the value gave its last call, where that may have been cut
 
     @property
     def tokens_between(self) -> tuple[int, int] | None:
@@ -38,6 +42,11 @@ class Point:
         return self.certainty is Certainty.UNDECIDABLE
 
     @property
+    def is_enough(self) -> bool:
+        """Whether it completes, and nothing says that its answer was cut there."""
+        return self.completed and not self.at_cap
+
+    @property
     def completes_certainly(self) -> bool:
         return self.completed and self.certainty.rank <= Certainty.CERTAIN.rank
 
@@ -47,13 +56,29 @@ class Point:
         price = None if self.price is None else float(self.price.dollars)
         told |= {"output_tokens": self.tokens, "attempts": self.calls, "price": price, "seconds": self.seconds}
         told |= {"output_tokens_range": self.tokens_range or (self.tokens, self.tokens)}
-        told |= {"ends_in_words": NOT_KNOWN if self.undecidable else reason_label(self.word)}
+        told |= {"ends_in_words": self.ends_in_words}
         return {**told, "certainty": self.certainty.value, "why": self.why}
+
+    @property
+    def ends_in_words(self) -> str:
+        if self.at_cap:
+            return MAY_BE_CUT.name.lower()
+        return NOT_KNOWN if self.undecidable else ends_in_words(self.word, self.resource)
+
+    @property
+    def look(self) -> str:
+        """The word that its end looks like."""
+        return MAY_BE_CUT.look if self.at_cap else self.word
 
     @property
     def why_in_words(self) -> str:
         """Why it is undecidable, as a part of a sentence."""
         return why_in_words(self.why)
+
+
+def ends_in_words(word: str, resource: str | None) -> str:
+    """`Max continuations reached`: the limit that stopped a turn by its name, as in lists; else how it ended."""
+    return f"{LIMIT_NAMES[resource]} reached" if resource in LIMIT_NAMES else reason_label(word)
 
 
 Holds = Callable[[Point], bool]
@@ -98,7 +123,8 @@ def fewest_first(points: Iterable[Point]) -> tuple[Point, ...]:
 
 def _is_surer(point: Point, likely: Point) -> bool:
     """Whether a value is as large, completes in as few calls, and is certain to."""
-    return point.value >= likely.value and point.completes_certainly and point.calls <= likely.calls
+    certain = point.is_enough and point.completes_certainly
+    return certain and point.value >= likely.value and point.calls <= likely.calls
 
 
 def surer(point: Point, at: Callable[[int], Point | None], margin: int = 0) -> Point:
@@ -108,20 +134,20 @@ def surer(point: Point, at: Callable[[int], Point | None], margin: int = 0) -> P
     if point.certainty is not Certainty.ESTIMATED:
         return point
     more = [one for tokens in range(1, END_AT_MOST + 1) if (one := at(point.value + tokens)) is not None]
-    surely = (one for one in more if one.completes_certainly and one.calls == point.calls)
-    enough = (one for one in more if one.completed and one.calls <= point.calls)
+    surely = (one for one in more if one.is_enough and one.completes_certainly and one.calls == point.calls)
+    enough = (one for one in more if one.is_enough and one.calls <= point.calls)
     whole = next((one for one in enough if margin and one.value == point.value + margin), point)
     return next(surely, whole)
 
 
 def calls_of(points: Iterable[Point]) -> list[int]:
     """The numbers of calls in which the turn completes, the fewest first; of very many the first."""
-    return sorted({point.calls for point in points if point.completed})[:RECOMMENDED]
+    return sorted({point.calls for point in points if point.is_enough})[:RECOMMENDED]
 
 
 def stretch_of(tried: list[Point], calls: int) -> int:
     """The place at which the last stretch begins that completes in so many calls, or fewer."""
-    place = max(place for place, point in enumerate(tried) if point.completed and point.calls == calls)
-    while place and tried[place - 1].completed and tried[place - 1].calls <= calls:
+    place = max(place for place, point in enumerate(tried) if point.is_enough and point.calls == calls)
+    while place and tried[place - 1].is_enough and tried[place - 1].calls <= calls:
         place -= 1
     return place

@@ -1,6 +1,8 @@
 """The result of a sweep: each value tried, and the smallest at which the turn completes."""
 
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from itertools import takewhile
 from typing import Any
 
 from agentcore.policy import LIMIT_NAMES, limit_in_words
@@ -9,7 +11,7 @@ from agentcore.replay import Certainty
 from dashboard.agents.limit_fields import amount, unit_of
 from dashboard.replay.limit_controls import Number
 from dashboard.replay.suggested_value import MeasuredValue, SuggestedValue
-from dashboard.replay.sweep_point import Point
+from dashboard.replay.sweep_point import Holds, Point
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +40,14 @@ class Found:
         return {"since": self.since, "first": self.first}
 
 
+def found_in(points: Iterable[Point], holds: Holds) -> Found | None:
+    """What is said of the values at which it holds; None where it holds at none. `points`: every one that was tried."""
+    tried = sorted(points, key=lambda point: point.value, reverse=True)
+    first = min((point.value for point in tried if holds(point)), default=None)
+    unbroken = [point.value for point in takewhile(holds, tried)]
+    return None if first is None else Found(first, unbroken[-1] if unbroken else None)
+
+
 @dataclass(frozen=True, slots=True)
 class Sweep:
     """`certain`: where the turn completes, recorded or certain; `likely`: where it completes, estimated included.
@@ -64,21 +74,25 @@ class Sweep:
     elsewhere: bool = False
     in_vain: str = ""
     measured: tuple[MeasuredValue, ...] = ()  #: what live re-runs took, the smallest value first
+    known: tuple[Point, ...] = ()  #: all that were tried, also those that are not listed
 
     def shown(self) -> dict[str, Any]:
         """The sweep as the API returns it."""
         least = None if self.least is None else self.least.value
         told: dict[str, Any] = {"limit": self.name, "least": least, "sure": self.sure, "tried": self.tried}
         told["left_out"] = self.left_out
-        found = {name: None if each is None else each.shown() for name, each in self._found.items()}
-        told |= {**found, "words": self.words, "recommended": [point.shown() for point in self.recommended]}
+        told |= {**_shown({"certain": self.certain, "likely": self.likely}), "with_reruns": _shown(self.with_reruns)}
+        told |= {"words": self.words, "recommended": [point.shown() for point in self.recommended]}
         told["suggested"] = [each.shown() for each in self.suggested if each.known]
         told["measured"] = [each.shown() for each in self.measured]
         return {**told, "points": [point.shown() for point in self.points]}
 
     @property
-    def _found(self) -> dict[str, Found | None]:
-        return {"certain": self.certain, "likely": self.likely}
+    def with_reruns(self) -> dict[str, Found | None]:
+        """`certain` and `likely`, with what live re-runs took in place of what the recording tells, and without values
+        at which an answer may have been cut."""
+        certain = found_in(self.known, lambda point: point.is_enough and point.completes_certainly)
+        return {"certain": certain, "likely": found_in(self.known, lambda point: point.is_enough)}
 
     @property
     def least(self) -> Point | None:
@@ -126,24 +140,25 @@ class Sweep:
 
     @property
     def finding(self) -> str:
-        said = ", ".join(f"{name} {each.words}" for name, each in self._told.items())
+        said = ", ".join(f"{name} {each.words}" for name, each in self.told.items())
         if not said:
             first, last = self.points[0].value, self.points[-1].value
             limit = limit_in_words(self.name)
             return f"The turn is not known to complete with any value of {limit} from {first:,} to {last:,}"
-        never = "" if self.certain else ", certain at no value that was tried"
+        never = "" if self.with_reruns["certain"] else ", certain at no value that was tried"
         return f"{self.title} ({self.name}): {said.replace(' ', ' to complete ', 1)}{never}"
 
     @property
     def named(self) -> tuple[tuple[str, str, str], ...]:
         """Each value that is named: the certainty it is shown by, `certain` or `likely`, and from where on."""
         looks = {"certain": Certainty.CERTAIN.value, "likely": Certainty.ESTIMATED.value}
-        return tuple((looks[name], name, found.words) for name, found in self._told.items())
+        return tuple((looks[name], name, found.words) for name, found in self.told.items())
 
     @property
-    def _told(self) -> dict[str, Found]:
+    def told(self) -> dict[str, Found]:
         """What is worth saying: what is certain is likely too."""
-        told = {"certain": self.certain, "likely": None if self.likely == self.certain else self.likely}
+        told = self.with_reruns
+        told = {**told, "likely": None if told["likely"] == told["certain"] else told["likely"]}
         return {name: found for name, found in told.items() if found is not None}
 
     @property
@@ -179,7 +194,7 @@ class Sweep:
         if self.suggested:
             return None if self.lead else self.suggested[0].value
         unknown = [point.value for point in self.points if point.undecidable]
-        return unknown[-1] if unknown and self.least is None else None
+        return unknown[-1] if unknown and not self.recommended and (self.least is None or self._at_cap) else None
 
     @property
     def proof(self) -> str:
@@ -187,7 +202,16 @@ class Sweep:
         if self.lead:
             undecided = "" if self.recommended else "The recording itself does not decide it."
             return " ".join(filter(None, (undecided, self._left_out)))
-        return " ".join(filter(None, (self._known_so_far, self._left_out, self._stopped)))
+        return " ".join(filter(None, (self._known_so_far, self._cut, self._left_out, self._stopped)))
+
+    @property
+    def _at_cap(self) -> bool:
+        return any(point.value == self.recorded and point.at_cap for point in self.points)
+
+    @property
+    def _cut(self) -> str:
+        said = f"With the recorded value, {self.recorded_amount}, the answer used all its tokens, so it may be cut off."
+        return said if self._at_cap else ""
 
     @property
     def _left_out(self) -> str:
@@ -206,7 +230,7 @@ class Sweep:
 
     @property
     def _known_so_far(self) -> str:
-        if self.least is not None:
+        if self.least is not None and (self.recommended or not self._at_cap):
             if not self.left_out and self.least.value == self.points[0].value:
                 return "The range begins there."
             said = f"{'Every' if self.sure else 'Not every'} smaller value in the range was tried"
@@ -217,3 +241,7 @@ class Sweep:
             return "Every value shown was tried."
         said = self.in_vain or RE_RUN
         return f"From {amount(self.name, unknown.value)} on, it is not known how the turn ends at some values. {said}"
+
+
+def _shown(found: Mapping[str, Found | None]) -> dict[str, Any]:
+    return {name: None if each is None else each.shown() for name, each in found.items()}

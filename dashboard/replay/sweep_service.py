@@ -17,8 +17,8 @@ from django.core.exceptions import ValidationError
 
 from agentcore.policy import Policy
 from agentcore.reasons import TurnStatus
-from agentcore.replay import Experience, Recording, what_if
-from agentcore.resource import out_of_time
+from agentcore.replay import Certainty, Experience, Recording, what_if
+from agentcore.resource import out_of_time, resource_of
 from agentcore.values import replace
 from dashboard.agents.criteria import criteria_faults
 from dashboard.agents.policies import overridden
@@ -28,8 +28,8 @@ from dashboard.live.turn_loader import connection_of
 from dashboard.replay.limit_controls import Number
 from dashboard.replay.services import answered_calls, turn_experience
 from dashboard.replay.suggested_value import SuggestedValue
-from dashboard.replay.sweep_point import Holds, Point, calls_of, margin_of, recommended, stretch_of, surer
-from dashboard.replay.sweep_result import Found, Sweep
+from dashboard.replay.sweep_point import CAPPING, Holds, Point, calls_of, margin_of, recommended, stretch_of, surer
+from dashboard.replay.sweep_result import Sweep, found_in
 from dashboard.turns.history import recording_of
 from dashboard.turns.models import Turn
 from dashboard.turns.prices.rates import Rate
@@ -91,7 +91,9 @@ def run_of(*, turn: Turn, name: str, overrides: Mapping[str, Any], recording: Re
         raise ValidationError(faults)
     connection = connection_of(turn)
     policy = overridden(recording.policy, overrides_clean(overrides, connection))
-    return SweepRun(recording, policy, name, turn_rate(turn), turn_experience(turn))
+    return SweepRun(
+        recording, policy, name, turn_rate(turn), turn_experience(turn), at_cap="output_at_cap" in turn.signs
+    )
 
 
 def recorded_value(turn: Turn, policy: Policy, name: str) -> Number | None:
@@ -133,7 +135,7 @@ def _completes_certainly(point: Point) -> bool:
 
 def completes_within(calls: int) -> Holds:
     """Whether the turn completes in at most so many calls."""
-    return lambda point: point.completed and point.calls <= calls
+    return lambda point: point.is_enough and point.calls <= calls
 
 
 @dataclass(slots=True)
@@ -145,6 +147,7 @@ class SweepRun:
     name: str
     rate: Rate | None
     experience: Experience
+    at_cap: bool = False  #: whether the recorded answer is said to have ended, and used all its tokens
     known: dict[int, Point] = field(default_factory=dict)
     work: int = 0  #: so far
 
@@ -157,7 +160,8 @@ class SweepRun:
             for calls in calls_of(self.known.values()):
                 self._begin_closer(calls)
                 self._leave_a_margin(calls)
-        certain, likely = self._found(_completes_certainly), self._found(_completes)
+        tried = tuple(self.known.values())
+        certain, likely = found_in(tried, _completes_certainly), found_in(tried, _completes)
         named = (value for found in (certain, likely) if found for value in (found.first, found.value))
         advised = recommended(self.known.values(), recorded, margin=margin_of(self.name))
         wanted = {*values, *named, *was, *(point.value for point in advised)} & self.known.keys()
@@ -166,7 +170,7 @@ class SweepRun:
         least = likely.first if likely else 0
         unknown = sum(value < least and point.undecidable for value, point in self.known.items())
         found = Sweep(self.name, recorded, points, certain, likely, sure, len(self.known), advised, left_out)
-        return replace(found, unknown=unknown)
+        return replace(found, unknown=unknown, known=tried)
 
     def _try_all(self, values: range, first: Iterable[int]) -> None:
         """Try these values, the first ones first and then from coarse to fine, so that what the work may not allow is
@@ -185,14 +189,10 @@ class SweepRun:
         self._look_closer(holds)
         return sure
 
-    def _found(self, holds: Holds) -> Found | None:
-        """What is known once everything was tried."""
-        first = min((value for value, point in self.known.items() if holds(point)), default=None)
-        return None if first is None else Found(first, self._unbroken(holds))
-
     def _look_closer(self, holds: Holds) -> None:
         """Try the values next to the last at which it does not hold."""
-        since = self._unbroken(holds)
+        found = found_in(self.known.values(), holds)
+        since = found.since if found else None
         before = [value for value in self.known if since is not None and value < since]
         if since is not None and before:
             self.between(max(before), since, holds)
@@ -208,15 +208,6 @@ class SweepRun:
         """Try the values that the end of an answer may need beyond the first that completes in so many calls."""
         tried = sorted(self.known.values(), key=lambda point: point.value)
         surer(tried[stretch_of(tried, calls)], self.at, margin_of(self.name))
-
-    def _unbroken(self, holds: Holds) -> int | None:
-        """The smallest value tried from which on it holds at every one that was."""
-        since = None
-        for value in sorted(self.known, reverse=True):
-            if not holds(self.known[value]):
-                break
-            since = value
-        return since
 
     def between(self, fails: int, completes: int, holds: Holds) -> int:
         """The smallest value at which it holds, by halves."""
@@ -249,7 +240,8 @@ class SweepRun:
         final = imagined.final
         assert final is not None, "a what-if knows where it ended"
         status = status_of(final)
-        ended = "time_limit" if out_of_time(final) else final.end.terminal_reason if final.end else status.value
+        is_late = out_of_time(final)
+        ended = "time_limit" if is_late else final.end.terminal_reason if final.end else status.value
         return Point(
             value,
             "undecidable" if imagined.undecidable else ended,
@@ -262,4 +254,11 @@ class SweepRun:
             bool(imagined.stopped),
             imagined.why,
             imagined.output_tokens_range,
+            resource_of(final) if is_late or status is TurnStatus.PARTIAL else None,
+            self._is_at_cap(imagined, value),
         )
+
+    def _is_at_cap(self, imagined: Recording, value: int) -> bool:
+        """Whether the recorded answer may have been cut by this very value."""
+        is_recorded = self.at_cap and imagined.certainty is Certainty.RECORDED
+        return is_recorded and self.name in CAPPING and imagined.spent.output_tokens >= value

@@ -6,7 +6,7 @@ from typing import Any
 
 from agentcore.events import Event, OperatorActed
 from agentcore.messages import ChatResponse
-from dashboard.agents.limit_fields import SETTING_NAMES
+from agentcore.policy import SETTING_NAMES
 from dashboard.turns.sent_caps import NO_CAP_SET
 
 QUOTED = 160  #: characters of a text that a sentence holds

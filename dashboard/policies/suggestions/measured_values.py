@@ -56,5 +56,6 @@ def _measured(turn: Turn, name: str, value: int, again: Turn, held_ms: int) -> M
         again.output_tokens,
         price_of(whole),
         None if again.duration_ms is None else max(0, again.duration_ms - held_ms) / 1000,
+        again.resource if late or again.status == TurnStatus.PARTIAL else None,
         at_cap,
     )

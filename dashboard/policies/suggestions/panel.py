@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
+from uuid import UUID
 
 from agentcore.policy import LIMIT_NAMES, limit_in_words
 from agentcore.reasons import TurnStatus
@@ -17,7 +18,7 @@ from dashboard.policies.suggestions.exhausted_limits import ExhaustedLimit
 from dashboard.policies.suggestions.limit_trials import TriedLimit, limit_trials, refusal_of
 from dashboard.policies.suggestions.relatives import is_reworded
 from dashboard.policies.suggestions.reruns import LimitTrial
-from dashboard.policies.suggestions.selectors import LIKELY_END, suggestion_and_less
+from dashboard.policies.suggestions.selectors import LIKELY_END, suggestion_and_less, suggestion_of_another_limit
 from dashboard.policies.suggestions.services import backtest_found, backtest_of_cap, standing_value
 from dashboard.policies.suggestions.suggestion import Basis, Suggestion
 from dashboard.policies.suggestions.suggestion_text import (
@@ -41,7 +42,8 @@ _STOPPED = {TurnStatus.CANCELLED: "was cancelled", TurnStatus.INTERRUPTED: "was 
 @dataclass(frozen=True, slots=True)
 class Panel:
     """`running`: the re-run that is under way; `in_vain`: the last one that was not complete either; `less`: a smaller
-    value that is likely sufficient, and not proven; `shown`: the values under which a re-run completed."""
+    value that is likely sufficient, and not proven; `other`: the value of another limit that would do as well,
+    and is no surer; `shown`: the values under which a re-run completed."""
 
     turn: Turn
     suggestion: Suggestion
@@ -49,6 +51,7 @@ class Panel:
     in_vain: LimitTrial | None
     backtest: Backtest | None
     less: Suggestion | None = None
+    other: Suggestion | None = None
     less_tried: bool = False  #: whether a re-run was given that value, however it ended
     unanswered: LimitTrial | None = None  #: the newest re-run, where it ended and tells nothing of the limit
     is_reworded: bool = False  #: no re-run from the start asks what this turn was asked
@@ -63,6 +66,18 @@ class Panel:
     @property
     def because(self) -> str:
         return because(self.suggestion)
+
+    @property
+    def other_word(self) -> str:
+        return certainty_word(self.other) if self.other else ""
+
+    @property
+    def other_name(self) -> str:
+        return LIMIT_NAMES[self.other.limit] if self.other else ""
+
+    @property
+    def other_words(self) -> str:
+        return f"{sentence(self.other)} {because(self.other)}" if self.other else ""
 
     @property
     def rerun_named(self) -> str:
@@ -242,6 +257,8 @@ def panel_of(turn: Turn, last: Snapshot | None = None) -> Panel | None:
     about: dict[str, Any] = {"less_tried": less_tried, "is_reworded": is_reworded(turn)}
     about["shown"] = frozenset(tried.value for tried in reruns if tried.completed)
     about |= {"unanswered": newest if silent else None, "unset": _unset(turn, suggestion)}
+    if last is not None and len(limits) > 1:
+        about["other"] = suggestion_of_another_limit(turn, last, suggestion)
     about["of_cap"] = backtest_of_cap(turn=turn, suggestion=suggestion)
     return Panel(turn, suggestion, running, in_vain, backtest, less, **about)
 
@@ -259,3 +276,9 @@ def _unset(turn: Turn, suggestion: Suggestion) -> Connection | None:
 def _retries(overrides: Mapping[str, Any]) -> dict[str, Any]:
     """An error policy of the turn's own, as the limit that it amounts to."""
     return {"max_retries": 0} if overrides.get("error_policy") else {}
+
+
+def waited_for(turn: Turn, waits: UUID) -> Backtest | Turn | None:
+    """The backtest or the re-run with this id that a page waits for; None: the turn's project has none."""
+    found = Backtest.objects.filter(project=turn.project, pk=waits).first()
+    return found or Turn.objects.filter(project=turn.project, pk=waits).only("status").first()

@@ -3,7 +3,6 @@
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from typing import Any
-from uuid import UUID
 
 from django.core.exceptions import ValidationError
 
@@ -13,7 +12,6 @@ from agentcore.resource import APPROVAL_SECONDS
 from agentcore.snapshot import Snapshot
 from agentcore.sufficient_max_tokens import END_AT_MOST, enough_for_one_call
 from agentcore.values import replace
-from dashboard.policies.backtests.models import Backtest
 from dashboard.policies.backtests.survival import LEAST_ENDED
 from dashboard.policies.suggestions.exhausted_limits import CONTINUING, ExhaustedLimit
 from dashboard.policies.suggestions.limit_trials import TriedLimit, limit_trials
@@ -72,6 +70,12 @@ def suggestion_and_less(turn: Turn, last: Snapshot) -> tuple[Suggestion | None, 
     said = next(found, None)
     less = next(found, None) if said is not None and said.basis is Basis.RERUN else None
     return said, less if less is not None and less.basis is Basis.RERUN else None
+
+
+def suggestion_of_another_limit(turn: Turn, last: Snapshot, said: Suggestion) -> Suggestion | None:
+    """The surest value of another limit than the suggested one that may let the turn finish as well; None where there
+    is none."""
+    return next((each for each in _suggestions(turn, last, usage_of) if each.known and each.limit != said.limit), None)
 
 
 def tried_in_vain(turn: Turn) -> dict[str, int]:
@@ -290,9 +294,3 @@ def _completes(case: ExhaustedLimit, trial: LimitTrial, value: int, sure: tuple[
         point = run_of(turn=trial.turn, name=case.limit, overrides={}).at(value)
         return point.completed and point.certainty in sure
     return False
-
-
-def waited_for(turn: Turn, waits: UUID) -> Backtest | Turn | None:
-    """The backtest or the re-run with this id that a page waits for; None: the turn's project has none."""
-    found = Backtest.objects.filter(project=turn.project, pk=waits).first()
-    return found or Turn.objects.filter(project=turn.project, pk=waits).only("status").first()

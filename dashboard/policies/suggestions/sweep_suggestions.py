@@ -65,13 +65,15 @@ def _as_run(found: Sweep, measured: tuple[MeasuredValue, ...]) -> Sweep:
     shown = [each for each in reversed(found.suggested) if each.rerun is not None]
     told: tuple[MeasuredValue | SuggestedValue, ...] = (*measured, *shown)
     run = {each.value: each.as_run for each in told}
-    points = tuple(run[point.value](point) if point.value in run else point for point in found.points)
-    known = {point.value: point for point in points}
+    tried = (run[point.value](point) if point.value in run else point for point in found.known)
+    known = {point.value: point for point in tried}
+    points = tuple(known[point.value] for point in found.points)
     in_vain = {each.value for each in measured if not each.is_enough}
     proven = {each.value for each in told if each.proven and each.value in known}
     advised = ({point.value for point in found.recommended} - in_vain) | proven
     recommended = fewest_first(known[value] for value in advised)
-    return replace(found, measured=measured, points=points, recommended=recommended)
+    told_of = {"measured": measured, "points": points, "known": tuple(known.values())}
+    return replace(found, recommended=recommended, **told_of)
 
 
 def _as_suggested(

@@ -21,8 +21,7 @@ from dashboard.agents.selectors import project_current
 from dashboard.policies.backtests.models import Backtest
 from dashboard.policies.suggestions.list_suggestions import suggestions_now
 from dashboard.policies.suggestions.next_step import leading_on
-from dashboard.policies.suggestions.panel import Panel, last_of, panel_of
-from dashboard.policies.suggestions.selectors import waited_for
+from dashboard.policies.suggestions.panel import Panel, last_of, panel_of, waited_for
 from dashboard.policies.suggestions.services import (
     backtest_of_value,
     cap_and_draft_use,
@@ -214,7 +213,7 @@ def _shown(request: HttpRequest, turn: Turn, fault: str = "", *, asked: str = ""
     last = last_of(turn)
     panel = panel_of(turn, last)
     if panel is not None:
-        tell(turn, panel.suggestion, panel.less)
+        tell(turn, panel.suggestion, panel.less, panel.other)
     # Who had it found is shown the backtest of what was found as well, without asking for it.
     asked = asked if asked in (FIRST, SECOND) and not fault else ""
     just_found = bool(asked) and panel is not None and panel.by_rerun

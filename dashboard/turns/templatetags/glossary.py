@@ -11,7 +11,7 @@ from django.template.loader import render_to_string
 from django.utils.html import conditional_escape, format_html
 from django.utils.safestring import SafeString, mark_safe
 
-from dashboard.agents.limit_fields import SETTING_NAMES
+from agentcore.policy import SETTING_NAMES
 from dashboard.turns.glossary import term_of
 from dashboard.turns.templatetags.formatting import unbroken
 

@@ -161,6 +161,7 @@ def test_an_error_is_reported_in_the_providers_words_below_the_decision_of_the_p
     ]
     stopped = why(play(limited))
     assert (stopped.resource, stopped.clause) == (None, "error_policy.on_rate_limit_error")
+    assert any("under: On rate limit error (on_rate_limit_error) is stop" in line for line in lines_of(stopped.tree))
     unhealable = why(play(error(retryable=False), error_policy=ErrorPolicy.retry_all(9)))
     assert (unhealable.resource, unhealable.clause) == (None, None)
 

@@ -1,5 +1,6 @@
 import dataclasses
 import math
+import re
 
 import pytest
 from django.core.exceptions import ValidationError
@@ -49,7 +50,7 @@ def test_the_specs_keys_are_accepted_for_our_fields():
     ("limits", "words"),
     [
         ([], "must be an object"),
-        ({"max_steps": 0}, "max_steps is 0; it must be a whole number of steps from 1 to 10,000"),
+        ({"max_steps": 0}, r"Max steps \(max_steps\) is 0; it must be a whole number of steps from 1 to 10,000"),
         ({"max_continuations": -1}, "from 0 to 1,000"),
         ({"max_continuations": 2.0}, "whole number"),
         ({"max_continuations": True}, "whole number"),
@@ -63,7 +64,7 @@ def test_the_specs_keys_are_accepted_for_our_fields():
         ({"truncation_budget_multiplier": 8.5}, "from 1 to 8"),
         ({"max_token": 1}, "no limit “max_token”; the limits are max_continuations, max_total"),
         ({1: 1}, "no limit “1”"),
-        ({"max_continuations": 1, "continuation_max_attempts": 2}, "set twice"),
+        ({"max_continuations": 1, "continuation_max_attempts": 2}, r"\(max_continuations\) is set twice"),
     ],
 )
 def test_a_limit_out_of_range_is_refused_with_an_explanation(limits, words):
@@ -93,11 +94,11 @@ def test_an_error_policy_stores_only_the_given_fields(said):
         ("retry_all", "must be an object"),
         ({"preset": "never"}, "no error policy “never”; the presets are stop_on_any_error"),
         ({"preset": []}, "no error policy"),
-        ({"max_retries": -1}, "from 0 to 100"),
+        ({"max_retries": -1}, r"Max failures in a row \(max_retries\) must be .* from 0 to 100"),
         ({"max_retries": "3"}, "whole number"),
         ({"max_retries": True}, "whole number"),
-        ({"on_tool_error": "explode"}, "on_tool_error must be one of stop, retry, ignore"),
-        ({"on_tool_error": {}}, "on_tool_error must be one of"),
+        ({"on_tool_error": "explode"}, r"On tool error \(on_tool_error\) must be one of stop, retry, ignore"),
+        ({"on_tool_error": {}}, r"On tool error \(on_tool_error\) must be one of"),
         ({"on_any_error": "stop"}, "no “on_any_error”; its fields are preset, max_retries, on_tool_error"),
     ],
 )
@@ -119,6 +120,8 @@ def test_an_invalid_error_policy_is_refused_with_an_explanation(error_policy, wo
 )
 def test_a_retry_that_can_never_happen_causes_a_warning(error_policy):
     words = error_policy_warning(error_policy) or ""
+    assert "Max failures in a row (max_retries) is" in words
+    assert re.search(r"On \w+( \w+)? error \(on_\w+_error\)", words), words
     assert "nothing is retried" in words or "nothing is ever retried" in words
 
 

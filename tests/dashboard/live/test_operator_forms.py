@@ -110,8 +110,8 @@ def test_only_different_values_are_changed(held: Turn):
 @pytest.mark.parametrize(
     ("name", "text", "words"),
     [
-        ("limit_max_continuations", "many", "max_continuations must be a whole number of continuations"),
-        ("limit_max_steps", "", "max_steps must be a whole number"),
+        ("limit_max_continuations", "many", "Max continuations (max_continuations) must be a whole number"),
+        ("limit_max_steps", "", "Max steps (max_steps) must be a whole number"),
         ("limit_max_seconds", "-1", "it must be a number of seconds"),
         ("max_tokens", "0", "at least 1 token"),
         ("arguments_0", "[", "This is not JSON"),

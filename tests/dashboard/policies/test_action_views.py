@@ -265,7 +265,7 @@ def test_a_different_file_creates_the_next_version(project: Project, two, ann: U
         ),
         (
             '{"whystop_policies": 1, "policies": [{"name": "x", "versions": [{"limits": {"max_steps": 0}}]}]}',
-            "“x”: max_steps is 0",
+            "“x”: Max steps (max_steps) is 0",
         ),
         (
             '{"whystop_policies": 1, "policies": [{"name": "x", "active": 2, "versions": [{"version": 1}]}]}',

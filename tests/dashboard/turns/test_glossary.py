@@ -8,10 +8,10 @@ from django.template import Context, Engine
 from django.test import Client
 
 from agentcore.criteria.builtin import built_in
-from agentcore.policy import LIMIT_NAMES, Policy
+from agentcore.policy import LIMIT_NAMES, SETTING_NAMES, Policy
 from agentcore.reason_text import criterion_in_words
 from dashboard.agents.criteria import POLICY_CRITERIA
-from dashboard.agents.limit_fields import LIMIT_FIELDS, SETTING_NAMES
+from dashboard.agents.limit_fields import LIMIT_FIELDS
 from dashboard.agents.policy_validation import HANDLING_KEYS
 from dashboard.policies.field_text import label_of
 from dashboard.policies.policy_forms import PolicyForm

@@ -55,7 +55,7 @@ def limit_of_turn(context: Context, turn: Turn, last: Snapshot) -> dict[str, Any
     rights = {"perms": context["perms"], "csrf_token": context["csrf_token"]}
     panel = panel_of(turn, last)
     if panel is not None:
-        tell(turn, panel.suggestion, panel.less)
+        tell(turn, panel.suggestion, panel.less, panel.other)
     return {"turn": turn, "panel": panel, **leading_on(turn, last), **rights}
 
 

@@ -32,6 +32,8 @@ from dashboard.turns.models import Turn
 from dashboard.turns.origins import vouched_of
 from dashboard.turns.prices.templatetags.prices import money
 
+ENDS = 38  #: letters of how a turn ends: the longest are a limit's name and *reached*
+
 
 class Command(BaseCommand):
     help = "Verify a turn. With limits, print how it would have ended under them (what-if). No provider is called."
@@ -99,10 +101,13 @@ class Command(BaseCommand):
         if as_json:
             self.stdout.write(_json(found.shown()))
             return
-        self.stdout.write(f"{name:>20}  {'ends':<20} {'certainty':<11} {'calls':>8} {'output tokens':>13}  price")
+        self.stdout.write(f"{found.title} ({name})")
+        self.stdout.write(
+            f"{'value':>11}  {'how it ends':<{ENDS}} {'certainty':<11} {'calls':>8} {'output tokens':>13}  price"
+        )
         for point, suggested, again in found.listed:
             word, sure, calls, tokens = _cells(point, suggested, again)
-            ends = f"{point.value:>20,}  {word:<20} {sure:<11}"
+            ends = f"{point.value:>11,}  {word:<{ENDS}} {sure:<11}"
             row = f"{ends} {calls:>8} {tokens:>13}  {money(point.price, turn.model)}"
             self.stdout.write(f"{row}{_mark(found, point)}")
         self.stdout.write(found.words)
@@ -117,11 +122,12 @@ class Command(BaseCommand):
                 points.remove(same)
             else:
                 lead = None
+        named = f"Recommended: {found.title} ({found.name})"
         if lead is not None:
-            self.stdout.write(f"Recommended: {found.name} {lead.value:,} ({lead.word})")
+            self.stdout.write(f"{named} {lead.value:,} ({lead.word})")
         for point in points:
             calls = f"{point.calls} call{'' if point.calls == 1 else 's'}"
-            self.stdout.write(f"Recommended: {found.name} {point.value:,} ({calls}, {limit_word(point.certainty)})")
+            self.stdout.write(f"{named} {point.value:,} ({calls}, {limit_word(point.certainty)})")
 
     def _what_if(self, turn: Turn, overrides: dict[str, Any], *, as_json: bool) -> None:
         try:
@@ -162,12 +168,12 @@ def _cells(point: Point, suggested: SuggestedValue | None, again: MeasuredValue 
     """How the turn ends at a value, how certain that is, its calls and its tokens: as in the row of the page."""
     if again is not None or (suggested is not None and suggested.rerun is not None):
         known = suggested or again
-        return point.word, known.word if known else "", f"{point.calls}", f"{point.tokens:,}"
+        return point.ends_in_words, known.word if known else "", f"{point.calls}", f"{point.tokens:,}"
     if suggested is not None and point.undecidable:
         calls, tokens = suggested.calls, suggested.tokens
         told = "" if calls is None else f"{calls}", "" if tokens is None else f"≤ {tokens:,}"
         return "likely completed", suggested.word, *told
-    word = "" if point.undecidable else point.word
+    word = "" if point.undecidable else point.ends_in_words
     return word, limit_word(point.certainty), f"{point.calls}", f"{point.tokens:,}{'+' if point.undecidable else ''}"
 
 
@@ -175,8 +181,7 @@ def _mark(found: Sweep, point: Point) -> str:
     """What the value is named for, if for anything: by a re-run or the turn's page, else by the recording."""
     run = {each.value: each.word for each in found.measured}
     run |= {each.value: each.word for each in reversed(found.suggested) if each.known}
-    named = {"certain": found.certain, "likely": found.likely}
-    said = [name for name, each in named.items() if each is not None and each.value == point.value]
+    said = [name for name, each in found.with_reruns.items() if each is not None and each.value == point.value]
     word = run.get(point.value) or next(iter(said), "")
     return f"  <- {word}" if word else ""
 

@@ -114,7 +114,10 @@ def test_a_sweep_is_a_table_that_names_the_smallest_value_that_completes(play: P
     assert lines[-2].startswith(
         f"Max continuations (max_continuations): certain to complete from {turn.continuations}. "
     )
-    assert lines[-1] == f"Recommended: max_continuations {turn.continuations} ({turn.attempts} calls, recorded)"
+    assert (
+        lines[-1]
+        == f"Recommended: Max continuations (max_continuations) {turn.continuations} ({turn.attempts} calls, recorded)"
+    )
 
 
 @pytest.mark.parametrize(

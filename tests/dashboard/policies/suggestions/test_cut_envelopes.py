@@ -12,6 +12,7 @@ from dashboard.policies.suggestions.suggestion_text import because, certainty_wo
 from dashboard.replay.rerun_service import turn_rerun
 from dashboard.turns.models import Turn
 from tests.dashboard.driving import Play, drive
+from tests.dashboard.pages import HTMX, compact, text_of
 from tests.dashboard.policies.suggestions.test_selectors import lengths
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -80,6 +81,22 @@ def test_more_envelope_retries_that_a_re_run_has_proven_come_first(cut: Turn):
     first, *others = suggestions_for(cut)
     assert (first.limit, first.value, first.rerun) == ("schema_rounds", 4, again.id)
     assert [said.limit for said in others] == ["max_tokens"]
+
+
+def test_the_proven_number_comes_first_and_the_likely_one_stands_below_it(cut: Turn, browser: Client):
+    lengths(cut, [142] * (LEAST + 10))
+    drive(turn_rerun(turn=cut, overrides=ROUNDS))
+    panel = text_of(compact(browser.get(f"/turns/{cut.id}/limit", headers=HTMX).content.decode()))
+    proven = panel.index("proven With Envelope retries (schema_rounds) 4 the turn finished.")
+    likely = panel.index("likely With Max tokens per call (max_tokens) 147 the turn would likely have finished.")
+    assert proven < likely < panel.index("Create draft: Envelope retries 4")
+    assert "All values of Max tokens per call" in panel
+
+
+def test_a_turn_that_one_limit_stopped_names_no_other(cut: Turn, browser: Client):
+    lengths(cut, [142] * (LEAST + 10))
+    panel = browser.get(f"/turns/{cut.id}/limit", headers=HTMX).content.decode()
+    assert "All values of" not in panel
 
 
 def test_a_ceiling_that_leaves_no_larger_call_leads_to_envelope_retries(cut: Turn):

@@ -123,3 +123,31 @@ def test_a_swept_total_is_certain_only_with_the_margin_of_the_last_call(play: Pl
     for point in found.recommended:
         again = drive(turn_rerun(turn=turn, overrides={"limits": {TOTAL: point.value}}))
         assert (again.status, again.lint) == ("completed", []), point.value
+
+
+def test_the_recorded_value_is_not_recommended_where_the_answer_used_all_of_it(play: Play, browser: Client):
+    used = play("sim-essay", max_tokens=900).output_tokens
+    turn = rerun(Turn.objects.get(), "max_tokens", used)
+    assert (turn.status, turn.lint) == ("completed", [AT_CAP])
+    found = suggested_sweep(turn=turn, name="max_tokens", values=range(100, 900, 100), overrides={})
+    assert used not in {point.value for point in found.recommended}
+    assert found.words.startswith(
+        "The turn is not known to complete with any value of Max tokens per call (max_tokens)"
+    )
+    assert (
+        f"With the recorded value, {used} tokens, the answer used all its tokens, so it may be cut off." in found.words
+    )
+    assert found.asks == 800, "a live re-run can tell"
+    html = browser.get(f"/turns/{turn.id}/replay/sweep?limit=max_tokens&begin=100&end=800&step=100").content.decode()
+    assert "may be cut off" in html
+    assert "one call is enough" not in html
+
+
+def test_a_recorded_total_that_was_used_up_is_recommended_with_a_margin(play: Play):
+    first = play("sim-essay", max_tokens=100, overrides={"limits": {TOTAL: 900}})
+    turn = rerun(first, TOTAL, rerun(first, TOTAL, 800).output_tokens)
+    assert (turn.status, turn.lint) == ("completed", [AT_CAP])
+    (point, *_) = suggested_sweep(turn=turn, name=TOTAL, values=range(100, 900, 50), overrides={}).recommended
+    assert point.value > turn.output_tokens
+    again = rerun(turn, TOTAL, point.value)
+    assert (again.status, again.lint) == ("completed", []), point

@@ -61,8 +61,8 @@ def test_the_value_proven_by_a_live_re_run_ranks_first_on_page_api_and_terminal(
     assert answer["words"].startswith(f"With Max tokens per call (max_tokens) {value} the turn finished.")
     written = StringIO()
     call_command("replay", str(cut.id), "--sweep", "max_tokens=10:300:10", stdout=written)
-    assert f"Recommended: max_tokens {value} (proven)" in written.getvalue()
-    assert f"{value:>20}  " in written.getvalue()
+    assert f"Recommended: Max tokens per call (max_tokens) {value} (proven)" in written.getvalue()
+    assert f"{value:>11}  " in written.getvalue()
 
 
 @pytest.mark.parametrize(
@@ -85,7 +85,9 @@ def test_a_value_is_recommended_once_on_a_terminal_by_what_is_surest_of_it(
     call_command("replay", str(turn.id), "--sweep", "max_tokens=150:150", stdout=written)
     advised = [line for line in written.getvalue().splitlines() if line.startswith("Recommended: ")]
     calls = f"{turn.attempts} calls"
-    assert advised == [f"Recommended: max_tokens {line.replace('2 calls', calls)}" for line in lines]
+    assert advised == [
+        f"Recommended: Max tokens per call (max_tokens) {line.replace('2 calls', calls)}" for line in lines
+    ]
 
 
 def test_a_likely_value_ranks_first_where_none_is_proven_and_can_be_proven_there(browser: Client, cut: Turn):
@@ -219,10 +221,13 @@ def test_the_api_has_the_words_of_the_page_for_how_a_value_ends(browser: Client,
     asked = {"mode": "sweep", "limit": "max_tokens", "begin": 20, "end": 620, "step": 300}
     points = swept(browser, cut, asked)["points"]
     told = {(point["ends"], point["ends_in_words"]) for point in points}
-    assert ("retry_limit", "retry limit") in told
+    assert ("retry_limit", "Max continuations reached") in told, "as the list of turns says it"
     assert {words for ends, words in told if ends == "undecidable"} == {"not known"}
     html = text_of(page(browser, f"/turns/{cut.id}/replay/sweep?limit=max_tokens&begin=20&end=620&step=300"))
     table = html.partition("All values in the chart")[2]
+    assert html.count("Max continuations reached") >= 3, "in the table, in the chart and in its legend"
+    assert "retry limit" not in html.replace('title="retry limit"', "").lower()
+    assert "Max continuations reached" in terminal(cut)
     assert "not known" in table
     assert "undecidable" not in table.lower()
 
@@ -245,7 +250,23 @@ def test_a_value_that_was_run_live_has_one_certainty_and_token_count_everywhere(
         row = next(line for line in terminal(turn).splitlines() if line.split()[:1] == [f"{again.max_tokens}"])
         assert row.split()[1:5] == ["completed", "proven", f"{again.attempts}", f"{again.output_tokens}"]
     assert found["recommended"][0]["value"] == second.max_tokens
-    assert f"Recommended: max_tokens {second.max_tokens} (proven)" in terminal(turn)
+    assert f"Recommended: Max tokens per call (max_tokens) {second.max_tokens} (proven)" in terminal(turn)
+
+
+def test_what_re_runs_show_is_told_beside_what_the_recording_shows(browser: Client, cut: Turn):
+    """Nothing of the recording tells of a larger cap; a re-run completed with one."""
+    asked: dict[str, object] = {"mode": "sweep", "limit": "max_tokens", "begin": 50, "end": 950, "step": 50}
+    before = swept(browser, cut, asked)
+    assert (
+        before["with_reruns"]
+        == {"certain": None, "likely": None}
+        == {key: before[key] for key in ("certain", "likely")}
+    )
+    drive(turn_rerun(turn=cut, overrides={"max_tokens": 900}))
+    after = swept(browser, cut, asked)
+    assert (after["certain"], after["likely"]) == (None, None), "by the recording alone, as ever"
+    assert after["with_reruns"]["certain"]["first"] == 900
+    assert "No value that was tried is certain" not in page(browser, f"/turns/{cut.id}/replay/sweep?begin=50&end=950")
 
 
 def test_a_total_that_follows_from_a_re_run_shows_what_that_took(browser: Client, play: Play):
