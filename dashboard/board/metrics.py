@@ -2,10 +2,12 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from decimal import Decimal
 
 from agentcore.number_format import duration, percent
 from dashboard.board import measures
 from dashboard.board.measures import quantile
+from dashboard.turns.prices.templatetags.prices import dollars_in_words
 
 DOLLARS = "dollars"  #: no stored measure: tokens at list prices, added by `selectors`
 #: No stored measures either: sums of models that have no list price, and of the simulator's.
@@ -118,7 +120,7 @@ def _number(value: float) -> str:
 
 
 def _money(value: float) -> str:
-    return f"${value:,.2f}" if value >= 1 or value == 0 else f"${value:.4f}"
+    return dollars_in_words(Decimal(str(round(value, 9))))
 
 
 _WRITTEN: Mapping[str, Callable[[float], str]] = {

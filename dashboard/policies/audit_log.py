@@ -14,6 +14,7 @@ from uuid import UUID
 from django.db.models import ForeignKey, Model
 
 from agentcore.number_format import number
+from dashboard.agents.limit_fields import SETTING_NAMES
 from dashboard.agents.models import Policy, PolicyAttachment, PolicyVersion, Project
 from dashboard.agents.selectors import activations_of, versions_tried
 from dashboard.policies.backtests.result_text import counts_in_words, in_words
@@ -164,7 +165,7 @@ def _told(row: Any, earlier: Any, kind: str, names: Names) -> str:
     if row.pgh_label != "changed":
         return f"{WORDS[row.pgh_label]} the {kind} {row.name}"
     changes = [
-        f"{field.name} {_short(getattr(earlier, field.attname, '?'), names)} → "
+        f"{SETTING_NAMES.get(field.name, field.name)} {_short(getattr(earlier, field.attname, '?'), names)} → "
         f"{_short(getattr(row, field.attname), names)}"
         for field in _fields(row)
         if earlier is None or getattr(earlier, field.attname) != getattr(row, field.attname)

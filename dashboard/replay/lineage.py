@@ -9,6 +9,7 @@ from django.db import connection
 
 from agentcore.number_format import count
 from agentcore.policy import Limits
+from dashboard.agents.limit_fields import SETTING_NAMES, setting
 from dashboard.agents.policy_validation import HANDLING_KEYS
 from dashboard.turns.models import Turn
 from dashboard.turns.prices.rates import Price
@@ -88,7 +89,8 @@ def changes(child: Turn, parent: Turn | None) -> Iterator[str]:
     if parent is None:
         return
     if child.max_tokens != parent.max_tokens:
-        yield f"max_tokens {cap_in_words(parent.max_tokens)} → {cap_in_words(child.max_tokens)}"
+        was, now = cap_in_words(parent.max_tokens), cap_in_words(child.max_tokens)
+        yield f"{SETTING_NAMES['max_tokens']} {was} → {now}"
     yield from _numbers(parent.policy, child.policy)
     if child.model != parent.model:
         yield f"model {parent.model} → {child.model}"
@@ -105,14 +107,20 @@ def _numbers(before: Mapping[str, Any], after: Mapping[str, Any]) -> Iterator[st
     for part, name in pairs:
         was, now = before.get(part, {}).get(name), after.get(part, {}).get(name)
         if was != now:
-            yield f"{name} {_word(was)} → {_word(now)}"
+            yield _changed(name, was, now)
     cut = "tool_calls_on_truncation"
     if before.get(cut) != after.get(cut):
-        yield f"{cut} {_word(before.get(cut))} → {_word(after.get(cut))}"
+        yield _changed(cut, before.get(cut), after.get(cut))
 
 
-def _word(value: Any) -> str:
-    return "none" if value is None else f"{value:,}" if isinstance(value, int | float) else str(value)
+def _changed(key: str, was: Any, now: Any) -> str:
+    return f"{SETTING_NAMES[key]} {_word(key, was)} → {_word(key, now)}"
+
+
+def _word(key: str, value: Any) -> str:
+    if value is None:
+        return "none"
+    return setting(key, value) if isinstance(value, int | float) else str(value).replace("_", " ")
 
 
 def _said(said: Mapping[str, Any]) -> Iterator[str]:

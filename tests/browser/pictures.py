@@ -94,6 +94,10 @@ NEUTRAL = """() => {
   for (const area of document.querySelectorAll("textarea")) area.value = neutral(area.value);
 }"""
 
+#: Whether the page has its style sheet. A server that was started before a static file changed has other addresses
+#: than a page that is rendered here.
+STYLED = "() => [...document.querySelectorAll('link[rel=stylesheet]')].every((link) => link.sheet?.cssRules.length)"
+
 WIDE = {"width": 1920, "height": 1080}
 #: Pictures of the page to its end; the others end where the window does.
 WHOLE = {
@@ -259,6 +263,11 @@ def webhook(page: Page) -> str:
     return address
 
 
+def styled(page: Page) -> None:
+    """Raise AssertionError for a page without styles: nobody can use its picture."""
+    assert page.evaluate(STYLED), f"{page.url} has no styles: start the server again, its static files have changed"
+
+
 def failing(page: Page, name: str) -> None:
     """The page's document is answered as a server does that fails; everything else by the server that runs."""
     if name in FAILURES:
@@ -282,6 +291,7 @@ def taken(browser: Browser, base: str, state: Any, name: str, address: str, sche
             expect(page.locator("#backtest")).to_contain_text("Done", timeout=LONG)
             page.locator("#backtest").scroll_into_view_if_needed()
         page.wait_for_load_state("networkidle", timeout=LONG)
+        styled(page)
         page.evaluate(NEUTRAL)
         page.screenshot(path=FOLDER / f"{name}-{scheme}-{size['width']}.png", full_page=name in WHOLE)
         context.close()

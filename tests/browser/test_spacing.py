@@ -205,3 +205,29 @@ def test_found_words_have_the_pages_own_colour_in_prompts_too(page: Page, cut_tu
     page.goto("/?q=look")
     mark = page.locator("#rows .c-prompt a mark").first
     assert mark.evaluate("mark => getComputedStyle(mark).backgroundColor") != "rgb(255, 255, 0)"
+
+
+#: How the sign before each thing that folds is drawn, in parts of its own size.
+SIGNS = """() => [...document.querySelectorAll("#main summary")].flatMap((summary) => {
+  const style = getComputedStyle(summary, "::before"), size = parseFloat(style.fontSize);
+  if (!style.content.includes("›") || !summary.getClientRects().length || summary.closest(".folds, .ended")) return [];
+  return [[style.width, style.marginInlineEnd].map((length) => (parseFloat(length) / size).toFixed(2)).join(" ")];
+})"""
+
+
+def test_what_folds_has_one_sign_at_the_edge_of_its_text(page: Page, cut_turn: str, other_turn: str):
+    drawn = {}
+    compared = f"/compare?left={cut_turn.rsplit('/', 1)[1]}&right={other_turn.rsplit('/', 1)[1]}"
+    for address in (cut_turn, f"{cut_turn}/replay", "/gateway/keys", "/webhooks/", compared, "/agents/sim-essay/live"):
+        page.goto(address)
+        drawn[address] = set(page.evaluate(SIGNS))
+    assert {sign for signs in drawn.values() for sign in signs} == {"0.50 0.45"}, drawn
+
+
+def test_the_button_row_of_the_admin_has_one_filled_button_in_the_case_of_the_others(page: Page):
+    page.goto("/admin/agents/policy/add/")
+    buttons = page.locator(".submit-row input[type=submit]")
+    fills = buttons.evaluate_all("all => all.map((one) => getComputedStyle(one).backgroundColor)")
+    cases = buttons.evaluate_all("all => all.map((one) => getComputedStyle(one).textTransform)")
+    assert [fills.count(fill) for fill in dict.fromkeys(fills)] == [1, len(fills) - 1]
+    assert set(cases) == {"none"}

@@ -288,8 +288,8 @@ def test_arriving_rows_do_not_move_what_is_being_read(page: Page, new_page: NewP
 
 
 LIMIT = """<span title="{whole}"><span class="word">12,000 to 14,000 estimated</span>
-  <span class="soft">was 120,000</span><small>Max completion tokens per turn<span class="beside">+ Max continuations
-  12</span><span class="beside">+ Max tokens per turn 240,000</span></small></span>"""
+  <span class="soft">was 120,000</span><small>Max completion tokens per turn<span class="beside">+
+  12 continuations</span><span class="beside">+ 240,000 tokens per turn</span></small></span>"""
 
 
 @pytest.mark.parametrize("width", [390, 1280, 1920])

@@ -58,14 +58,14 @@ def _settings_of(said: Suggestion, named: Callable[[str], str]) -> list[str]:
 
 
 def beside(said: Suggestion) -> list[str]:
-    """`completion tokens 960`, `retry on tool errors`: each setting that must change with the limit, where there is
-    little room: the limit itself is named before them."""
+    """`960 completion tokens`, `retry on tool errors`: each setting that must change with the limit, where there is
+    little room: the limit itself is named before them, and the number comes first, so that it is never cut off."""
     together = said.together or {}
     errors = [f"{value} on {error_kind(key)} errors" for key, value in together.get("error_policy", {}).items()]
     limits = together.get("limits", {}).items()
     return [
         *(
-            f"no {_short(key)}" if value is None else f"{_short(key)}\u00a0{setting(key, value)}"
+            f"no limit on {_short(key)}" if value is None else f"{setting(key, value)}\u00a0{_short(key)}"
             for key, value in limits
         ),
         *errors,

@@ -91,7 +91,7 @@ def test_an_agent_is_created_and_changed_with_who_and_why(admins: Client, projec
     assert (agent.max_tokens, agent.tools, agent.envelope_schema, agent.breakpoints) == (60, ["calculator"], None, [])
     newest = configuration_trail(project, (Agent,))[0]
     assert (newest.by, newest.why) == ("ann", "Answers were cut.")
-    assert "max_tokens 40 → 60" in newest.what
+    assert "Max tokens per call 40 → 60" in newest.what
     assert "/agents/new" in page(admins, "/audit/")
 
 

@@ -342,7 +342,7 @@ def test_changes_to_agents_are_shown_on_their_page(browser: Client, project: Pro
     agent.max_tokens = 90
     agent.save()
     html = page(browser, "/policies/changes")
-    assert "changed the agent essay: max_tokens 60 → 90" in html
+    assert "changed the agent essay: Max tokens per call 60 → 90" in html
     assert "created the connection near" in html
 
 

@@ -38,7 +38,7 @@ def test_the_changes_of_each_member_are_described(cut: Turn):
     words = RerunChanges(messages={1: "And people?"}, breakpoints=[{"state": "continue_pending"}])
     overrides = {
         "max_tokens": 80,
-        "limits": {"max_continuations": 9, "max_total_tokens": 5_000},
+        "limits": {"max_continuations": 9, "max_total_tokens": 5_000, "max_seconds": 90},
         "error_policy": {"on_model_error": "retry", "max_retries": 2},
         "tool_calls_on_truncation": "repair",
         "system_prompt": "Be brief.",
@@ -46,12 +46,13 @@ def test_the_changes_of_each_member_are_described(cut: Turn):
     }
     child = turn_rerun(turn=cut, overrides=overrides, words=words)
     assert list(changes(child, cut)) == [
-        "max_tokens 60 → 80",
-        "max_continuations 3 → 9",
-        "max_total_tokens none → 5,000",
-        "max_retries 0 → 2",
-        "on_model_error stop → retry",
-        "tool_calls_on_truncation execute_if_complete → repair",
+        "Max tokens per call 60 → 80",
+        "Max continuations 3 → 9",
+        "Max tokens per turn none → 5,000",
+        "Time limit none → 1 min 30 s",
+        "Max failures in a row 0 → 2",
+        "On model error stop → retry",
+        "Tool calls of a truncated answer execute if complete → repair",
         "model sim-essay → sim-odd",
         "new system prompt",
         "message 1 rewritten",
@@ -75,6 +76,6 @@ def test_the_fork_point_and_the_ending_are_shown_on_the_page(browser: Client, cu
     child = drive(turn_rerun(turn=cut, overrides={"max_tokens": 400}, from_record=2))
     html = page(browser, f"/turns/{cut.id}/replay")
     assert "from record 2 of the turn above" in html
-    assert "max_tokens 60 → 400" in html
+    assert "Max tokens per call 60 → 400" in html
     assert f"rerun={child.id}" in html
     assert 'aria-current="page"' in html

@@ -66,7 +66,7 @@ def test_a_cell_names_all_settings_that_must_change_together(browser: Client, cu
     assert said is not None
     shown = " ".join(text_of(cell.replace("<", " <")).split())
     total = said.overrides["limits"]["max_total_completion_tokens"]
-    assert f"{said.value} was 3 Max continuations + completion tokens {total}" in shown
+    assert f"{said.value} was 3 Max continuations + {total} completion tokens" in shown
     assert sentence(said) in cell, "all of it is in the title"
 
 

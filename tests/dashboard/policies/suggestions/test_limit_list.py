@@ -48,7 +48,7 @@ def cell(said: Suggestion) -> str:
 
 def test_a_row_names_all_settings_that_must_change_together():
     shown = cell(CONTINUING)
-    assert shown == "8 was 3 Max continuations + completion tokens 960 + no output characters"
+    assert shown == "8 was 3 Max continuations + 960 completion tokens + no limit on output characters"
 
 
 def test_whether_two_failed_runs_are_the_same_is_unknown():
