@@ -169,9 +169,14 @@ CHART_FAULTS = """() => [...document.querySelectorAll(".chart-card")].flatMap((c
 def test_a_metrics_chart_has_its_number_beside_its_title_and_all_its_times(new_page: NewPage):
     page = new_page()
     played(page, "sim-essay", "Draw this.", max_tokens=60)
-    charts = page.locator(".chart-card .ticks")
-    # The board shows sums, which are made a few seconds after a turn has ended.
-    until(page, lambda: page.goto("/metrics-board") and charts.count(), "no chart has any time", every=1000)
+
+    def has_times() -> bool:
+        return '<ol class="ticks"' in page.request.get("/metrics-board").text()
+
+    # The board shows sums, which are made a few seconds after a turn has ended; it is read until then, not opened.
+    until(page, has_times, "no chart has any time", every=500)
+    page.goto("/metrics-board")
+    assert page.locator(".chart-card .ticks").count()
     for width in widths(page, 390, 700, 1280):
         assert page.evaluate(CHART_FAULTS) == [], width
 

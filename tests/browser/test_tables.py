@@ -3,7 +3,7 @@
 import pytest
 
 from tests.browser.conftest import NewPage
-from tests.browser.places import PAGES, addressed
+from tests.browser.places import addressed
 
 #: What lies beyond the edge of its part of the page, which a reader has to scroll sideways to see.
 BEYOND = """() => [...document.querySelectorAll('main :is(.wide, .scroll, .stacks, .prose table):not(.tabs)')]
@@ -47,25 +47,18 @@ TABLES = (
 )
 
 
-@pytest.mark.parametrize("name", TABLES)
-def test_at_every_width_a_table_is_fully_visible_and_breaks_no_word(
-    new_page: NewPage, cut_turn: str, other_turn: str, name: str
-):
-    page = new_page()
-    page.goto(addressed(name, cut_turn, other_turn))
-    for width in WIDTHS:
-        page.set_viewport_size({"width": width, "height": 900})
-        assert page.evaluate(BEYOND) == [], width
-        assert page.evaluate(BROKEN) == [], width
-
-
 #: A percent sign that stands apart from its number, or by another space than the rest.
 APART = r"""() => document.body.innerText.match(/\d[ \u00a0]%/g) || []"""
 
 
-@pytest.mark.parametrize("name", ["a turn", "limits", "the map of limits", "metrics", "the gateway", "agents"])
-def test_percentages_have_one_format(new_page: NewPage, cut_turn: str, other_turn: str, name: str):
-    assert name in PAGES
+@pytest.mark.parametrize("name", TABLES)
+def test_at_every_width_a_table_is_fully_visible_breaks_no_word_and_has_one_format_of_percentages(
+    new_page: NewPage, cut_turn: str, other_turn: str, name: str
+):
     page = new_page()
     page.goto(addressed(name, cut_turn, other_turn))
     assert page.evaluate(APART) == []
+    for width in WIDTHS:
+        page.set_viewport_size({"width": width, "height": 900})
+        assert page.evaluate(BEYOND) == [], width
+        assert page.evaluate(BROKEN) == [], width

@@ -1,6 +1,7 @@
 """A what-if, the re-run that tests it, and what the track record says of the two."""
 
 import re
+from typing import Any
 
 import pytest
 from playwright.sync_api import Page, expect
@@ -37,15 +38,25 @@ def test_a_rerun_under_another_limit_is_added_to_the_track_record_of_its_model(p
 
 
 def counted(page: Page, word: str, source: str) -> tuple[int, int]:
-    """Of the suggested limits of the essay's model: how many were enough, of how many re-runs."""
-    page.goto(RECORD)
+    """On the record that is open, of the suggested limits of the essay's model: how many were enough, of how many
+    re-runs."""
     row = page.locator("tr").filter(has_text="sim-essay").filter(has_text=source).filter(has_text=word)
     told = re.search(r"(\d+) of (\d+)", row.first.inner_text()) if row.count() else None
     return (int(told[1]), int(told[2])) if told else (0, 0)
 
 
+def suggested_after(page: Page, turn: str, value: int, asked: str = "") -> dict[str, Any]:
+    """The suggestion of this value that a re-run of the turn was started for. `asked`: which predictions are listed."""
+    stored = page.request.get(f"/api/v1/predictions?{asked}limit=50").json()["items"]
+    of_turn = [one["suggested"] for one in stored if one["parent_id"] == turn.removeprefix("/turns/")]
+    (tried,) = [one for one in of_turn if one and one["value"] == value]
+    found: dict[str, Any] = tried
+    return found
+
+
 def test_the_live_rerun_of_a_suggestion_is_shown_in_the_track_record(page: Page):
     # Where other tests' turns tell how long such answers are, the first value may be the smallest already.
+    page.goto(RECORD)
     before = {basis: counted(page, "likely", source) for basis, source in SOURCES.items()}
     turn = played(page, "sim-essay", "How long is a suggested limit right?", max_tokens=40)
     page.goto(turn)
@@ -58,20 +69,21 @@ def test_the_live_rerun_of_a_suggestion_is_shown_in_the_track_record(page: Page)
     expect(limit.get_by_role("button", name=re.compile(r"Try \d+ live"))).to_be_hidden(timeout=LONG)
     expect(limit.get_by_role("status")).not_to_contain_text(re.compile("in progress|waits until"), timeout=LONG)
     value = int(re.findall(r"\(max_tokens\) (\d+) the turn finished", limit.inner_text())[0])
-    stored = page.request.get("/api/v1/predictions?limit=50").json()["items"]
-    of_turn = [one["suggested"] for one in stored if one["parent_id"] == turn.removeprefix("/turns/")]
-    (tried,) = [one for one in of_turn if one and one["value"] == value]
-    basis = tried["basis"]
+
+    def is_compared() -> bool:
+        return suggested_after(page, turn, value)["came_true"] is not None
+
+    until(page, is_compared, "the re-run is not compared", every=200)
+    basis = suggested_after(page, turn, value)["basis"]
 
     def is_counted() -> bool:
+        page.goto(RECORD)
         return counted(page, "likely", SOURCES[basis]) > before[basis]
 
     until(page, is_counted, "the record does not count it", every=1000)
-    stored = page.request.get(f"/api/v1/predictions?basis={basis}&limit=50").json()["items"]
-    found = [one for one in stored if one["parent_id"] == turn.removeprefix("/turns/")]
-    (tried,) = [one for one in found if one["suggested"]["value"] == value]
-    assert (tried["suggested"]["value"], tried["suggested"]["came_true"]) == (value, True)
-    assert (tried["suggested"]["word"], tried["suggested"]["certainty"]) == ("likely", "estimated")
+    tried = suggested_after(page, turn, value, f"basis={basis}&")
+    assert (tried["value"], tried["came_true"]) == (value, True)
+    assert (tried["word"], tried["certainty"]) == ("likely", "estimated")
 
 
 @pytest.mark.nightly  # `predictions/test_suggested_limits.py` has the page and the check

@@ -27,37 +27,30 @@ def loaded(page: Page, address: str) -> dict[str, float]:
     return {name: weight for name, weight in weights.items() if not name.startswith("data:")}
 
 
-@pytest.mark.parametrize(("place", "most"), [("timeline", 60_000), ("turn", 25_000)])
-def test_a_page_is_small_without_the_shared_files(new_page: NewPage, cut_turn: str, place: str, most: int):
-    weights = loaded(new_page(), PLACES[place].format(turn=cut_turn))
-    assert 0 < sum(weight for name, weight in weights.items() if "/static/" not in name) < most
-
-
-@pytest.mark.parametrize(("place", "most"), [("timeline", 26), ("turn", 29)])
-def test_a_page_makes_few_requests_and_none_twice(new_page: NewPage, cut_turn: str, place: str, most: int):
-    """The limits of the rows in sight are asked for besides; a list that is up to date is not pushed again."""
-    page, asked, pushed = new_page(), list[str](), list[str | bytes]()
-    page.on("request", lambda request: asked.append(request.url))
-    page.on("websocket", lambda socket: socket.on("framereceived", lambda frame: pushed.append(frame)))
-    page.goto(PLACES[place].format(turn=cut_turn))
-    page.wait_for_load_state("networkidle")
-    page.wait_for_function("document.getElementById('inbox-badge').dataset.count !== undefined")
-    assert len([url for url in asked if "/turns/limits?" not in url]) <= most
-    assert len(asked) == len(set(asked))
-    assert not any('id="rows"' in str(frame) for frame in pushed)
-
-
 BLOCKING = """performance.getEntriesByType("resource").filter((entry) => entry.renderBlockingStatus === "blocking")
   .map((entry) => entry.name)"""
 
 
-@pytest.mark.parametrize(("place", "most"), [("timeline", 4), ("turn", 3)])
-def test_few_files_block_the_first_paint_of_a_page(new_page: NewPage, cut_turn: str, place: str, most: int):
-    """Its style sheets, the theme, and which columns the list has."""
-    page = new_page()
-    page.goto(PLACES[place].format(turn=cut_turn))
+@pytest.mark.parametrize(
+    ("place", "most_bytes", "most_requests", "most_blocking"),
+    [("timeline", 60_000, 26, 4), ("turn", 25_000, 29, 3)],
+)
+def test_a_page_is_small_makes_few_requests_and_none_twice_and_few_of_them_block_its_first_paint(
+    new_page: NewPage, cut_turn: str, place: str, most_bytes: int, most_requests: int, most_blocking: int
+):
+    """Small without the shared files. The limits of the rows in sight are asked for besides; a list that is up to date
+    is not pushed again. What blocks: its style sheets, the theme, and which columns the list has."""
+    page, asked, pushed = new_page(), list[str](), list[str | bytes]()
+    page.on("request", lambda request: asked.append(request.url))
+    page.on("websocket", lambda socket: socket.on("framereceived", lambda frame: pushed.append(frame)))
+    weights = loaded(page, PLACES[place].format(turn=cut_turn))
+    page.wait_for_function("document.getElementById('inbox-badge').dataset.count !== undefined")
+    assert 0 < sum(weight for name, weight in weights.items() if "/static/" not in name) < most_bytes
+    assert len([url for url in asked if "/turns/limits?" not in url]) <= most_requests
+    assert len(asked) == len(set(asked))
+    assert not any('id="rows"' in str(frame) for frame in pushed)
     blocking = page.evaluate(BLOCKING)
-    assert 0 < len(blocking) <= most, blocking
+    assert 0 < len(blocking) <= most_blocking, blocking
 
 
 @pytest.mark.parametrize("place", PLACES.values(), ids=PLACES)
