@@ -10,7 +10,7 @@ from django.db import transaction
 from django.utils import timezone
 
 from agentcore.error_policy import PRESETS
-from agentcore.policy import LIMIT_NAMES, SETTING_NAMES, EnvelopeRules, OnTruncation
+from agentcore.policy import LIMIT_NAMES, SETTING_NAMES, EnvelopeRules, OnTruncation, setting_named
 from agentcore.reasons import NormalizedStopReason
 from dashboard.agents import policy_validation
 from dashboard.agents.change_tracking import MAX_WHY
@@ -74,8 +74,8 @@ class PolicyForm(forms.ModelForm):  # type: ignore[type-arg]
     preset = forms.ChoiceField(
         required=False,
         choices=[NOT_SAID, *((name, name.replace("_", " ")) for name in PRESETS)],
-        help_text=f"{listed(PRESETS_THAT_NEVER_RETRY)} selects “retry” for some errors, but sets max_retries to 0: "
-        "nothing is retried unless you enter a larger value below.",
+        help_text=f"{listed(PRESETS_THAT_NEVER_RETRY)} selects “retry” for some errors, but sets "
+        f"{setting_named('max_retries')} to 0: nothing is retried unless you enter a larger value below.",
     )
     max_retries = forms.IntegerField(
         required=False,

@@ -78,7 +78,8 @@ class Point:
 
 def ends_in_words(word: str, resource: str | None) -> str:
     """`Max continuations reached`: the limit that stopped a turn by its name, as in lists; else how it ended."""
-    return f"{LIMIT_NAMES[resource]} reached" if resource in LIMIT_NAMES else reason_label(word)
+    name = LIMIT_NAMES.get(resource or "")
+    return f"{name} reached" if name else reason_label(word)
 
 
 Holds = Callable[[Point], bool]

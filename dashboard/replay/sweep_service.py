@@ -17,7 +17,7 @@ from django.core.exceptions import ValidationError
 
 from agentcore.policy import Policy
 from agentcore.reasons import TurnStatus
-from agentcore.replay import Certainty, Experience, Recording, what_if
+from agentcore.replay import Certainty, Experience, Recording, WhatIf, what_if
 from agentcore.resource import out_of_time, resource_of
 from agentcore.values import replace
 from dashboard.agents.criteria import criteria_faults
@@ -258,7 +258,7 @@ class SweepRun:
             self._is_at_cap(imagined, value),
         )
 
-    def _is_at_cap(self, imagined: Recording, value: int) -> bool:
+    def _is_at_cap(self, imagined: WhatIf, value: int) -> bool:
         """Whether the recorded answer may have been cut by this very value."""
         is_recorded = self.at_cap and imagined.certainty is Certainty.RECORDED
         return is_recorded and self.name in CAPPING and imagined.spent.output_tokens >= value

@@ -5,12 +5,11 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from agentcore.policy import LIMIT_NAMES
+from agentcore.policy import SETTING_NAMES
 
 ROOT = Path(__file__).parents[2]
 #: A key in a sentence: neither in brackets after its name, nor code, nor the `key=value` of a command or an address.
-#: That of an error policy's retries is left out.
-_KEYS = "|".join(LIMIT_NAMES.keys() - {"max_retries"})
+_KEYS = "|".join(SETTING_NAMES)
 _BARE = re.compile(rf"(?<![\w(`.“\"'/{{-])(?:{_KEYS})(?![\w=:`”\"'}}(])")
 _WORDS = re.compile(r"[A-Za-z’']{2,}")
 #: What programs read, what names the fields of a request or a file, and texts that histories are verified by.

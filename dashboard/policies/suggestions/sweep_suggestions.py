@@ -72,8 +72,8 @@ def _as_run(found: Sweep, measured: tuple[MeasuredValue, ...]) -> Sweep:
     proven = {each.value for each in told if each.proven and each.value in known}
     advised = ({point.value for point in found.recommended} - in_vain) | proven
     recommended = fewest_first(known[value] for value in advised)
-    told_of = {"measured": measured, "points": points, "known": tuple(known.values())}
-    return replace(found, recommended=recommended, **told_of)
+    whole = replace(found, points=points, known=tuple(known.values()))
+    return replace(whole, measured=measured, recommended=recommended)
 
 
 def _as_suggested(

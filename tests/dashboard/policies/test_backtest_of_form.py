@@ -179,7 +179,7 @@ def test_a_form_returned_for_correction_keeps_the_running_backtest(admin_client:
 @pytest.mark.parametrize(
     ("said", "words"),
     [
-        ({"max_continuations": "-3"}, "Max continuations: max_continuations is -3"),
+        ({"max_continuations": "-3"}, "Max continuations (max_continuations) is -3"),
         ({"max_continuations": "a few"}, "Max continuations (max_continuations) must be"),
         ({"criteria": "["}, "Custom criteria: This is not valid JSON"),
         ({"over-agent": "nobody"}, "this agent no longer exists"),

@@ -108,9 +108,10 @@ def test_invalid_numbers_are_refused_with_an_explanation(play: Play):
 def test_a_sweep_is_a_table_that_names_the_smallest_value_that_completes(play: Play):
     turn = play("sim-essay", overrides={"max_tokens": 150})
     lines = told(str(turn.id), "--sweep", "max_continuations=0:5").splitlines()
-    assert lines[0].split() == ["max_continuations", "ends", "certainty", "calls", "output", "tokens", "price"]
-    assert len(lines) == 1 + 6 + 1 + 1
-    assert lines[1 + turn.continuations].endswith("simulator, free  <- certain")
+    assert lines[0] == "Max continuations (max_continuations)"
+    assert lines[1].split() == ["value", "how", "it", "ends", "certainty", "calls", "output", "tokens", "price"]
+    assert len(lines) == 2 + 6 + 1 + 1
+    assert lines[2 + turn.continuations].endswith("simulator, free  <- certain")
     assert lines[-2].startswith(
         f"Max continuations (max_continuations): certain to complete from {turn.continuations}. "
     )
