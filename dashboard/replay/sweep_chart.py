@@ -40,6 +40,10 @@ class Band:
         return look_of(self.word).hue
 
     @property
+    def said(self) -> str:
+        return f"{self.label} from {number(self.since)} to {number(self.until)}"
+
+    @property
     def shape(self) -> str:
         return look_of(self.word).shape
 
@@ -101,6 +105,11 @@ class Chart:
     band: float = BAND
     sure: float = SURE
     sure_top: float = TOP + BAND + APART
+
+    @property
+    def words(self) -> str:
+        """Both bands as a text."""
+        return "; ".join(", ".join(band.said for band in bands) for bands in (self.bands, self.sureness))
 
     @property
     def right(self) -> float:

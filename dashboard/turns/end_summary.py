@@ -28,7 +28,8 @@ class EndSummary:
 def end_summary_of(turn: Turn) -> EndSummary:
     """Of a turn that has not ended, where it stands. Green is only what the model is known to have ended itself."""
     if turn.status in UNFINISHED:
-        return EndSummary(turn.status, reason_label(turn.status).capitalize())
+        waits = "waiting for an operator" if turn.status == TurnStatus.HELD else ""
+        return EndSummary(turn.status, reason_label(turn.status).capitalize(), waits)
     return _READINGS.get(turn.status, _other)(turn)
 
 

@@ -51,6 +51,12 @@ class OriginView:
                 return f"signed by an unknown key {self.public_key[:KEY_SHOWN]}…"
         return str(Signature(self.signature).label)
 
+    @property
+    def doubts(self) -> str:
+        """The key that signed it, and the doubt, as the end of a sentence."""
+        key = f"; signed by key {self.public_key}" if self.public_key else ""
+        return f"{key}; {self.doubt}" if self.doubt else key
+
 
 @dataclass(frozen=True, slots=True)
 class Provenance:

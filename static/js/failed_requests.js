@@ -1,9 +1,10 @@
 /* What was sent and not answered, or answered by an error page, is said beside it, so that nobody takes it for done; what
-   was typed stays. A place with data-told says where instead. One that is too large has a note of its own (below).
+   was typed stays. A place with data-told says where instead. One that is too large has a note of its own (too_large.js).
    Where something is only asked for, the old result stays, is marked as old (data-stale), and that is said. A part that
    was never shown says why it is missing, in place of what stood in for it (data-pending). What a busy server has not
    begun says so, and a form that may wait (data-waits) is sent again by itself. */
-const TOO_LARGE = 413;
+import { TOO_LARGE } from "./too_large.js";
+
 const GONE = "The server did not answer, so this may not have been done. Check before you try again.";
 const SAID = {
   403: "Permission denied, or the page has expired. Reload the page, then try again.",
@@ -114,17 +115,4 @@ document.addEventListener("htmx:responseError", ({ detail }) => {
 document.addEventListener("htmx:afterSwap", ({ detail }) => detail.target?.removeAttribute("data-stale"));
 document.addEventListener("htmx:beforeRequest", ({ target }) => {
   forget(target.closest?.("form"));
-});
-
-/* A form that is too large to be read is answered by a note, which stands above its last row; what was typed stays. */
-document.addEventListener("htmx:beforeSwap", ({ detail }) => {
-  const form = detail.requestConfig.elt.closest("form");
-  if (detail.xhr.status !== TOO_LARGE || !form) return;
-  const place = form.querySelector(":scope > .too-large") ?? document.createElement("div");
-  place.className = "too-large";
-  form.lastElementChild.before(place);
-  Object.assign(detail, { shouldSwap: true, target: place, swapOverride: "innerHTML" });
-});
-document.addEventListener("htmx:beforeRequest", ({ target }) => {
-  target.closest?.("form")?.querySelector(":scope > .too-large")?.remove();
 });

@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
-from playwright.sync_api import Browser, Locator, Page, Route, expect
+from playwright.sync_api import Browser, Locator, Page, Route, WebSocketRoute, expect
 
 from tests import forked_start
 from tests.browser.conftest import DESK, PHONE, NewPage
@@ -253,6 +253,45 @@ def test_all_matching_turns_are_erased_after_a_confirmation_that_names_the_count
     expect(dialog).to_contain_text("1 turn erased.")
     dialog.get_by_text("Close").click()
     expect(page.locator("#rows tr")).to_have_count(0)
+
+
+def test_a_list_whose_connection_is_lost_is_offline_until_reconnected(page: Page):
+    lines: list[WebSocketRoute] = []
+    away = {"now": False}
+
+    def answer(line: WebSocketRoute) -> None:
+        if away["now"]:
+            line.close(code=1012)
+            return
+        line.connect_to_server()
+        lines.append(line)
+
+    page.route_web_socket(re.compile("/ws/"), answer)
+    page.goto("/?agent=sim-essay")
+    connected(page)
+    button = page.locator("[data-tail]")
+    expect(button).to_have_text("Pause")
+    away["now"] = True
+    for line in lines:
+        line.close(code=1012)
+    expect(button).to_have_text("Offline")
+    expect(button).to_have_attribute("title", "Connection lost: the list is not updated until it is back")
+    assert button.locator("i").evaluate("dot => getComputedStyle(dot).backgroundColor") == "rgba(0, 0, 0, 0)"
+    away["now"] = False
+    expect(button).to_have_text("Pause", timeout=LONG)
+
+
+def test_the_headings_to_sort_by_stand_whole_on_a_phone(new_page: NewPage, cut_turn: str):  # which makes a row
+    page = new_page(viewport=PHONE)
+    page.goto("/")
+    expect(page.locator(".turns thead th a").first).to_be_visible()
+    cut = page.locator(".turns thead th a").evaluate_all(
+        """links => links.filter(link => link.checkVisibility()).filter(link => {
+             const { left, right } = link.getBoundingClientRect();
+             return left < 0 || right > innerWidth;
+           }).map(link => link.textContent)"""
+    )
+    assert cut == []
 
 
 @pytest.mark.nightly

@@ -74,3 +74,12 @@ def test_a_value_that_keeps_its_whitespace_has_none_of_the_template(file: str, i
     text = TEMPLATES[f"templates/{file}.html"]
     shown = re.findall(rf"<{inside}(?: [^>]*)?>\s*\{{[{{%][^<]*(?:said|line|text|answer)", text)
     assert [found for found in shown if re.match(r"<[^>]*>\s", found)] == []
+
+
+def test_no_line_of_a_template_is_longer_than_a_reader_takes_in():
+    assert not [
+        f"{name}:{number}"
+        for name, text in TEMPLATES.items()
+        for number, line in enumerate(text.splitlines(), start=1)
+        if len(line) > 160
+    ]

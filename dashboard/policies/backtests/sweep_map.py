@@ -97,6 +97,11 @@ class Cell:
         return self.continuations, self.max_tokens
 
     @property
+    def query(self) -> str:
+        """Both, as an address has them."""
+        return f"continuations={self.continuations}&max_tokens={self.max_tokens}"
+
+    @property
     def total(self) -> int:
         """The token total that goes with both."""
         return (self.continuations + 1) * self.max_tokens

@@ -1,6 +1,7 @@
 """One limit over a range, as a chart; and what was found there as a policy."""
 
 from typing import Any, cast
+from urllib.parse import urlencode
 from uuid import UUID
 
 from django.contrib import messages
@@ -37,12 +38,14 @@ def sweep(request: HttpRequest, turn_id: UUID) -> HttpResponse:
     found = _found(asked, ranged, said)
     elsewhere = next((each for each in said[:1] if each.limit != ranged.data["limit"]), None)
     tell(asked.turn, elsewhere)
+    beside = [(name, value) for name, value in asked.given.items() if name != ranged.data["limit"]]
     context = {
         **asked.context(),
         "range": ranged,
         "sweep": found,
         "charts": charts_of(found) if found else (),
-        "beside": [(name, value) for name, value in asked.given.items() if name != ranged.data["limit"]],
+        "beside": beside,
+        "beside_query": urlencode(beside),
         "other_limit": other_limit_chosen(request.GET),
         "elsewhere": elsewhere and in_words(elsewhere),
         "standing": _standing(asked, found),

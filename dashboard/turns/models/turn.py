@@ -168,6 +168,11 @@ class Turn(models.Model):
         """Its duration without `held_ms`, as limits count; None while it runs."""
         return None if self.duration_ms is None else max(0, self.duration_ms - self.held_ms)
 
+    @property
+    def untimed(self) -> bool:
+        """Whether the log that it was read from gave no times: no call takes none."""
+        return self.duration_ms == 0 and self.attempts > 0
+
 
 class Cohort(models.Model):
     """Turns that have the same value in every facet. There are few cohorts: pages and counts are read by cohort. The

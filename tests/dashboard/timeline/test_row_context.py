@@ -1,5 +1,6 @@
 """A row of the timeline: how it ended, the limit that would have sufficed, what it cost, and the words found."""
 
+import re
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -105,6 +106,14 @@ def test_an_operators_hold_is_separate_from_the_duration_of_a_turn(browser: Clie
     html = page(browser, "/")
     assert f'Held by an operator for {milliseconds(held)}">+ {roughly(held)} held</small>' in html
     assert "1 min" not in html.split('c-took num">')[-1].split("<small")[0]
+
+
+def test_a_turn_whose_log_gave_no_times_shows_no_duration(browser: Client):
+    turn = make_turn(duration_ms=0, attempts=1)
+    took = '<td class="c-took num"><span class="faint" title="The log gave no times.">–</span>'
+    assert took in re.sub(r"\s+<", "<", page(browser, "/"))
+    Turn.objects.filter(id=turn.id).update(duration_ms=900)
+    assert "The log gave no times." not in page(browser, "/")
 
 
 LONG = "so it goes " * 40

@@ -20,7 +20,7 @@ CUT = {"status": "partial", "model_stop_reason": "max_tokens", "terminal_reason"
 EXPIRED = {"resource": "approvals.seconds", "model_stop_reason": "tool_call"}
 READINGS = [
     ({"status": "running"}, EndSummary("running", "Running")),
-    ({"status": "held"}, EndSummary("held", "Held")),
+    ({"status": "held"}, EndSummary("held", "Held", "waiting for an operator")),
     ({**DONE, "model_stop_reason": "end_turn"}, EndSummary("completed", "Completed")),
     (
         {**DONE, "model_stop_reason": "end_turn", "continuations": 2},

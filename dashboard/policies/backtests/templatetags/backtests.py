@@ -6,8 +6,10 @@ from uuid import UUID
 
 from django import template
 
+from agentcore.number_format import count
 from dashboard.policies.backtests.models import Backtest
 from dashboard.policies.backtests.result_text import in_words
+from dashboard.policies.backtests.sweep_map import Cell
 from dashboard.turns.prices.templatetags.prices import dollars_in_words
 from dashboard.turns.templatetags.formatting import number, seconds
 
@@ -30,6 +32,15 @@ def plus_seconds(value: float) -> str:
 def dollars(value: float) -> str:
     """A price in words."""
     return dollars_in_words(Decimal(str(round(value, 9))))
+
+
+@register.filter
+def cell_words(cell: Cell) -> str:
+    """What a cell of the map shows, in a sentence."""
+    shares = f"{cell.complete} complete, {cell.estimated} estimated, {cell.undecidable} undecidable"
+    limits = f"Max continuations {cell.continuations}, Max tokens per call {cell.max_tokens}"
+    cost = "" if cell.dollars is None else f", about {dollars(cell.dollars)} for {count(cell.priced, 'turn')}"
+    return f"{shares}: {limits}{cost}"
 
 
 @register.filter
