@@ -24,7 +24,7 @@ from dashboard.turns.time_breakdown import HELD, time_spans_of
 from dashboard.turns.transcript import TINTS, Transcript, transcript_of
 from dashboard.turns.transcript_window import TranscriptWindow, whole, window_of
 from dashboard.turns.verdicts import VerdictLead, verdict_lead, verdict_now
-from dashboard.turns.verification import cores, proof_of
+from dashboard.turns.verification import cores, missing_records, proof_of
 from dashboard.turns.waterfall import NO_WAITS, Rail, bars_of, dots_path, rail_of
 
 
@@ -264,6 +264,7 @@ def turn_view(turn: Turn, *, step: int | None = None) -> TurnView:
     shown = recording_view(recording, step=step, waits=_waits(turn))
     proof = None if unfinished or not recording.records else proof_of(turn, recording)
     verified = None if proof is None else proof.verified
+    lacking = None if unfinished else missing_records(recording.records, turn.last_seq)
     return TurnView(
         turn=turn,
         shown=shown,
@@ -272,7 +273,7 @@ def turn_view(turn: Turn, *, step: int | None = None) -> TurnView:
         verified=verified,
         cores=cores(turn) if verified is False else "",
         unproven="" if proof is None else proof.unproven,
-        missing_records="" if proof is None else proof.missing_records,
+        missing_records=lacking.words if lacking else "",
     )
 
 

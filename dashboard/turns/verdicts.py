@@ -12,9 +12,9 @@ from django.core.cache import cache
 
 from agentcore import VERSION
 from agentcore.completed_verdict import REPEAT
-from agentcore.errors import CoreError
+from agentcore.errors import CoreError, ErrorType
 from agentcore.reasons import NormalizedStopReason
-from agentcore.resource import out_of_time
+from agentcore.resource import out_of_time, resource_of
 from agentcore.snapshot import Snapshot
 from agentcore.truncation_text import CUT_OFF
 from agentcore.verdict import verdict, verdict_of
@@ -39,6 +39,22 @@ def verdict_now(turn: Turn) -> str:
         said = _said_anew(turn)
         cache.set(key, said, KEPT_SECONDS)
     return said
+
+
+def resource_now(turn: Turn) -> str | None:
+    """The limit that ended a turn. Before version 16 the row of a turn whose calls nobody approved in time named a tool
+    error instead, so for a tool error of such a version the history is asked."""
+    if turn.resource or turn.error_type != ErrorType.TOOL or turn.core_version == VERSION:
+        return turn.resource
+    key = f"resource:{turn.id}:{turn.last_seq}:{VERSION}"
+    found: str | None = cache.get(key)
+    if found is None:
+        try:
+            found = resource_of(position_of(turn).snapshot) or ""
+        except (CoreError, *UNREADABLE):
+            found = ""
+        cache.set(key, found, KEPT_SECONDS)
+    return found or None
 
 
 def _said_anew(turn: Turn) -> str:

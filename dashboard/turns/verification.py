@@ -53,12 +53,10 @@ NO_BYTES = "The provider's bytes of {which} are not stored, so that the recorded
 
 @dataclass(frozen=True, slots=True)
 class TurnProof:
-    """Whether a turn verifies. `unproven`: what of a turn that does could not be compared, in words. `missing_records`:
-    which records a turn that does not verify lacks, in words. Empty where there is nothing to say."""
+    """Whether a turn verifies. `unproven`: what of a turn that does could not be compared, in words; empty: nothing."""
 
     verified: bool
     unproven: str = ""
-    missing_records: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +80,7 @@ def _proof(turn: Turn, recording: Recording) -> TurnProof:
     lacking = missing_records(recording.records, turn.last_seq)
     found = _examined(turn, recording, lacking, StoredTurn(turn))
     unproven = " ".join(found.missing) if found.verified else ""
-    return TurnProof(found.verified, unproven, lacking.words if lacking else "")
+    return TurnProof(found.verified, unproven)
 
 
 def is_verified(turn: Turn, recording: Recording) -> bool:

@@ -216,6 +216,15 @@ def test_the_page_names_each_unreadable_part_and_shows_the_others(browser: Clien
         assert f"/turns/{whole.id}/attempts/1/raw" in html or "Call 1 cannot be read." in html
 
 
+@pytest.mark.parametrize(("kind", "told"), [("gap", "record 2 of"), ("no record", "records 1 to")])
+def test_a_page_that_lacks_records_says_so_at_its_head(browser: Client, whole: Turn, kind: str, told: str):
+    with damaged(whole, kind):
+        html = compact(browser.get(f"/turns/{whole.id}").content.decode())
+    assert f"This turn is damaged: {told}" in html
+    assert "No answer arrived." not in html
+    assert "No step has been evaluated yet." not in html
+
+
 def test_an_internal_error_is_not_reported_as_damage_of_a_turn_that_does_not_verify(
     browser: Client, whole: Turn, monkeypatch: pytest.MonkeyPatch
 ):

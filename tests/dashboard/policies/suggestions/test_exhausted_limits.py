@@ -20,7 +20,7 @@ from dashboard.replay.rerun_service import turn_rerun
 from dashboard.turns.end_summary import end_summary_of
 from dashboard.turns.models import Turn
 from tests.dashboard.driving import AgentOf, Play, drive
-from tests.dashboard.pages import HTMX, text_of
+from tests.dashboard.pages import HTMX, page, text_of
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -80,6 +80,18 @@ def test_the_result_of_a_second_run_is_shown_with_its_value(play: Play):
 def test_a_run_with_less_of_the_exhausted_limit_shows_nothing(endless: Turn):
     again(endless, {"limits": {"max_total_output_chars": 4_800, "max_continuations": 3}})
     assert told(endless).value == 1_200
+
+
+def test_such_a_turn_that_an_earlier_version_stored_names_the_time_in_its_row_too(agent_of: AgentOf, browser: Client):
+    agent = agent_of("sim-tools", tools=["calculator"], approvals={"tools": ["calculator"], "seconds": 600})
+    turn = drive(turn_start(agent=agent, input_text="Count."))
+    Turn.objects.filter(id=turn.id).update(started_at=timezone.now() - timedelta(hours=1))
+    assert approvals_expire() == 1
+    drive(turn)
+    Turn.objects.filter(id=turn.id).update(resource=None, core_version="15")
+    row = text_of(page(browser, "/"))
+    assert "Approval time limit reached" in row
+    assert "Tool error" not in row
 
 
 @pytest.mark.parametrize("otherwise", [Otherwise.REFUSE, Otherwise.CANCEL])
