@@ -286,6 +286,7 @@ def taken(browser: Browser, base: str, state: Any, name: str, address: str, sche
         expect(page.locator("main")).to_be_visible()
         if name == "tour":
             loaded(page)
+            page.goto(address)  # without the note that it was loaded just now
         if name in ("policy-form", "policy-draft"):
             page.get_by_role("button", name="Run the backtest").click()
             expect(page.locator("#backtest")).to_contain_text("Done", timeout=LONG)

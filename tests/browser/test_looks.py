@@ -4,7 +4,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from tests.browser.conftest import DESK, PHONE, NewPage
-from tests.browser.journeys import played, scrolls_sideways
+from tests.browser.journeys import played, scrolls_sideways, until
 from tests.browser.looks import LOOKS
 from tests.browser.test_tables import BEYOND
 
@@ -95,6 +95,17 @@ def test_a_scrollable_navigation_fades_at_its_end_but_not_over_the_current_item(
     assert whole["x"] + whole["width"] - current["x"] - current["width"] >= 40
     page.set_viewport_size(DESK)
     assert bar.evaluate("bar => getComputedStyle(bar).maskImage") == "none"
+
+
+def test_a_row_of_tabs_fades_where_it_goes_on_wherever_it_was_scrolled_to(new_page: NewPage):
+    page = new_page(viewport=PHONE)
+    page.goto("/agents/sim-tools/live")
+    tabs = page.locator(".tabs")
+    before = "tabs => getComputedStyle(tabs).maskImage.match(/rgb\\(0, 0, 0\\) (\\S+),/)[1]"
+    tabs.evaluate("tabs => { tabs.scrollLeft = 120; }")
+    until(page, lambda: tabs.evaluate(before) == "40px", "what is left of the tabs does not fade")
+    tabs.evaluate("tabs => { tabs.scrollLeft = 0; }")
+    until(page, lambda: tabs.evaluate(before) == "0px", "the first tab fades")
 
 
 def test_names_of_states_fit_their_boxes_and_labels_never_collide(new_page: NewPage, addresses: dict[str, str]):

@@ -19,7 +19,7 @@ def test_a_picture_shows_no_folder_of_the_machine_that_takes_it(page: Page):
 
 
 def test_no_picture_is_taken_of_a_page_without_styles(new_page: NewPage):
-    page = new_page()
+    page = new_page(missing=True)
     failing(page, "server-error")
     page.goto("/")
     styled(page)

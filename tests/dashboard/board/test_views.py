@@ -93,7 +93,7 @@ def test_turns_without_a_stop_reason_are_a_linked_part_of_the_chart(browser: Cli
 @pytest.mark.parametrize(
     ("sums", "words"),
     [
-        ({"dollars": 0.5, "unpriced": 1}, "$0.5000"),
+        ({"dollars": 0.5, "unpriced": 1}, "$0.500"),
         ({"turns": 2, "unpriced": 1, "free": 1}, "no list price"),
         ({"turns": 2, "free": 2}, "free"),
         ({"turns": 2}, "–"),

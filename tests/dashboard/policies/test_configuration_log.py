@@ -82,14 +82,14 @@ def test_the_oldest_change_shown_is_compared_with_the_one_before(project: Projec
         of.max_output_tokens = n + 1
         of.save()
     shown = told(project)
-    assert shown[-1] == "changed the connection near: max_output_tokens nothing → 1"
-    assert shown[-3] == "changed the connection near: max_output_tokens 1 → 3"
+    assert shown[-1] == "changed the connection near: Max output tokens nothing → 1"
+    assert shown[-3] == "changed the connection near: Max output tokens 1 → 3"
 
 
 def test_large_numbers_are_grouped(project: Project, near: Connection):
     near.max_output_tokens = 90_000
     near.save()
-    assert told(project)[0] == "changed the connection near: max_output_tokens nothing → 90,000"
+    assert told(project)[0] == "changed the connection near: Max output tokens nothing → 90,000"
 
 
 @pytest.mark.django_db(transaction=True)

@@ -49,7 +49,7 @@ def test_the_changes_of_each_member_are_described(cut: Turn):
         "Max tokens per call 60 → 80",
         "Max continuations 3 → 9",
         "Max tokens per turn none → 5,000",
-        "Time limit none → 1 min 30 s",
+        "Time limit none → 90 s",
         "Max failures in a row 0 → 2",
         "On model error stop → retry",
         "Tool calls of a truncated answer execute if complete → repair",
