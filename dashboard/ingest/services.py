@@ -22,6 +22,7 @@ from dashboard.gateway.recording.complete_turns import TurnStore
 from dashboard.ingest import piece_rows, span_store
 from dashboard.ingest.assembly.call_dedup import MOST_TELLING
 from dashboard.ingest.assembly.shared_answers import without_doubles
+from dashboard.ingest.assembly.tool_call_spans import with_tool_call_spans
 from dashboard.ingest.assembly.trace import TraceTurn, turns_of
 from dashboard.ingest.conventions.spans import LogEvent, Span
 from dashboard.ingest.models import NO_SENDER
@@ -163,7 +164,7 @@ def _traces(project_id: UUID, sender: UUID, changed: Changed, shared: Set[UUID])
         return
     around = shared | _sharing(project_id, sender, shared, 0)
     found = {trace.id: trace for trace in span_store.get(project_id, sender, Changed(around))}
-    whole = {trace.id: trace.seen for trace in found.values() if not trace.unread}
+    whole = {trace.id: with_tool_call_spans(trace.seen, trace.parents) for trace in found.values() if not trace.unread}
     answers = {(trace.id, span): answer for trace in found.values() for span, answer in trace.answers.items()}
     for trace_id, seen in without_doubles(whole, answers).items():
         found[trace_id].seen = seen

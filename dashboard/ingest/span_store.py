@@ -13,6 +13,7 @@ from django.utils import timezone
 from pydantic_core import to_json
 
 from dashboard.gateway.recording.complete_turns import execute_raw
+from dashboard.ingest.conventions.log_places import logs_by_span
 from dashboard.ingest.conventions.observations import Seen
 from dashboard.ingest.conventions.span_reader import seen
 from dashboard.ingest.conventions.spans import LogEvent, Span
@@ -199,15 +200,16 @@ def _stored(project_id: UUID, sender: UUID, traces: Sequence[UUID]) -> Iterable[
 
 
 def _trace(trace_id: UUID, rows: Iterable[Kept]) -> Trace:
-    trace, logs = Trace(trace_id), dict[str, list[LogEvent]]()
+    trace, told = Trace(trace_id), list[LogEvent]()
     for span, part, parent, held in rows:
         if isinstance(held, LogEvent):
-            logs.setdefault(held.span, []).append(held)
+            told.append(held)
         if part:
             continue
         trace.parents[unsigned(span)] = "" if parent is None else unsigned(parent)
         if isinstance(held, Span):
             trace.spans.append(held)
+    logs = logs_by_span(trace.spans, told)
     for one in trace.spans:
         _read(trace, one, logs.get(one.id, ()))
     return trace

@@ -3,6 +3,7 @@
 span_tree       the spans of a trace, as far as they have come
 call_dedup      a call that several spans tell of, as one
 shared_answers  a call that several traces tell of, told in one of them
+tool_call_spans  tool calls of an answer that have spans of their own
 tools_within    tools that ran within the span of a call
 runs_without_calls  agents' runs of whose calls the trace has none
 turn_grouping   the calls of a trace, put into turns

@@ -17,7 +17,7 @@ UNNAMED = "not_in_the_trace"  #: the tool of a call of which the trace holds onl
 _END, _CALL = NormalizedStopReason.END_TURN, NormalizedStopReason.TOOL_CALL
 _CUT = frozenset({NormalizedStopReason.MAX_TOKENS, NormalizedStopReason.CONTEXT_WINDOW_EXCEEDED})
 _UNKNOWN = NormalizedStopReason.UNKNOWN
-_AUTOGEN_CALLS = "function_calls"
+AUTOGEN_CALLS = "function_calls"  #: AutoGen's word for any answer with tool calls, also where it was cut
 _PRIORITY = 10  #: of a word, as of one in an answer's final object
 
 
@@ -31,7 +31,7 @@ class AnswerReason:
 
 def meaning_of(word: str) -> NormalizedStopReason:
     """What a word means. The AI SDK writes hyphens where others write underscores; AutoGen has a word of its own."""
-    return _CALL if word == _AUTOGEN_CALLS else normalize(word.replace("-", "_"))
+    return _CALL if word == AUTOGEN_CALLS else normalize(word.replace("-", "_"))
 
 
 def reason_of(call: ModelCall) -> AnswerReason:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from agentcore.reasons import NormalizedStopReason
 from agentcore.values import quickly_made
-from dashboard.ingest.assembly.model_answers import lacks_its_end
+from dashboard.ingest.assembly.model_answers import AUTOGEN_CALLS, lacks_its_end
 from dashboard.ingest.assembly.turn_grouping import TurnCall, TurnCalls
 from dashboard.ingest.conventions.observations import LoopFailure, ModelCall
 from dashboard.ingest.conventions.tables import LUMPED, dialect_of
@@ -117,7 +117,7 @@ def _of_reason(call: ModelCall) -> Iterator[tuple[str, str]]:
     yield from (("reason_lumped", words) for word, words in lumped if [one.raw for one in call.words] == [word])
     raw = [word.raw for word in call.words]
     dialect = dialect_of(call.provider)
-    renamed = [word for word in raw if word in _RENAMED.get(dialect, ()) or _HYPHEN in word]
+    renamed = [word for word in raw if word in _RENAMED.get(dialect, ()) or _HYPHEN in word or word == AUTOGEN_CALLS]
     if renamed:
         own = [word for word in raw if word not in renamed]
         said = (

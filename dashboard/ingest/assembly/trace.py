@@ -13,6 +13,7 @@ from dashboard.ingest.assembly.implied_policy import implied
 from dashboard.ingest.assembly.notes import Note, notes_of
 from dashboard.ingest.assembly.runs_without_calls import runs_without_calls
 from dashboard.ingest.assembly.span_tree import span_tree_of
+from dashboard.ingest.assembly.tool_call_spans import with_tool_call_spans
 from dashboard.ingest.assembly.tools_within import with_tools_within
 from dashboard.ingest.assembly.turn_grouping import TurnCalls, joined
 from dashboard.ingest.conventions.observations import Loop, ModelCall, Seen, ToolRun
@@ -39,7 +40,7 @@ def turns_of(
 
     `trace`: the name that tells it from all others; `parents`: the parent of each of its spans that has arrived;
     `unread`: how many of its spans could not be read."""
-    told = list(seen)
+    told = with_tool_call_spans(seen, parents)
     places = span_tree_of(parents, (one for one in told if isinstance(one, Loop)))
     tools = [one for one in told if isinstance(one, ToolRun)]
     calls = as_one((one for one in told if isinstance(one, ModelCall)), places)

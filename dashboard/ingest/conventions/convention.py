@@ -11,6 +11,7 @@ class Kind(StrEnum):
     """The kinds of spans in a convention."""
 
     CALL = "call"
+    ASKED = "asked"  #: one tool call of an answer
     AGENT = "agent"
     CHAIN = "chain"
     TOOL = "tool"

@@ -1,4 +1,4 @@
-"""What is read from spans: model calls, loops around calls, and tool runs."""
+"""What is read from spans: model calls with their tool calls, loops around calls, and tool runs."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -151,4 +151,13 @@ class ToolRun:
     failed: bool = False
 
 
-Seen = ModelCall | Loop | ToolRun
+@quickly_made
+@dataclass(frozen=True, slots=True)
+class ToolCallSpan:
+    """A tool call of an answer that has a span of its own, within that of the model's call."""
+
+    span: Span
+    call: AskedCall
+
+
+Seen = ModelCall | Loop | ToolRun | ToolCallSpan

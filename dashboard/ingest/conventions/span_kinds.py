@@ -1,9 +1,9 @@
 """Which convention tells what a span is, and what it is."""
 
 from dashboard.ingest.conventions.attributes import first
-from dashboard.ingest.conventions.content import haystack
+from dashboard.ingest.conventions.content import haystack, vercel
 from dashboard.ingest.conventions.convention import Convention, Kind
-from dashboard.ingest.conventions.spans import Span
+from dashboard.ingest.conventions.spans import Attributes, Span
 from dashboard.ingest.conventions.tables import (
     CONVENTIONS,
     GENAI,
@@ -41,7 +41,7 @@ def kind_of(span: Span) -> tuple[Convention, Kind] | None:
             if convention.scope:  # of its other spans, the name of the agent stands in another of these attributes
                 return None
     if not MASTRA.kinds.keys().isdisjoint(attributes):
-        return MASTRA, Kind.CALL
+        return _of_mastra(attributes)
     if (kind := HAYSTACK.kinds.get(span.name)) is not None:
         is_told = span.name != _COMPONENT or haystack.is_generator(span)
         return (HAYSTACK, kind) if is_told else None
@@ -52,3 +52,10 @@ def kind_of(span: Span) -> tuple[Convention, Kind] | None:
         event.name.startswith("gen_ai.") for event in span.events
     )
     return (GENAI, Kind.CALL) if is_call else None
+
+
+def _of_mastra(attributes: Attributes) -> tuple[Convention, Kind] | None:
+    """A piece of a stream is told of only where it is a tool call: a text stands whole on the span of its call."""
+    kind = next(kind for name, kind in MASTRA.kinds.items() if name in attributes)
+    is_told = kind is not Kind.ASKED or vercel.asked_in_piece(attributes) is not None
+    return (MASTRA, kind) if is_told else None

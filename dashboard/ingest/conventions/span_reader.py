@@ -25,10 +25,10 @@ from dashboard.ingest.conventions.content import (
     vercel,
 )
 from dashboard.ingest.conventions.content.account_merge import merged, unique
-from dashboard.ingest.conventions.content.shapes import mapping, words
+from dashboard.ingest.conventions.content.shapes import asked_call, mapping, words
 from dashboard.ingest.conventions.convention import Convention, Kind
 from dashboard.ingest.conventions.failures import failure_of, last_words_of, loop_failure_of
-from dashboard.ingest.conventions.observations import Content, Loop, ModelCall, Seen, ToolRun
+from dashboard.ingest.conventions.observations import AskedCall, Content, Loop, ModelCall, Seen, ToolCallSpan, ToolRun
 from dashboard.ingest.conventions.span_kinds import kind_of
 from dashboard.ingest.conventions.spans import Attributes, LogEvent, Span, SpanEvent
 from dashboard.ingest.conventions.tables import (
@@ -60,6 +60,8 @@ def seen(span: Span, logs: Sequence[LogEvent] = ()) -> Seen | None:
             return _call(convention, span)
         case Kind.TOOL:
             return _tool(convention, span)
+        case Kind.ASKED:
+            return ToolCallSpan(span, vercel.asked_in_piece(span.attributes) or _asked(convention, span.attributes))
     return _loop(convention, span, is_agent=kind is Kind.AGENT and not _is_node(span))
 
 
@@ -215,6 +217,11 @@ def _tool(convention: Convention, span: Span) -> ToolRun:
         None if result is None else _result(result),
         span.failed,
     )
+
+
+def _asked(convention: Convention, attributes: Attributes) -> AskedCall:
+    told = (first(attributes, convention.facts.get(fact, ())) for fact in ("call_id", "tool", "arguments"))
+    return asked_call(*told)
 
 
 def _result(told: Any) -> str:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from dashboard.ingest.conventions.convention import Convention, Kind, Names
 from dashboard.ingest.conventions.vendor_tables import (
     AGENTOPS,
+    AGENTOPS_ASKED,
     BRAINTRUST,
     LAMINAR,
     LANGFUSE,
@@ -153,7 +154,9 @@ GENAI = Convention(
 )
 
 #: A span may carry names of several; the first convention that can tell what it is reads it.
-CONVENTIONS = (VERCEL, OPENINFERENCE, GENAI, LANGFUSE, MLFLOW, VOLTAGENT, LANGWATCH, AGENTOPS, LAMINAR, BRAINTRUST)
+CONVENTIONS = (
+    VERCEL, OPENINFERENCE, GENAI, LANGFUSE, MLFLOW, VOLTAGENT, LANGWATCH, AGENTOPS_ASKED, AGENTOPS, LAMINAR, BRAINTRUST,
+)  # fmt: skip
 
 #: In the names of OpenInference's instrumentations that write a call's arguments anew of an object, which may have been
 #: closed where the answer was cut. The others write the provider's own text.

@@ -81,7 +81,11 @@ VOLTAGENT = Convention(
 MASTRA = Convention(
     "Mastra",
     (),
-    {"mastra.model_step.input": Kind.CALL, "mastra.model_step.output": Kind.CALL},
+    {
+        "mastra.model_step.input": Kind.CALL,
+        "mastra.model_step.output": Kind.CALL,
+        "mastra.model_chunk.output": Kind.ASKED,  # if it has a tool's input
+    },
     {"words": ()},
 )
 
@@ -104,6 +108,15 @@ AGENTOPS = Convention(
     ("agentops.span.kind",),
     {"agent": Kind.AGENT, "session": Kind.CHAIN, "workflow": Kind.CHAIN, "tool": Kind.TOOL},
     {"agent": ("operation.name",), "words": (), "tool": ("operation.name",), "result": ("agentops.tool.output",)},
+)
+
+#: What AgentOps writes for each tool call of OpenAI's answer, within the span of the call, which has none of them.
+AGENTOPS_ASKED = Convention(
+    "AgentOps",
+    ("tool.call.type",),
+    {"function": Kind.ASKED},
+    {"tool": ("tool.name",), "call_id": ("tool.call.id",), "arguments": ("tool.parameters",)},
+    scope="agentops.",
 )
 
 #: What Laminar writes for functions that are marked as tools. Calls are OpenLLMetry's.

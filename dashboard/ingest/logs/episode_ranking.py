@@ -10,7 +10,7 @@ from uuid import UUID
 
 from agentcore.messages import Message
 from dashboard.ingest.assembly.trace import TraceTurn
-from dashboard.ingest.conventions.observations import Loop, ModelCall, Seen
+from dashboard.ingest.conventions.observations import Loop, ModelCall, Seen, ToolCallSpan
 from dashboard.ingest.logs.values import Episode, digest_of
 
 #: To raise where readers find more in the same lines: of accounts with as many calls that end at the same moment, what
@@ -60,6 +60,8 @@ def _facts(one: Seen) -> Sequence[Any]:
         return *place, *_answer(one)
     if isinstance(one, Loop):
         return *place, one.name, one.word, one.failure.message if one.failure is not None else None
+    if isinstance(one, ToolCallSpan):
+        return *place, one.call.id, one.call.name, one.call.raw
     return *place, one.name, one.call_id, one.result, one.failed
 
 

@@ -1,15 +1,17 @@
 """Older GenAI convention: one event per message, on the span or in the log, such as `gen_ai.choice`."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import chain
 from typing import Any
 
-from agentcore.messages import Message, Role
+from agentcore.messages import Message, Role, ToolSpec
 from agentcore.values import replace
-from dashboard.ingest.conventions.attributes import read_json
+from dashboard.ingest.conventions.attributes import as_count, read_json
 from dashboard.ingest.conventions.content import parts
-from dashboard.ingest.conventions.content.shapes import mapping, system_apart
+from dashboard.ingest.conventions.content.shapes import mapping, system_apart, tools_of
 from dashboard.ingest.conventions.observations import NOTHING, Content, StopReasonSighting
 from dashboard.ingest.conventions.spans import SpanEvent
+from dashboard.ingest.conventions.tables import dialect_of
 
 DETAILS = "gen_ai.client.inference.operation.details"  #: whose attributes are the span's, messages among them
 CHOICE = "gen_ai.choice"
@@ -29,13 +31,17 @@ def read(events: Iterable[SpanEvent], *, in_blocks: bool) -> Content:
     """What these events tell; one that has come twice is told once. `in_blocks`: each text is a list of blocks in
     Bedrock's form, written as JSON."""
     sent: list[Message] = []
-    answer = NOTHING
+    answer, blocks, tools = NOTHING, dict[int, Content](), tuple[ToolSpec, ...]()
     for event in events:
         told = _with_blocks(_told(event)) if in_blocks else _told(event)
-        if event.name in _ROLES:
+        if event.name in _ROLES and (offered := tools_of(mapping(told.get("content")).get("tools"))):
+            tools = offered  # OpenLLMetry for Anthropic writes them as a user's message
+        elif event.name in _ROLES:
             entry = _with_result({"role": _ROLES[event.name].value, **told})
             if not _SAYS.isdisjoint(entry):
                 sent += [message for message in parts.messages_of([entry]) if message not in sent]
+        elif event.name == CHOICE and _is_of_anthropic(told):
+            blocks[as_count(told.get("index")) or 0] = _choice(told)
         elif event.name == CHOICE and told.get("index", 0) in (0, "0"):
             answer = _choice(told)
         elif event.name == "gen_ai.content.prompt":
@@ -43,10 +49,28 @@ def read(events: Iterable[SpanEvent], *, in_blocks: bool) -> Content:
         elif event.name == "gen_ai.content.completion":
             completion = event.attributes.get("gen_ai.completion")
             answer = parts.read({"gen_ai.output.messages": completion})
+    answer = _joined([blocks[place] for place in sorted(blocks)]) if blocks else answer
     if not sent:
-        return answer
+        return replace(answer, tools=tools) if tools else answer
     system, messages = system_apart(sent)
-    return replace(answer, system=system or None, input=messages)
+    return replace(answer, system=system or None, input=messages, tools=tools)
+
+
+def _is_of_anthropic(told: Mapping[str, Any]) -> bool:
+    """Whether several choices are the blocks of one answer: of Anthropic's, there is no other choice."""
+    provider = told.get("gen_ai.provider.name", told.get("gen_ai.system"))
+    return isinstance(provider, str) and dialect_of(provider) == "anthropic"
+
+
+def _joined(blocks: Sequence[Content]) -> Content:
+    texts = [block.text for block in blocks if block.text is not None]
+    calls = [block.calls for block in blocks if block.calls is not None]
+    return Content(
+        text="".join(texts) if texts else None,
+        calls=tuple(chain.from_iterable(calls)) if calls else None,
+        reasoning="".join(block.reasoning for block in blocks),
+        words=tuple(dict.fromkeys(word for block in blocks for word in block.words)),
+    )
 
 
 def _told(event: SpanEvent) -> dict[str, Any]:
@@ -68,6 +92,10 @@ def _with_blocks(told: dict[str, Any]) -> dict[str, Any]:
 def _choice(told: Mapping[str, Any]) -> Content:
     message = read_json(told.get("message"))
     message = {"parts": message} if isinstance(message, list) else mapping(message) or told
+    if "tool_calls" not in message and told.get("tool_calls"):  # OpenLLMetry writes them beside the message
+        message = {**message, "tool_calls": told["tool_calls"]}
+    if isinstance(message.get("content"), dict):  # which it writes so for a stream
+        message = {"parts": [message["content"]]}
     is_told = not _SAYS.isdisjoint(message)
     answer = parts.read({"gen_ai.output.messages": [dict(message)]}) if is_told else NOTHING
     reason = told.get("finish_reason")

@@ -23,6 +23,7 @@ NAMES = (
     "gcp.vertex.agent.llm_response",
     "mastra.metadata.body",
     "braintrust.output_json",
+    "traceloop.entity.output",
 )
 #: Which hold a text as it is, where it is no JSON: Langfuse for a stream, OpenLIT always.
 _PLAIN = frozenset({"langfuse.observation.output", "gen_ai.completion"})
@@ -47,9 +48,7 @@ def read(attributes: Attributes) -> Content:
         read_value = read_json(attributes[name])
         if name in _PLAIN and isinstance(attributes[name], str) and not isinstance(read_value, dict | list):
             return Content(text=attributes[name])
-        told = mapping(_only(read_value))
-        dialect = _DIALECTS.get(str(told.get("object") or told.get("type")))
-        content = _decoded(dialect, told, name) if dialect else _otherwise(told, name)
+        content = _answer(mapping(_only(read_value)), name)
         if content.answered or content.words:
             return content
     return NOTHING
@@ -58,6 +57,11 @@ def read(attributes: Attributes) -> Content:
 def _only(told: Any) -> Any:
     """OpenAI's agents kit writes a list of the answer's one message."""
     return told[0] if isinstance(told, list) and len(told) == 1 else told
+
+
+def _answer(told: Mapping[str, Any], source: str) -> Content:
+    dialect = _DIALECTS.get(str(told.get("object") or told.get("type")))
+    return _decoded(dialect, told, source) if dialect else _otherwise(told, source)
 
 
 def _decoded(dialect: str, told: Mapping[str, Any], source: str) -> Content:
@@ -97,6 +101,8 @@ def _otherwise(told: Mapping[str, Any], source: str) -> Content:
         return _assistant(told, source)
     if isinstance(told.get("replies"), list):
         return _replied(told["replies"], source)
+    if isinstance(told.get("message"), dict) and isinstance(told.get("raw"), dict):
+        return _answer(told["raw"], source)  # LlamaIndex's, with the answer of the client
     if isinstance(told.get("message"), dict):
         return _openai_message(told["message"], told.get("finish_reason"), source)
     if isinstance(told.get("combined_chunk_content"), str):

@@ -8,6 +8,7 @@ from agentcore.messages import Message, Role, ToolSpec
 from dashboard.ingest.conventions.attributes import first, read_json
 from dashboard.ingest.conventions.content.shapes import (
     asked_call,
+    mapping,
     mappings,
     role_of,
     system_apart,
@@ -57,6 +58,14 @@ def of_mastra(attributes: Attributes) -> Content:
     if isinstance(given, dict):
         told |= {"ai.response.text": given.get("text"), "ai.response.toolCalls": given.get("toolCalls")}
     return read(told)
+
+
+def asked_in_piece(attributes: Attributes) -> AskedCall | None:
+    """Read the tool call of a piece of Mastra's stream, with its arguments as they came; None where it is none."""
+    piece = mapping(read_json(attributes.get("mastra.model_chunk.output")))
+    if "toolInput" not in piece:
+        return None
+    return asked_call(piece.get("toolCallId"), piece.get("toolName"), piece["toolInput"])
 
 
 def _calls(told: Any) -> Iterator[AskedCall]:

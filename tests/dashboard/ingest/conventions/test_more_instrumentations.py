@@ -371,6 +371,7 @@ def test_the_stop_reason_of_autogen_starts_its_complete_answer(word: str, meanin
     answer = turn.history.turn.steps[0].answer
     assert (answer.raw_stop_reason, answer.stop_reason.value) == (word, meaning)
     assert "reason_unknown" not in codes(turn)
+    assert ("reason_renamed" in codes(turn)) is (word == "function_calls")  # it writes it also for a truncated call
 
 
 def test_results_that_autogen_writes_beside_a_message_are_those_of_its_tools() -> None:
