@@ -270,9 +270,9 @@ ENDS = [
             approvals=Approvals(("calculator",), 30),
         ),
         "partial error forbidden",
-        "Stopped by the error policy: tool error, 1 failure; tool errors stop the turn (calculator: This call was not "
-        "approved: refused by ada). With tool errors set to ignore, the model would have received the error. The "
-        "recording does not show how it would have ended.",
+        "Stopped by the error policy: ada refused the call of calculator, and tool errors stop the turn. With tool "
+        "errors set to ignore, the model would have received the error. The recording does not show how it would have "
+        "ended.",
     ),
     (play(error()), "failed error provider_error", "Failed on the first call: It broke."),
     (
