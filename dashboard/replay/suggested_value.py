@@ -10,6 +10,7 @@ from uuid import UUID
 from agentcore.replay import Certainty
 from agentcore.values import replace
 from dashboard.replay.sweep_point import Point, ends_in_words
+from dashboard.turns.endings import MAY_BE_CUT
 from dashboard.turns.prices.rates import Price
 
 
@@ -76,7 +77,12 @@ class MeasuredValue:
 
     @property
     def ends_in_words(self) -> str:
-        return ends_in_words(self.ends, self.resource)
+        return ends_in_words(self.ends, self.resource, at_cap=self.at_cap)
+
+    @property
+    def look(self) -> str:
+        """The word that its end looks like."""
+        return MAY_BE_CUT.look if self.completed and self.at_cap else self.ends
 
     @property
     def word(self) -> str:

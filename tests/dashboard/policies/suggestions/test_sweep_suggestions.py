@@ -17,6 +17,8 @@ from dashboard.policies.suggestions.selectors import LEAST, suggestion_for
 from dashboard.policies.suggestions.suggestion_text import sentence
 from dashboard.replay.rerun_service import turn_rerun
 from dashboard.replay.suggested_value import SuggestedValue
+from dashboard.replay.sweep_chart import charts_of
+from dashboard.replay.sweep_result import Sweep
 from dashboard.runtime.management.commands import replay
 from dashboard.turns.models import Turn
 from tests.dashboard.driving import Play, drive
@@ -266,7 +268,14 @@ def test_what_re_runs_show_is_told_beside_what_the_recording_shows(browser: Clie
     after = swept(browser, cut, asked)
     assert (after["certain"], after["likely"]) == (None, None), "by the recording alone, as ever"
     assert after["with_reruns"]["certain"]["first"] == 900
+    told = suggested_sweep_of(cut)
+    marks = [mark.x for mark in charts_of(told)[0].marks]
+    assert len(marks) == len(set(marks)), "what is proven has one mark"
     assert "No value that was tried is certain" not in page(browser, f"/turns/{cut.id}/replay/sweep?begin=50&end=950")
+
+
+def suggested_sweep_of(turn: Turn) -> Sweep:
+    return sweep_suggestions.suggested_sweep(turn=turn, name="max_tokens", values=range(50, 1_000, 50), overrides={})
 
 
 def test_a_total_that_follows_from_a_re_run_shows_what_that_took(browser: Client, play: Play):
