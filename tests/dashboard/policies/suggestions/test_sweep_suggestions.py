@@ -43,6 +43,12 @@ def proven(turn: Turn, overrides: dict[str, object]) -> int:
     return int(said.value)
 
 
+def test_a_sweep_without_an_answer_shows_the_key_of_its_limit_as_code(browser: Client, cut: Turn):
+    html = page(browser, f"/turns/{cut.id}/replay/sweep")
+    assert NOT_KNOWN in html
+    assert "with any value of Max tokens per call (<code>max_tokens</code>)" in html
+
+
 def test_the_value_proven_by_a_live_re_run_ranks_first_on_page_api_and_terminal(browser: Client, cut: Turn):
     lengths(cut, [320 - END_AT_MOST] * 4 * LEAST)
     value = proven(cut, {"max_tokens": 900})
