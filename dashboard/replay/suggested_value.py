@@ -10,6 +10,7 @@ from uuid import UUID
 from agentcore.replay import Certainty
 from agentcore.values import replace
 from dashboard.replay.sweep_point import Point, ends_in_words
+from dashboard.turns.endings import MAY_BE_CUT
 from dashboard.turns.prices.rates import Price
 
 
@@ -67,7 +68,7 @@ class MeasuredValue:
     price: Price | None
     seconds: float | None  #: not held by an operator
     resource: str | None = None  #: the limit that stopped it
-    at_cap: bool = False  #: its answer ended exactly at the value, where it may have been cut
+    at_cap: bool = False  #: its answer may have been cut at the cap of its last call
 
     @property
     def is_enough(self) -> bool:
@@ -76,7 +77,7 @@ class MeasuredValue:
 
     @property
     def ends_in_words(self) -> str:
-        return ends_in_words(self.ends, self.resource)
+        return MAY_BE_CUT.name.lower() if self.at_cap else ends_in_words(self.ends, self.resource)
 
     @property
     def word(self) -> str:
