@@ -1,6 +1,6 @@
 """Why neither the recording nor other turns tell of a limit, in words. Output only: nothing parses it."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from agentcore.number_format import count, number
 from agentcore.policy import LIMIT_NAMES
@@ -46,7 +46,7 @@ def _longer(known: Evidence) -> str:
     return "turns that used more of it" if known.counted == "turn" else f"longer {known.counted}s"
 
 
-_LACKS = {
+_LACKS: Mapping[Lack, Callable[[Evidence], str]] = {
     Lack.FEW: _few,
     Lack.STOPPED: _stopped,
     Lack.UNREPORTED: lambda _: "too few calls show how many tokens this model counts and does not report.",
