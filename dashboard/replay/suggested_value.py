@@ -68,7 +68,7 @@ class MeasuredValue:
     price: Price | None
     seconds: float | None  #: not held by an operator
     resource: str | None = None  #: the limit that stopped it
-    at_cap: bool = False  #: its answer ended exactly at the value, where it may have been cut
+    at_cap: bool = False  #: its answer may have been cut at the cap of its last call
 
     @property
     def is_enough(self) -> bool:

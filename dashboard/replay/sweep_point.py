@@ -30,7 +30,7 @@ class Point:
     why: Why | None = None  #: it is undecidable; None where it is not
     tokens_range: tuple[int, int] | None = None  #: at both ends of what is assumed, `tokens` lying midway
     resource: str | None = None  #: the limit that would have stopped it
-    at_cap: bool = False  #: it used all tokens that the value gave its last call, where that may have been cut
+    at_cap: bool = False  #: its last call used all of its cap, where the answer may have been cut
 
     @property
     def tokens_between(self) -> tuple[int, int] | None:

@@ -17,7 +17,7 @@ from django.core.exceptions import ValidationError
 
 from agentcore.policy import Policy
 from agentcore.reasons import TurnStatus
-from agentcore.replay import Certainty, Experience, Recording, WhatIf, what_if
+from agentcore.replay import Certainty, Experience, Recording, what_if
 from agentcore.resource import out_of_time, resource_of
 from agentcore.values import replace
 from dashboard.agents.criteria import criteria_faults
@@ -28,8 +28,9 @@ from dashboard.live.turn_loader import connection_of
 from dashboard.replay.limit_controls import Number
 from dashboard.replay.services import answered_calls, turn_experience
 from dashboard.replay.suggested_value import SuggestedValue
-from dashboard.replay.sweep_point import CAPPING, Holds, Point, calls_of, margin_of, recommended, stretch_of, surer
+from dashboard.replay.sweep_point import Holds, Point, calls_of, margin_of, recommended, stretch_of, surer
 from dashboard.replay.sweep_result import Sweep, found_in
+from dashboard.turns.end_summary import may_be_cut
 from dashboard.turns.history import recording_of
 from dashboard.turns.models import Turn
 from dashboard.turns.prices.rates import Rate
@@ -91,9 +92,7 @@ def run_of(*, turn: Turn, name: str, overrides: Mapping[str, Any], recording: Re
         raise ValidationError(faults)
     connection = connection_of(turn)
     policy = overridden(recording.policy, overrides_clean(overrides, connection))
-    return SweepRun(
-        recording, policy, name, turn_rate(turn), turn_experience(turn), at_cap="output_at_cap" in turn.signs
-    )
+    return SweepRun(recording, policy, name, turn_rate(turn), turn_experience(turn), at_cap=may_be_cut(turn))
 
 
 def recorded_value(turn: Turn, policy: Policy, name: str) -> Number | None:
@@ -147,7 +146,7 @@ class SweepRun:
     name: str
     rate: Rate | None
     experience: Experience
-    at_cap: bool = False  #: whether the recorded answer is said to have ended, and used all its tokens
+    at_cap: bool = False  #: the recorded turn is said to have completed, and may have been cut at its last cap
     known: dict[int, Point] = field(default_factory=dict)
     work: int = 0  #: so far
 
@@ -255,10 +254,5 @@ class SweepRun:
             imagined.why,
             imagined.output_tokens_range,
             resource_of(final) if is_late or status is TurnStatus.PARTIAL else None,
-            self._is_at_cap(imagined, value),
+            self.at_cap and imagined.certainty is Certainty.RECORDED and status is TurnStatus.COMPLETED,
         )
-
-    def _is_at_cap(self, imagined: WhatIf, value: int) -> bool:
-        """Whether the recorded answer may have been cut by this very value."""
-        is_recorded = self.at_cap and imagined.certainty is Certainty.RECORDED
-        return is_recorded and self.name in CAPPING and imagined.spent.output_tokens >= value

@@ -7,11 +7,13 @@ from uuid import UUID
 from django.db.models import QuerySet
 
 from agentcore.completed_verdict import REPEAT
+from agentcore.messages import BEYOND_CAP
 from agentcore.number_format import count
 from agentcore.policy import LIMIT_NAMES
 from agentcore.reasons import NormalizedStopReason, StopReason, TurnStatus
 from dashboard.turns import endings
 from dashboard.turns.endings import Ending
+from dashboard.turns.history import attempts_read
 from dashboard.turns.models import UNFINISHED, Turn
 from dashboard.turns.reason_looks import reason_label
 
@@ -39,7 +41,7 @@ def _read(ending: Ending, detail: str = "", *, look: str = "") -> EndSummary:
 
 def _completed(turn: Turn) -> EndSummary:
     took = f"after {count(turn.continuations, 'continuation')}" if turn.continuations else ""
-    if sign := next((sign for sign in turn.signs if sign != REPEAT), None):
+    if sign := cut_sign(turn):
         return _read(endings.MAY_BE_CUT, reason_label(sign))
     if turn.attempts and turn.model_stop_reason in (None, NormalizedStopReason.UNKNOWN):
         said = f"“{turn.raw_stop_reason}”" if turn.raw_stop_reason else "no stop reason given"
@@ -59,6 +61,30 @@ def _partial(turn: Turn) -> EndSummary:
     if turn.model_stop_reason == NormalizedStopReason.MAX_TOKENS or turn.terminal_reason in _CUT_OFF:
         return _read(endings.CUT_OFF, cause, look=look)
     return _read(endings.STOPPED, cause)
+
+
+NEAR = 0.98  #: of its cap, from which on an answer is not short of it: some servers do not count their end marker
+
+
+def cut_sign(turn: Turn) -> str:
+    """The first sign that the turn's answer was cut off, though it is said to have ended; empty without any."""
+    return next((sign for sign in turn.signs if sign != REPEAT), "")
+
+
+def may_be_cut(turn: Turn) -> bool:
+    """Whether a turn that completed may have been cut off at the cap of its last call. Its verdict says that its answer
+    may be cut off, and its last call is not known to have ended short of its cap. Such a turn does not show that any
+    limit is enough."""
+    if turn.status != TurnStatus.COMPLETED:
+        return False
+    unknown = turn.model_stop_reason in (None, NormalizedStopReason.UNKNOWN) and turn.envelope is None
+    if not (cut_sign(turn) or unknown):
+        return False
+    answered = [each for each in attempts_read(turn.id, "max_tokens", "usage", "error") if each.error is None]
+    cap, usage = (answered[-1].max_tokens, answered[-1].usage or {}) if answered else (None, {})
+    used = usage.get("output_tokens") or 0
+    text = used - (usage.get("reasoning_tokens") or 0)  # some servers apply the cap to this alone
+    return cap is not None and (not used or any(NEAR * cap <= each <= BEYOND_CAP * cap + 1 for each in (used, text)))
 
 
 #: Ends of an answer that was cut, even if its provider says that it ended: at the limit on characters, or twice without

@@ -16,16 +16,26 @@ from dashboard.agents.approvals import LONGEST
 from dashboard.agents.limit_fields import LIMIT_FIELDS
 from dashboard.policies.suggestions.repaired_calls import RepairedCalls, repaired_calls
 from dashboard.policies.suggestions.suggestion import Goal, Number
-from dashboard.policies.suggestions.used_amounts import USED, approval_seconds, used_of, value_of
+from dashboard.policies.suggestions.used_amounts import (
+    CALLS,
+    CONTINUING,
+    USED,
+    approval_seconds,
+    is_at_least,
+    is_cut_call,
+    is_cut_envelope,
+    is_total,
+    used_of,
+    value_of,
+)
+from dashboard.turns.end_summary import cut_sign, may_be_cut
 from dashboard.turns.models import UNFINISHED, Turn
 
 RETRIES = 3  #: failures running, to begin with
 LARGER = 4  #: times what was used: a live try that should leave no doubt
 SOME = 5  #: more of what is counted in ones
-#: Kinds of the provider's errors that last until someone mends the connection: its key, account, model or address.
+#: Kinds of the provider's errors that last until someone mends the connection.
 OF_CONNECTION = frozenset({"auth", "quota", "not_found", "not_dialect"})
-#: What bounds how often a cut answer is continued. A larger cap needs no continuation, so none of them holds it back.
-CONTINUING = ("max_continuations", "max_total_completion_tokens", "max_total_tokens")
 RETRIED = "schema_rounds"  #: the same of a structured answer, which is requested whole again
 COUNTED = ("max_continuations", "max_tool_repair_attempts", "max_steps", "schema_rounds")
 #: What more of a limit uses up as well, so that it would end a re-run first.
@@ -59,6 +69,11 @@ class ExhaustedLimit:
     @property
     def used(self) -> int:
         return used_of(self.limit, self.last) if self.repaired is None else self.repaired.spent
+
+    @property
+    def counted(self) -> str:
+        """What other turns are asked for: how much of the limit they used; of a cut tool call, how long theirs are."""
+        return CALLS if self.limit == "max_tokens" and is_cut_call(self.last) else self.limit
 
     @property
     def recorded(self) -> Number | None:
@@ -155,14 +170,13 @@ class ExhaustedLimit:
         least = {name: value_of(self.last, name) for name in further} | asked
         if given and not asked.keys() <= given.keys() <= least.keys():
             return False
-        return all(_is_at_least(value, least[name]) for name, value in given.items())
+        return all(is_at_least(value, least[name]) for name, value in given.items())
 
 
 def may_need_a_limit(turn: Turn) -> bool:
-    """By its row alone: it was continued, or asked for its envelope or a tool call again, or ended before it was
-    complete, and no refusal ended it."""
+    """By its row: it was continued, repaired or retried, shows a sign of a cut, or ended early without a refusal."""
     if turn.status == TurnStatus.COMPLETED:
-        return turn.continuations > 0 or turn.envelope_retries > 0 or turn.tool_repairs > 0
+        return turn.continuations > 0 or turn.envelope_retries > 0 or turn.tool_repairs > 0 or bool(cut_sign(turn))
     if turn.status == TurnStatus.CANCELLED:  # perhaps because nobody approved its call in time
         return turn.model_stop_reason == NormalizedStopReason.TOOL_CALL
     ended_short = turn.status in (TurnStatus.PARTIAL, TurnStatus.FAILED, TurnStatus.ABORTED)
@@ -174,10 +188,7 @@ def exhausted_limit_of(turn: Turn, last: Snapshot) -> ExhaustedLimit | None:
     if turn.status in UNFINISHED or last.end is None or last.setup is None:
         return None
     if last.end.status is TurnStatus.COMPLETED:
-        # A fork that began with a continuation cannot take one call: its text begins in its parent's.
-        more = last.own.continuations + last.own.envelope_retries
-        several = 0 < more < last.own.attempts and last.iteration <= 1
-        return ExhaustedLimit(turn, last, "max_tokens", Goal.ONE_CALL) if several else _repaired(turn, last)
+        return _completed(turn, last)
     if unapproved(last) is not None:
         return ExhaustedLimit(turn, last, APPROVAL_SECONDS)
     if last.end.status is TurnStatus.CANCELLED:
@@ -189,6 +200,19 @@ def exhausted_limit_of(turn: Turn, last: Snapshot) -> ExhaustedLimit | None:
     limit = _limit(last)
     case = None if limit is None else ExhaustedLimit(turn, last, limit, together=_together(last, limit))
     return continued_instead(turn, last) if case is not None and case.is_full else case
+
+
+def _completed(turn: Turn, last: Snapshot) -> ExhaustedLimit | None:
+    """Where the answer may be cut, the cap that its last call used up; else a larger one, for fewer calls."""
+    if cut_sign(turn) and may_be_cut(turn):
+        total = CONTINUING[1]
+        is_used_up = is_total(last, total) and last.spent.output_tokens >= (value_of(last, total) or 0)
+        case = ExhaustedLimit(turn, last, total if is_used_up else "max_tokens")
+        return None if case.is_full else case
+    # A fork that began with a continuation cannot take one call: its text begins in its parent's.
+    more = last.own.continuations + last.own.envelope_retries
+    several = 0 < more < last.own.attempts and last.iteration <= 1
+    return ExhaustedLimit(turn, last, "max_tokens", Goal.ONE_CALL) if several else _repaired(turn, last)
 
 
 def _repaired(turn: Turn, last: Snapshot) -> ExhaustedLimit | None:
@@ -203,7 +227,7 @@ def _repaired(turn: Turn, last: Snapshot) -> ExhaustedLimit | None:
 def continued_instead(turn: Turn, last: Snapshot) -> ExhaustedLimit:
     """A cut that no larger cap can mend: only more continuations can, and more of what bounds those. A structured
     answer is requested again instead."""
-    if _is_cut_envelope(last):
+    if is_cut_envelope(last):
         return ExhaustedLimit(turn, last, RETRIED, together=_together(last, RETRIED))
     bounds = {name: _larger(last, name) for name in CONTINUING[1:]}
     larger = {name: value for name, value in bounds.items() if value is not None}
@@ -222,13 +246,6 @@ def _share(limit: str, times: Number) -> Number:
     return times**2 if limit == "max_total_tokens" else times
 
 
-def _is_at_least(given: Any, asked: Any) -> bool:
-    """Of one setting; None: no limit."""
-    if None in (given, asked) or isinstance(asked, str):
-        return given is None or bool(given == asked)
-    return bool(given >= asked)
-
-
 def _limit(last: Snapshot) -> str | None:
     """A cut is mended by a larger cap; what ran out otherwise by more of that."""
     assert last.end is not None, "asked of ended turns"
@@ -243,23 +260,9 @@ def _limit(last: Snapshot) -> str | None:
     was_cut = last.model_stop_reason == NormalizedStopReason.MAX_TOKENS
     if was_cut and resource in (*CONTINUING, "max_tokens") and not is_total(last, resource):
         return "max_tokens"
-    if _is_cut_envelope(last):
+    if is_cut_envelope(last):
         return "max_tokens"
     return resource if resource in USED and resource != "max_tokens" else None
-
-
-def _is_cut_envelope(last: Snapshot) -> bool:
-    """Whether the turn ended with a structured answer that its cap truncated, and no envelope retry was left."""
-    assert last.end is not None, "asked of ended turns"
-    was_cut = last.model_stop_reason == NormalizedStopReason.MAX_TOKENS and not last.cut_below_cap
-    truncated = last.end.terminal_reason == "envelope_truncation_unrecoverable"
-    return was_cut and truncated and resource_of(last) == RETRIED
-
-
-def is_total(last: Snapshot, limit: str | None) -> bool:
-    """Whether it is a total of tokens that somebody has set. That has to be raised: a larger cap would spend more than
-    was to be spent."""
-    return limit in CONTINUING[1:] and getattr(last.limits, limit) is not None
 
 
 def _together(last: Snapshot, limit: str, times: int = 1) -> dict[str, Any] | None:

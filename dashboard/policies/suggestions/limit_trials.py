@@ -21,17 +21,15 @@ from agentcore.snapshot import Snapshot
 from agentcore.values import replace
 from dashboard.live.turn_loader import connection_of
 from dashboard.policies.suggestions.exhausted_limits import (
-    CONTINUING,
     RETRIED,
     ExhaustedLimit,
     continued_instead,
     exhausted_limit_of,
-    is_total,
 )
 from dashboard.policies.suggestions.relatives import relatives_of, settings_changed
 from dashboard.policies.suggestions.reruns import LimitTrial, reruns_of
 from dashboard.policies.suggestions.suggestion import Goal
-from dashboard.policies.suggestions.used_amounts import value_of
+from dashboard.policies.suggestions.used_amounts import CONTINUING, is_total, value_of
 from dashboard.turns.models import Turn
 
 #: By who says so. `most`: the largest cap that is allowed; `below`: the smallest that is not.
@@ -106,7 +104,7 @@ class TriedLimit:
     @property
     def completed(self) -> bool:
         """Whether a re-run shows a value that is enough."""
-        return any(tried.completed and tried.value > self.case.in_vain for tried in self.reruns)
+        return any(tried.proves and tried.value > self.case.in_vain for tried in self.reruns)
 
 
 def limit_trials(turn: Turn, last: Snapshot) -> tuple[TriedLimit, ...]:

@@ -9,12 +9,13 @@ from uuid import UUID
 from django.db.models import F, OuterRef, QuerySet, Subquery
 from django.db.models.functions import Length as Characters
 
-from agentcore.reasons import TurnStatus
+from agentcore.reasons import NormalizedStopReason, TurnStatus
 from agentcore.values import replace
 from dashboard.agents.models import Project
 from dashboard.policies.backtests.answer_lengths import MOST, lengths_of, lengths_of_each, one_per_family
 from dashboard.policies.backtests.batched_queries import rows_of_each
 from dashboard.policies.backtests.survival import Length
+from dashboard.policies.suggestions.used_amounts import CALLS
 from dashboard.turns.filters import TimelineFilters
 from dashboard.turns.models import UNFINISHED, Attempt, Turn
 from dashboard.turns.provider_words import stored
@@ -87,6 +88,8 @@ def usage_of(*, turn: Turn, limit: str, filters: TimelineFilters) -> tuple[Lengt
     counted so."""
     if limit == "max_tokens":
         return lengths_of(project=turn.project, filters=filters)
+    if limit == CALLS:
+        return _call_lengths(turn.project, filters)
     if limit == "max_seconds":
         return _seconds(turn.project, filters)
     return _lengths(turn.project, USED[limit], filters) if limit in USED else ()
@@ -104,7 +107,7 @@ def usage_of_list(asked: Iterable[tuple[Turn, str]]) -> dict[tuple[object, ...],
     wanted = defaultdict[tuple[UUID, str], dict[TimelineFilters, Project]](dict)
     known: dict[tuple[object, ...], tuple[Length, ...] | None] = {}
     for turn, limit in asked:
-        for filters in alike(turn) if limit == "max_tokens" or limit in USED else ():
+        for filters in alike(turn) if limit in ("max_tokens", CALLS) or limit in USED else ():
             key = (turn.project_id, limit, filters)
             if (used := _fresh(key)) is not None:
                 known[key] = used
@@ -123,6 +126,8 @@ def _used_by_each(project: Project, limit: str, filters: Sequence[TimelineFilter
     """None where it took too long to find."""
     if limit == "max_tokens":
         return lengths_of_each(project=project, filters=filters)
+    if limit == CALLS:
+        return [_call_lengths(project, each) for each in filters]
     found = rows_of_each([_rows(project, USED[limit], each) for each in filters], _TOLD)
     return [None if rows is None else _lengths_in(rows) for rows in found]
 
@@ -159,6 +164,26 @@ def _seconds(project: Project, filters: TimelineFilters) -> tuple[Length, ...]:
         return Length(max(0, (turn.duration_ms or 0) - held.get(turn.id, 0)), _is_complete(turn.status))
 
     return _once((turn.id, turn.parent_id, taken_by(turn)) for turn in found)
+
+
+def _call_lengths(project: Project, filters: TimelineFilters) -> tuple[Length, ...]:
+    """The tokens of each call that returned tool calls, the oldest turn first. Of a turn and its re-runs those of one
+    count, as of answers."""
+    turns = turns_matching(project=project, filters=filters).exclude(status__in=UNFINISHED).order_by("-id")
+    found = dict(turns.values_list("id", "parent_id")[:MOST])
+    made = Attempt.objects.filter(turn_id__in=found, error__isnull=True).exclude(tool_calls=[])
+    lengths = defaultdict[UUID, list[Length]](list)
+    for turn_id, calls, usage, reason in made.values_list("turn_id", "tool_calls", "usage", "stop_reason"):
+        if tokens := (usage or {}).get("output_tokens"):
+            is_cut = reason == NormalizedStopReason.MAX_TOKENS or any(call.get("issue") for call in calls)
+            lengths[turn_id].append(Length(tokens, not is_cut))
+    kept = one_per_family([(each, found[each], lengths[each]) for each in found if each in lengths], _longest)
+    return tuple(length for each in kept for length in each)
+
+
+def _longest(lengths: Sequence[Length]) -> Length:
+    """Of the calls of one turn."""
+    return max(lengths, key=lambda length: (length.ended, length.tokens))
 
 
 def _once(turns: Iterable[tuple[UUID, UUID | None, Length]]) -> tuple[Length, ...]:

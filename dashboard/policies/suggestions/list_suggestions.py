@@ -15,6 +15,7 @@ from django.db import connection
 
 from agentcore.errors import CoreError
 from agentcore.policy import LIMIT_NAMES
+from agentcore.reasons import TurnStatus
 from dashboard.agents.models import Connection, Project
 from dashboard.policies.suggestions.exhausted_limits import may_need_a_limit
 from dashboard.policies.suggestions.limit_trials import TriedLimit
@@ -23,6 +24,7 @@ from dashboard.policies.suggestions.relatives import GENERATIONS, UNREAD, newest
 from dashboard.policies.suggestions.selectors import cases_of, proving_rerun
 from dashboard.policies.suggestions.suggestion import Goal, Suggestion
 from dashboard.policies.suggestions.suggestion_cache import remembered, suggestion_now
+from dashboard.turns.end_summary import cut_sign
 from dashboard.turns.history import attempts_of_all
 from dashboard.turns.models import Turn
 from dashboard.turns.nodes import read_all
@@ -41,6 +43,7 @@ ROW = (
     "terminal_reason",
     "verdict",
     "last_seq",
+    "lint",
 )
 
 #: Each of these turns, and those that it runs again: its own id, theirs, and how far away they are.
@@ -114,7 +117,7 @@ def _read(held: ReadAhead, turns: list[Turn]) -> None:
         held.connections[each.project_id].append(each)
     tried = [each for turn in turns for each in _cases(turn)]
     asked = (each.case for each in tried if each.case.goal is Goal.FINISH)  # else its own recording tells that
-    held.usage.update(usage_of_list((case.turn, case.limit) for case in asked))
+    held.usage.update(usage_of_list((case.turn, case.counted) for case in asked))
     proving = {found.id for each in tried if (found := proving_rerun(each)) is not None}
     held.records.update(records_of_all(proving - held.records.keys()))
     held.attempts.update(attempts_of_all(proving - held.attempts.keys()))
@@ -138,7 +141,8 @@ def _read_relatives(held: ReadAhead, turns: list[Turn]) -> None:
             turn.parent = known[turn.parent_id]
     held.relatives.update({turn: [known[each] for each in sorted(kept[turn]) if each in known] for turn in lines})
     held.first_records.update(records_of_all(others, upto=1))
-    held.attempts.update(attempts_of_all({turn_id for line in lines.values() for turn_id in line}))
+    doubtful = {each.id for each in known.values() if each.status == TurnStatus.COMPLETED and cut_sign(each)}
+    held.attempts.update(attempts_of_all(doubtful.union(*lines.values())))
     held.acts.update({turn_id: [] for turn_id in others})
     for record in acts_of([*others]) if others else ():
         held.acts[record.turn_id].append(record)

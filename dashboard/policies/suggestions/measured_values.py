@@ -7,9 +7,9 @@ from agentcore import serial
 from agentcore.reasons import TurnStatus
 from dashboard.agents.policies import stored_policy
 from dashboard.policies.suggestions.relatives import flat, relatives_of, settings_changed
-from dashboard.policies.suggestions.reruns import ended_at
 from dashboard.replay.endings import was_changed
 from dashboard.replay.suggested_value import MeasuredValue
+from dashboard.turns.end_summary import may_be_cut
 from dashboard.turns.models import Turn
 from dashboard.turns.prices.selectors import price_of
 from dashboard.turns.record_reader import acts_of
@@ -33,7 +33,7 @@ def measured_values(*, turn: Turn, name: str, overrides: Mapping[str, Any]) -> t
     changed = {record.turn_id for record in acts if was_changed([serial.event_from_json(record.event)])}
     kept = {value: again for value, again in found.items() if again.id not in changed}
     held = held_ms_of(kept.values()) if kept else {}
-    return tuple(_measured(turn, name, value, kept[value], held.get(kept[value].id, 0)) for value in sorted(kept))
+    return tuple(_measured(turn, value, kept[value], held.get(kept[value].id, 0)) for value in sorted(kept))
 
 
 def _value(given: dict[str, Any], name: str, beside: Mapping[str, Any]) -> int | None:
@@ -42,9 +42,9 @@ def _value(given: dict[str, Any], name: str, beside: Mapping[str, Any]) -> int |
     return value if isinstance(value, int) and given == beside else None
 
 
-def _measured(turn: Turn, name: str, value: int, again: Turn, held_ms: int) -> MeasuredValue:
+def _measured(turn: Turn, value: int, again: Turn, held_ms: int) -> MeasuredValue:
     whole = Turn.objects.select_related("agent__connection").get(pk=again.pk)
-    completed, at_cap = again.status == TurnStatus.COMPLETED, ended_at(again, name, value)
+    completed, at_cap = again.status == TurnStatus.COMPLETED, may_be_cut(again)
     late = again.resource == "max_seconds"
     return MeasuredValue(
         value,

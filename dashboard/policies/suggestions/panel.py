@@ -43,7 +43,7 @@ _STOPPED = {TurnStatus.CANCELLED: "was cancelled", TurnStatus.INTERRUPTED: "was 
 class Panel:
     """`running`: the re-run that is under way; `in_vain`: the last one that was not complete either; `less`: a smaller
     value that is likely sufficient, and not proven; `other`: the value of another limit that would do as well,
-    and is no surer; `shown`: the values under which a re-run completed."""
+    and is no surer; `shown`: the values that a re-run has shown to be enough."""
 
     turn: Turn
     suggestion: Suggestion
@@ -56,6 +56,7 @@ class Panel:
     unanswered: LimitTrial | None = None  #: the newest re-run, where it ended and tells nothing of the limit
     is_reworded: bool = False  #: no re-run from the start asks what this turn was asked
     shown: frozenset[int] = frozenset()
+    tried: frozenset[int] = frozenset()  #: the values that a re-run was given, however it ended
     of_cap: Backtest | None = None  #: of another value that the agent was given
     unset: Connection | None = None  #: whose ceiling is not set, though its provider has said one (`suggestion.most`)
 
@@ -111,6 +112,11 @@ class Panel:
     def may_be_less(self) -> bool:
         """Whether a live re-run under the smaller value may be made."""
         return self.less is not None and self.running is None and may_be_rerun(self.turn)
+
+    @property
+    def checks_less(self) -> bool:
+        """Whether the re-run that is under way was given less than the value that another one has shown."""
+        return self.by_rerun and self.running is not None and self.running.value < self.suggestion.value
 
     @property
     def shows_no_less(self) -> bool:
@@ -206,10 +212,9 @@ class Panel:
     def may_be_found(self) -> bool:
         """Whether a live re-run would tell more than is known."""
         said, estimated = self.suggestion, self.suggestion.certainty is Certainty.ESTIMATED
-        shown = (said.basis is Basis.RERUN and not said.ended_at_it) or (
-            said.basis is Basis.RECORDING and not estimated
-        )
-        tried = self.running or self.is_reworded or self.of_approval
+        shown = (said.basis is Basis.RERUN and not said.may_be_cut) or (said.basis is Basis.RECORDING and not estimated)
+        again = said.may_be_cut and said.value in self.tried  # it would fill the same cap once more
+        tried = self.running or self.is_reworded or self.of_approval or again
         return not (shown or tried) and may_be_rerun(self.turn)
 
     @property
@@ -246,6 +251,8 @@ def panel_of(turn: Turn, last: Snapshot | None = None) -> Panel | None:
     suggestion, less = suggestion_and_less(turn, last) if last is not None and limits else (None, None)
     if suggestion is None:
         return None
+    if last is not None and any(it.running and it.turn.id == suggestion.rerun for each in limits for it in each.reruns):
+        limits = limit_trials(turn, last)  # it ended between the two: a page shows one state
     case, reruns = _of_limit(limits, suggestion.limit)
     running = next((tried for each in limits for tried in reversed(each.reruns) if tried.running), None)
     raised = [tried for tried in reruns if tried.value > (case.recorded or 0)]  # a lower limit tells nothing of more
@@ -255,7 +262,8 @@ def panel_of(turn: Turn, last: Snapshot | None = None) -> Panel | None:
     silent = newest is not None and newest.tells_nothing and refusal_of([newest]) is None
     backtest = backtest_found(turn=turn, suggestion=suggestion)
     about: dict[str, Any] = {"less_tried": less_tried, "is_reworded": is_reworded(turn)}
-    about["shown"] = frozenset(tried.value for tried in reruns if tried.completed)
+    about["shown"] = frozenset(tried.value for tried in reruns if tried.proves)
+    about["tried"] = frozenset(tried.value for tried in reruns)
     about |= {"unanswered": newest if silent else None, "unset": _unset(turn, suggestion)}
     if last is not None and len(limits) > 1:
         about["other"] = suggestion_of_another_limit(turn, last, suggestion)

@@ -16,6 +16,7 @@ from dashboard.policies.suggestions.repaired_calls import repaired_calls
 from dashboard.policies.suggestions.suggestion import Goal
 from dashboard.replay.endings import was_changed
 from dashboard.replay.sweep_point import CAPPING, margin_of
+from dashboard.turns.end_summary import may_be_cut
 from dashboard.turns.history import attempts_read
 from dashboard.turns.models import UNFINISHED, Attempt, Record, Turn
 from dashboard.turns.read_ahead import read_ahead
@@ -23,8 +24,6 @@ from dashboard.turns.record_reader import acts_of
 
 #: Errors of an envelope that more of a limit did not help. Another failure is the provider's, and tells nothing.
 INVALID = frozenset({"envelope_invalid", "envelope_truncation_unrecoverable"})
-#: The sign of an answer that is said to have ended and used every token of its call.
-AT_CAP = "output_at_cap"
 #: Limits of how much a turn may write: an answer that one of them ends was too long for each of them, but for `APART`.
 OF_LENGTH = frozenset(
     {"max_tokens", "max_continuations", "max_total_completion_tokens", "max_total_output_chars", "max_total_tokens"}
@@ -43,6 +42,7 @@ class LimitTrial:
     is_original: bool = False  #: not a re-run, but the turn that is run again
     beside: Mapping[str, Any] = field(default_factory=dict)  #: other settings that it was given, with their values
     goal: Goal = Goal.FINISH  #: what the value is tried for
+    hides: bool = False  #: the turn that it runs again was said to have ended, and may have been cut
 
     @property
     def running(self) -> bool:
@@ -60,17 +60,29 @@ class LimitTrial:
         bound = self.turn.resource
         length = self.limit in OF_LENGTH and bound not in APART
         again = self.turn.status == TurnStatus.PARTIAL and (length or bound is None or bound == self.limit)
-        return again or refused or invalid or late or self._took_more
+        hidden = self.hides and self.may_be_cut  # a second one shows that this provider calls a cut an end
+        return again or refused or invalid or late or self._took_more or hidden
 
     @property
     def completed(self) -> bool:
+        """Whether it completed, and so did what the value is tried for. It may have been cut all the same."""
+        cut = self._took_more or (self.hides and self.may_be_cut)
+        return self.turn.status == TurnStatus.COMPLETED and not cut
+
+    @property
+    def proves(self) -> bool:
         """Whether it shows that the value is enough."""
-        return self.turn.status == TurnStatus.COMPLETED and not self._took_more
+        return self.completed and not self.may_be_cut
+
+    @property
+    def may_be_cut(self) -> bool:
+        """Whether its answer may have been cut off at a cap, so that it proves nothing."""
+        return may_be_cut(self.turn)
 
     @property
     def ended_at_it(self) -> bool:
         """Whether its answer ended exactly at the limit, where it may have been cut."""
-        return ended_at(self.turn, self.limit, self.value)
+        return self.limit in CAPPING and self.may_be_cut and self.turn.output_tokens >= self.value
 
     @property
     def _took_more(self) -> bool:
@@ -91,14 +103,10 @@ class LimitTrial:
         return not (self.running or self.in_vain or self.completed)
 
 
-def ended_at(turn: Turn, limit: str, value: int) -> bool:
-    """Whether a turn is said to have ended, and used all tokens that this value of a limit gave to its last call."""
-    return limit in CAPPING and AT_CAP in turn.lint and turn.output_tokens >= value
-
-
 def with_a_margin(case: ExhaustedLimit, trial: LimitTrial) -> int:
-    """What a re-run was given that ended there, and what the end of an answer may take; no more than may be asked."""
-    value = max(trial.value + margin_of(case.limit), case.in_vain + 1)
+    """What a re-run was given that may have been cut; where it ended exactly there, also what the end of an answer may
+    take. No more than may be asked."""
+    value = max(trial.value + (margin_of(case.limit) if trial.ended_at_it else 0), case.in_vain + 1)
     return value if case.ceiling is None else min(value, case.ceiling)
 
 
@@ -112,10 +120,11 @@ def reruns_of(case: ExhaustedLimit) -> tuple[LimitTrial, ...]:
 
 
 def completed_reruns(turn_id: UUID) -> list[CompletedRerun]:
-    """For backtests: the re-runs that completed and that no operator changed; those first whose provider said the same,
-    then those of the fewest calls and tokens."""
+    """For backtests: the re-runs that completed, cannot have been cut and were not changed by an operator; those first
+    whose provider said the same, then those of the fewest calls and tokens."""
     turn = Turn.objects.select_related("agent__connection", "project").get(pk=turn_id)
-    done = [other for other in relatives_of(turn) if other.status == TurnStatus.COMPLETED]
+    completed = (other for other in relatives_of(turn) if other.status == TurnStatus.COMPLETED)
+    done = [other for other in completed if not may_be_cut(other)]
     acts = _acts_of([other.id for other in done]) if done else ()
     changed = {record.turn_id for record in acts if was_changed([serial.event_from_json(record.event)])}
     found = [CompletedRerun(other, _repeats(turn, other)) for other in done if other.id not in changed]
@@ -140,7 +149,8 @@ def _tried(case: ExhaustedLimit, other: Turn) -> LimitTrial | None:
     value = given.pop(case.limit, None)
     if value is None or not case.is_alone(given):
         return None
-    return LimitTrial(math.ceil(value), other, case.limit, other.id == case.turn.parent_id, given, case.goal)
+    hides = case.goal is Goal.FINISH and case.turn.status == TurnStatus.COMPLETED
+    return LimitTrial(math.ceil(value), other, case.limit, other.id == case.turn.parent_id, given, case.goal, hides)
 
 
 def said_the_same(case: ExhaustedLimit, trial: LimitTrial) -> bool:
@@ -155,7 +165,7 @@ def said_the_same(case: ExhaustedLimit, trial: LimitTrial) -> bool:
 def answers_repeat(turn: Turn, other: Turn, *, until_cut: bool) -> bool:
     """The same of a turn and its re-run. `until_cut`: only up to the first answer that was cut."""
     recorded, again = _answers(turn), _answers(other)
-    if until_cut:
+    if until_cut and not may_be_cut(turn):  # of one that may be cut, nobody knows whether its last answer was
         recorded = recorded[: next((place for place, said in enumerate(recorded, 1) if said.cut), 0)]
     if len(again) < len(recorded) or not recorded:
         return False

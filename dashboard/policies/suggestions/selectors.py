@@ -7,13 +7,14 @@ from typing import Any
 from django.core.exceptions import ValidationError
 
 from agentcore.policy import LIMIT_NAMES
+from agentcore.reasons import TurnStatus
 from agentcore.replay import Certainty, Recording, fold
 from agentcore.resource import APPROVAL_SECONDS
 from agentcore.snapshot import Snapshot
 from agentcore.sufficient_max_tokens import END_AT_MOST, enough_for_one_call
 from agentcore.values import replace
 from dashboard.policies.backtests.survival import LEAST_ENDED
-from dashboard.policies.suggestions.exhausted_limits import CONTINUING, ExhaustedLimit
+from dashboard.policies.suggestions.exhausted_limits import ExhaustedLimit
 from dashboard.policies.suggestions.limit_trials import TriedLimit, limit_trials
 from dashboard.policies.suggestions.limit_usage import UsageOf, usage_of
 from dashboard.policies.suggestions.proven_totals import least_total
@@ -21,7 +22,7 @@ from dashboard.policies.suggestions.repaired_calls import RepairedCalls
 from dashboard.policies.suggestions.reruns import LimitTrial, said_the_same, with_a_margin
 from dashboard.policies.suggestions.suggestion import Basis, Goal, Number, Suggestion
 from dashboard.policies.suggestions.trial_costs import costs_of
-from dashboard.policies.suggestions.used_amounts import USED, used_of, value_of
+from dashboard.policies.suggestions.used_amounts import CONTINUING, USED, used_of, value_of
 from dashboard.policies.suggestions.usual_limits import finished_sooner, unreported_by, usual_limit
 from dashboard.replay.sweep_point import margin_of, surer
 from dashboard.replay.sweep_service import SWEPT, TooMuchWork, completes_within, run_of
@@ -160,15 +161,16 @@ def _found(
         return
     usual = usual_limit(case, usage)
     yield from _reruns(case, reruns)
-    if usual is not None:
+    if isinstance(usual, Suggestion):
         yield usual
     if case.limit == "max_retries" and not case.in_vain:
         asked = case.last.failure.provider if case.last.failure else None
         told = (case.ample, case.recorded, Certainty.ESTIMATED, Basis.SETTING, Goal.RETRY)
         wait = asked.retry_after if asked else None
         yield Suggestion(case.limit, *told, longer_than=case.used, wait=wait)
-    sooner = finished_sooner(case, usage) if usual is None else {}
-    yield Suggestion(case.limit, case.ample, case.recorded, Certainty.UNDECIDABLE, Basis.NONE, **sooner)
+    about = {} if isinstance(usual, Suggestion) else {"evidence": usual, **finished_sooner(case, usage)}
+    about["ended"] = case.turn.status == TurnStatus.COMPLETED
+    yield Suggestion(case.limit, case.ample, case.recorded, Certainty.UNDECIDABLE, Basis.NONE, **about)
 
 
 def _in_one_call(
@@ -213,7 +215,7 @@ def _recorded(case: ExhaustedLimit, recording: Recording | None) -> Suggestion |
         run = run_of(turn=case.turn, name=case.limit, overrides=case.together or {}, recording=recording)
         holds = completes_within(1) if one_call else completes_within(FAR * case.ample)
         most = FAR * case.ample if case.ceiling is None else case.ample
-        if not holds(run.at(most)):
+        if not (holds(run.at(most)) and run.at(most).is_enough):
             return None
         value = run.between(case.recorded, most, holds)
         point = surer(run.at(value), run.at, margin_of(case.limit))
@@ -227,19 +229,20 @@ def _reruns(case: ExhaustedLimit, reruns: tuple[LimitTrial, ...]) -> Iterator[Su
     not; of max_tokens, one that took one call before those that took more.
 
     It is certain only where the provider said the same twice, as far as is known; no run takes as long as another. One
-    that ended exactly at its limit may have been cut there, so the value leaves a margin, and nothing is proven of it.
+    that may have been cut at a cap proves nothing; where it ended exactly at its limit, the value leaves a margin.
     """
     least = _least(case, reruns)
     if least is None:
         return
-    again = case.limit != "max_seconds" and not least.ended_at_it and said_the_same(case, least)
+    again = case.limit != "max_seconds" and not least.may_be_cut and said_the_same(case, least)
     sure = Certainty.CERTAIN if again else Certainty.ESTIMATED
     about: dict[str, Any] = {"calls": least.turn.attempts, "used": least.turn.output_tokens, "rerun": least.turn.id}
     about["original"] = least.is_original
     told = Suggestion(case.limit, least.value, case.recorded, sure, Basis.RERUN, case.goal, given=least.value, **about)
     spent = used_of(case.limit, fold(recording_of(least.turn))[-1].after)
-    if least.ended_at_it:
-        yield replace(told, value=with_a_margin(case, least), spent=spent, ended_at_it=True)
+    if least.may_be_cut:
+        about = {"may_be_cut": True, "ended_at_it": least.ended_at_it}
+        yield replace(told, value=with_a_margin(case, least), spent=spent, **about)
         return
     value = max(_needed(case, least, spent), case.in_vain + 1)
     yield replace(told, value=value, spent=spent)
@@ -251,7 +254,7 @@ def _least(case: ExhaustedLimit, reruns: tuple[LimitTrial, ...]) -> LimitTrial |
     """Of several under one value the newest."""
     completed = (tried for tried in reversed(reruns) if tried.completed and tried.value > case.in_vain)
     several = case.limit == "max_tokens"
-    return min(completed, key=lambda it: (it.ended_at_it, several and it.turn.attempts > 1, it.value), default=None)
+    return min(completed, key=lambda it: (it.may_be_cut, several and it.turn.attempts > 1, it.value), default=None)
 
 
 def cases_of(turn: Turn) -> tuple[TriedLimit, ...]:

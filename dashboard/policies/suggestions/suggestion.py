@@ -34,6 +34,27 @@ class Goal(StrEnum):
     RETRY = "retry"  #: a failed call was not tried again; whether another try is answered is not known
 
 
+class Lack(StrEnum):
+    """Why other turns support no estimate."""
+
+    FEW = "few"  #: too few that used more completed
+    STOPPED = "stopped"  #: too many of those that used more did not complete
+    UNREPORTED = "unreported"  #: the model counts tokens that it does not report, and too few calls show how many
+    CHARACTERS = "characters"  #: so long an answer would exceed the characters that the turn may have
+    CEILING = "ceiling"  #: no call may request so much
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """What other turns tell that used more of a limit, where that supports no estimate."""
+
+    lack: Lack
+    ended: int = 0  #: how many of them completed
+    cut: int = 0  #: how many did not
+    of: str = ""  #: the agent or model
+    counted: str = "answer"  #: what was counted, as `Suggestion.counted`
+
+
 @dataclass(frozen=True, slots=True)
 class Costs:
     """What a live try of the value costs. `price` and `most_price`: None where no list price is known."""
@@ -86,9 +107,13 @@ class Suggestion:
     original: bool = False  #: `rerun` is the turn that this one runs again
     given: Number | None = None  #: the value that the re-run had; it may have needed less
     spent: Number | None = None  #: what the re-run used of the limit
-    ended_at_it: bool = False  #: the re-run used all that it was given, so its answer may have been cut there
+    may_be_cut: bool = False  #: the re-run's last call used all of its cap, so its answer may have been cut there
+    ended_at_it: bool = False  #: and that was all that the value allows
     wait: float | None = None  #: seconds after which the provider asked to be called again
     of: str = ""  #: the agent or model whose answers tell
+    counted: str = "answer"  #: what of them is counted: answers, tool-call responses or whole turns
+    ended: bool = False  #: the turn is said to have completed, and may be cut
+    evidence: Evidence | None = None  #: of a value to begin with: why other turns support no estimate
     together: Mapping[str, Any] | None = None
     costs: Costs | None = None
     refused: int | None = None  #: the least max_tokens that the provider refused as too large

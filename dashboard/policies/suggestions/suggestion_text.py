@@ -8,6 +8,7 @@ from agentcore.replay import Certainty
 from agentcore.resource import APPROVAL_SECONDS
 from agentcore.sufficient_max_tokens import END_AT_MOST
 from dashboard.agents.limit_fields import amount, amount_used, setting
+from dashboard.policies.suggestions.evidence_text import too_little
 from dashboard.policies.suggestions.suggestion import Basis, Goal, Number, Suggestion
 
 
@@ -180,7 +181,7 @@ def _basis(said: Suggestion) -> str:
         case Basis.NONE if said.limit == "max_retries":
             return "The recording does not show how often the provider would refuse again."
         case Basis.NONE:
-            return _too_little(said)
+            return too_little(said)
 
 
 def _requested_again(said: Suggestion) -> str:
@@ -189,23 +190,6 @@ def _requested_again(said: Suggestion) -> str:
     besides = _unreported(said.unreported) if said.unreported > END_AT_MOST else MARGIN
     again = "A tool call was truncated and requested again, and the model may write it differently when asked once."
     return f"By this recording, one call would have taken at most {took}. {again}{besides}"
-
-
-def _too_little(said: Suggestion) -> str:
-    if said.goal is Goal.NO_REPAIR:
-        return "The call that was requested again is not longer than what was truncated."
-    if said.limit in ("max_tokens", "max_total_completion_tokens", "max_total_output_chars", "max_continuations"):
-        return "The recording ends before the answer does, and too few longer answers are recorded for an estimate."
-    few = "The recording ends at this limit, and too few turns that used more of it are recorded for an estimate."
-    return f"{few}{_sooner(said)}"
-
-
-def _sooner(said: Suggestion) -> str:
-    """Of time: other turns that needed no more of it."""
-    if said.sooner is None:
-        return ""
-    turns, took = f"{said.of}’s {count(said.answers, 'completed turn')}", amount(said.limit, said.sooner)
-    return f" {turns} took at most {took}, so this one may complete as soon when it is run again."
 
 
 def _of_another_try(said: Suggestion) -> str:
@@ -235,6 +219,8 @@ def _unlike(said: Suggestion) -> str:
     if said.ended_at_it:
         margin = " The limit leaves a margin." if said.value > (said.given or 0) else ""
         return f" It used all of them, so its answer may be cut off.{margin}"
+    if said.may_be_cut:
+        return f" Its last call used all tokens of {name_of('max_tokens')}, so its answer may be cut off."
     if said.limit == "max_seconds":
         return " Another run may take longer."
     if said.limit == "max_retries":  # what a provider refuses at one time it need not refuse at another
@@ -280,17 +266,17 @@ def _share(said: Suggestion) -> str:
     estimated to be enough for 95 % of further answers like these.` First what was counted, which is true; then what is
     estimated of others."""
     answers = said.limit == "max_tokens"
-    alike, one, fit = (
-        ("longer than", "answer", "fit in") if answers else ("that used more than", "turn", "completed within")
-    )
+    one = said.counted
+    alike, fit = ("longer than", "fit in") if answers else ("that used more than", "completed within")
     newest = "newest " if said.newest else ""
     counted = f"{said.of}’s {newest}{count(said.answers, one)} {alike} {amount(said.limit, said.longer_than or 0)}"
     known = f"{number(said.within)} {fit} {amount(said.limit, said.value - said.unreported)}"
     stopped = f"{'was' if said.cut_earlier == 1 else 'were'} cut earlier" if answers else "stopped earlier"
     earlier = f"; {number(said.cut_earlier)} {stopped}" if said.cut_earlier else ""
     besides = "" if not said.unreported else MARGIN if said.unreported <= END_AT_MOST else _unreported(said.unreported)
+    older = " Older ones used less and are not counted." if said.newest else ""
     estimated = f"This limit is estimated to be enough for {percent(said.share or 0)} of further {one}s like these."
-    return f"Of {counted}, {known}{earlier}. {estimated}{besides}"
+    return f"Of {counted}, {known}{earlier}.{older} {estimated}{besides}"
 
 
 def _unreported(tokens: int) -> str:

@@ -1,11 +1,18 @@
 """How much a turn used of each limit, and what the limit stood at when it ended."""
 
 from collections.abc import Callable, Mapping
+from typing import Any
 
+from agentcore.messages import CallIssue
 from agentcore.reasons import NormalizedStopReason
-from agentcore.resource import APPROVAL_SECONDS
+from agentcore.resource import APPROVAL_SECONDS, resource_of
 from agentcore.snapshot import Snapshot
 from dashboard.policies.suggestions.suggestion import Number
+
+#: What bounds how often a cut answer is continued. A larger cap needs no continuation, so none of them holds it back.
+CONTINUING = ("max_continuations", "max_total_completion_tokens", "max_total_tokens")
+#: Stands among the limits for the tokens of calls that returned tool calls: a cap that cut one is estimated by others.
+CALLS = "tool_calls"
 
 
 def approval_seconds(last: Snapshot) -> Number:
@@ -14,11 +21,17 @@ def approval_seconds(last: Snapshot) -> Number:
     return (approvals.seconds if approvals else None) or 0
 
 
+def is_cut_call(last: Snapshot) -> bool:
+    """Whether the last call of a turn returned a truncated tool call."""
+    calls = last.response.broken_tool_calls if last.response is not None else ()
+    return last.repairing is CallIssue.TRUNCATED or any(call.issue is CallIssue.TRUNCATED for call in calls)
+
+
 def _longest_known(last: Snapshot) -> int:
-    """Tokens that the answer is known to need at least. A structured answer is requested whole again, with a larger
-    cap, so what was truncated before is no part of it."""
-    structured = last.setup is not None and last.setup.envelope_schema is not None
-    if not structured or last.model_stop_reason != NormalizedStopReason.MAX_TOKENS or last.response is None:
+    """Tokens that the answer is known to need at least. A structured answer and a tool call are requested whole again,
+    with a larger cap, so what was truncated before is no part of them."""
+    alone = is_cut_call(last) or (last.setup is not None and last.setup.envelope_schema is not None)
+    if not alone or last.model_stop_reason != NormalizedStopReason.MAX_TOKENS or last.response is None:
         return last.spent.output_tokens
     usage = last.response.usage
     return usage.output_tokens if usage and usage.output_tokens else last.sent_cap or last.spent.output_tokens
@@ -49,3 +62,24 @@ def value_of(last: Snapshot, limit: str) -> Number | None:
     """What a limit of the policy stood at in the end; None: no limit."""
     value: Number | None = getattr(last.limits, limit)
     return last.completion_budget if limit == "max_total_completion_tokens" else value
+
+
+def is_at_least(given: Any, asked: Any) -> bool:
+    """Of one setting; None: no limit."""
+    if None in (given, asked) or isinstance(asked, str):
+        return given is None or bool(given == asked)
+    return bool(given >= asked)
+
+
+def is_cut_envelope(last: Snapshot) -> bool:
+    """Whether the turn ended with a structured answer that its cap truncated, and no envelope retry was left."""
+    assert last.end is not None, "asked of ended turns"
+    was_cut = last.model_stop_reason == NormalizedStopReason.MAX_TOKENS and not last.cut_below_cap
+    truncated = last.end.terminal_reason == "envelope_truncation_unrecoverable"
+    return was_cut and truncated and resource_of(last) == "schema_rounds"
+
+
+def is_total(last: Snapshot, limit: str | None) -> bool:
+    """Whether it is a total of tokens that somebody has set. That has to be raised: a larger cap would spend more than
+    was to be spent."""
+    return limit in CONTINUING[1:] and getattr(last.limits, limit) is not None

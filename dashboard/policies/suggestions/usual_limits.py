@@ -4,44 +4,54 @@ import math
 from typing import Any
 
 from agentcore.replay import Certainty
+from agentcore.values import replace
 from dashboard.policies.backtests.answer_lengths import ENOUGH, newest_alike
 from dashboard.policies.backtests.survival import LEAST_ENDED, estimate
 from dashboard.policies.suggestions.exhausted_limits import ExhaustedLimit
 from dashboard.policies.suggestions.limit_usage import SCALE, UsageOf, alike
-from dashboard.policies.suggestions.suggestion import Basis, Number, Suggestion
+from dashboard.policies.suggestions.suggestion import Basis, Evidence, Lack, Number, Suggestion
 from dashboard.policies.suggestions.used_amounts import USED
 from dashboard.replay.services import turn_experience
 from dashboard.replay.sweep_point import margin_of
 from dashboard.turns.time_breakdown import held_ms_of
 
 
-def usual_limit(case: ExhaustedLimit, usage: UsageOf) -> Suggestion | None:
+def usual_limit(case: ExhaustedLimit, usage: UsageOf) -> Suggestion | Evidence:
     """What the answers of the same agent and model need that are longer than this one is known to be, or those of the
-    same model. A turn that was cut is seldom one of the short ones, so the share of all answers would be too good."""
+    same model. A turn that was cut is seldom one of the short ones, so the share of all answers would be too good.
+    Where these tell nothing, what there is of them, and what it lacks."""
     scale, beyond = SCALE.get(case.limit, 1), _beyond(case)
     least = max(beyond * scale, _own_milliseconds(case))
+    counted, lacks = _counted(case), Evidence(Lack.FEW)
     for basis, filters in zip((Basis.AGENT, Basis.MODEL), alike(case.turn), strict=True):
-        lengths = usage(turn=case.turn, limit=case.limit, filters=filters)
+        lengths = usage(turn=case.turn, limit=case.counted, filters=filters)
         longer = [length for length in lengths if length.tokens > least]
         newest = newest_alike(longer)
         curve = estimate(newest)
-        if curve.ended < LEAST_ENDED:
-            continue
+        of = case.turn.agent_name if basis is Basis.AGENT else case.turn.model
         length, share = curve.expected(ENOUGH)
+        lacks = Evidence(Lack.STOPPED if curve.ended >= LEAST_ENDED else Lack.FEW, curve.ended, curve.cut, of, counted)
+        if length is None:
+            continue
         unreported = unreported_by(case)
-        if length is None or unreported is None or _too_many_characters(case, length):
-            return None
+        if unreported is None or _too_many_characters(case, length):
+            return replace(lacks, lack=Lack.UNREPORTED if unreported is None else Lack.CHARACTERS)
         value = math.ceil(length / scale) + max(unreported, margin_of(case.limit))
         if case.ceiling is not None and value > case.ceiling:
-            return None
+            return replace(lacks, lack=Lack.CEILING)
         told = (value, case.recorded, Certainty.ESTIMATED, basis, case.goal)
-        of = case.turn.agent_name if basis is Basis.AGENT else case.turn.model
         about: dict[str, Any] = {"share": share, "answers": curve.count, "cut": curve.cut, "longer_than": beyond}
         within, cut_earlier = curve.counts_at((value - unreported) * scale)
-        about |= {"within": within, "cut_earlier": cut_earlier}
+        about |= {"within": within, "cut_earlier": cut_earlier, "counted": counted}
         about |= {"newest": len(newest) < len(longer), "unreported": unreported}
         return Suggestion(case.limit, *told, of=of, **about)
-    return None
+    return lacks
+
+
+def _counted(case: ExhaustedLimit) -> str:
+    if case.limit != "max_tokens":
+        return "turn"
+    return "answer" if case.counted == case.limit else "tool-call response"
 
 
 def finished_sooner(case: ExhaustedLimit, usage: UsageOf) -> dict[str, Any]:

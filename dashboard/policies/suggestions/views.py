@@ -127,7 +127,7 @@ def _tried(panel: Panel, only: str, told: str) -> Suggestion:
         raise ValidationError(REWORDED)
     if panel.running is not None:
         raise ValidationError("A re-run is in progress already.")
-    if only != "less" and panel.by_rerun:
+    if only != "less" and panel.by_rerun and not panel.suggestion.may_be_cut:
         raise ValidationError("Another re-run has found a limit in the meantime. No re-run was started.")
     said = panel.less if only == "less" else panel.suggestion
     if said is None:

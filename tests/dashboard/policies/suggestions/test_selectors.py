@@ -494,11 +494,17 @@ def test_no_more_tokens_are_expected_than_the_other_limits_allow(play: Play):
 @pytest.mark.parametrize(
     ("model", "asked", "told"),
     [
-        ("sim-endless", {"max_tokens": 40}, "too few longer answers are recorded for an estimate."),
+        (
+            "sim-endless",
+            {"max_tokens": 40},
+            "and too few longer answers are recorded for an estimate: 0 complete ones of sim-endless, where an "
+            "estimate needs 10. A turn and its re-runs count as one.",
+        ),
         (
             "sim-tools",
             {"tools": ["calculator"], "overrides": {"limits": {"max_steps": 1}}},
-            "too few turns that used more of it are recorded for an estimate.",
+            "and too few turns that used more of it are recorded for an estimate: 0 complete ones of sim-tools, where "
+            "an estimate needs 10. A turn and its re-runs count as one.",
         ),
     ],
 )
