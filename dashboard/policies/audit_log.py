@@ -14,7 +14,7 @@ from uuid import UUID
 from django.db.models import ForeignKey, Model
 
 from agentcore.number_format import number
-from dashboard.agents.limit_fields import SETTING_NAMES
+from agentcore.policy import SETTING_NAMES
 from dashboard.agents.models import Policy, PolicyAttachment, PolicyVersion, Project
 from dashboard.agents.selectors import activations_of, versions_tried
 from dashboard.policies.backtests.result_text import counts_in_words, in_words

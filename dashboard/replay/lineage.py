@@ -8,8 +8,8 @@ from uuid import UUID
 from django.db import connection
 
 from agentcore.number_format import count
-from agentcore.policy import Limits
-from dashboard.agents.limit_fields import SETTING_NAMES, setting
+from agentcore.policy import SETTING_NAMES, Limits
+from dashboard.agents.limit_fields import setting
 from dashboard.agents.policy_validation import HANDLING_KEYS
 from dashboard.turns.models import Turn
 from dashboard.turns.prices.rates import Price
