@@ -165,7 +165,10 @@ class Sweep(BaseModel):
             description="The other settings that must change with it, as text; empty if the value is enough alone."
         )
         ends_in_words: str
-        certainty_in_words: str = Field(description="`proven`, `certain`, `recorded`, `measured` or `likely`.")
+        certainty_in_words: str = Field(
+            description="`proven`, `certain`, `recorded`, `measured` or `likely`; `not known` if the call is only "
+            "tried again with it."
+        )
         rerun: UUID | None = Field(description="The live re-run that shows it.")
         output_tokens: int | None
         output_tokens_at_most: int | None = Field(description="`output_tokens` if that is a maximum; otherwise null.")

@@ -159,8 +159,9 @@ def _named(sweep: Sweep) -> Iterator[tuple[str, float, str]]:
         yield "recorded", float(sweep.recorded), "recorded"
     for name, found in sweep.told.items():
         yield name, found.value, _since(name, found)
-    for said in sweep.named_by_page:
-        yield "certain" if said.proven else "likely", float(said.value), f"{said.word} {number(said.value)}"
+    for row in sweep.recommendations:
+        if row.said is not None:
+            yield "certain" if row.said.proven else "likely", float(row.value), f"{row.named} {number(row.value)}"
 
 
 def _since(name: str, found: Found) -> str:

@@ -13,6 +13,7 @@ from dashboard.turns.prices.rates import Price
 
 ABOUT, AT_MOST = "≈", "≤"
 LIKELY = "likely completed"  #: of a value that other turns or another re-run tell of
+TRIED_AGAIN = "tried again, end not known"  #: of a setting that has a failed call tried again
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,12 +85,14 @@ def row_of(point: Point, said: SuggestedValue | None = None, again: MeasuredValu
 
 def row_of_suggested(said: SuggestedValue) -> Row:
     """The value as the turn's page recommends it, with what must change beside it."""
-    look, words, sign = "completed", LIKELY, AT_MOST
+    look, words, sign, named, certainty = "completed", LIKELY, AT_MOST, said.word, said.certainty
     if said.rerun is not None:
         words, sign = "completed", ""
+    elif said.tries_again:
+        look, words, named, certainty = "undecidable", TRIED_AGAIN, "tried again", Certainty.UNDECIDABLE
     took: tuple[Any, ...] = (said.calls, said.tokens, said.price, said.seconds)
-    about: dict[str, Any] = {"sign": sign, "rerun": said.rerun, "said": said, "named": said.word}
-    return Row(said.value, look, words, said.certainty, said.word, *took, **about)
+    about: dict[str, Any] = {"sign": sign, "rerun": said.rerun, "said": said, "named": named}
+    return Row(said.value, look, words, certainty, said.word, *took, **about)
 
 
 def _of_point(point: Point, certainty: Certainty, badge: str, **about: Any) -> Row:

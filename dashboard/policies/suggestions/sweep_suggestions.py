@@ -122,7 +122,7 @@ def _value(turn: Turn, said: Suggestion) -> SuggestedValue:
     elif said.costs is not None:
         about = {"tokens": said.costs.output_tokens, "price": said.costs.price}
     costs = "" if said.basis is Basis.RERUN else costs_in_words(said.costs, model=turn.model)
-    about |= {"costs": costs, "beside": " + ".join(beside(said))}
+    about |= {"costs": costs, "beside": " + ".join(beside(said)), "tries_again": said.only_tries_again}
     return SuggestedValue(int(said.value), certainty_word(said), said.certainty, words, **about)
 
 

@@ -367,3 +367,17 @@ def test_every_value_reads_alike_on_page_terminal_and_api(browser: Client, play:
     assert (likely["ends_in_words"], likely["certainty_in_words"]) == ("likely completed", "likely")
     assert likely["output_tokens_at_most"]
     assert f"likely completed at {said.value}" in text_of(html), "and so does the chart"
+
+
+def test_a_call_that_is_only_tried_again_is_not_said_to_complete(browser: Client, play: Play):
+    turn = play("sim-flaky", overrides={"error_policy": {"max_retries": 0}})
+    said = suggestion_for(turn)
+    assert said is not None
+    assert (said.limit, said.only_tries_again) == ("max_retries", True)
+    answer, html, lines = told_of(browser, turn, "max_retries", 0, 4)
+    (recommendation,) = answer["recommendations"]
+    words = ("tried again, end not known", "not known")
+    assert (recommendation["ends_in_words"], recommendation["certainty_in_words"]) == words
+    assert "likely completed" not in html + " ".join(lines)
+    assert f"tried again {said.value}" in text_of(html), "in the chart"
+    assert words[0] in rows_of(html.split("<table")[1])[0]
