@@ -53,7 +53,7 @@ MEANINGS: Mapping[str, str] = {
     "requested_again": "`truncated`: turns with a truncated tool call or envelope that was requested again.",
     "run": "Turns of this run: the `run_id` of a turn.",
     "sort": "Default: newest first. `-age`: oldest first. Others: the order of the newest 2,000 matching turns; for "
-    "`limit`, of the newest 100. `-`: largest first.",
+    "`limit`, of the newest 100. `-`: largest first. `took`: without pauses by operators, unlike `duration_ms`.",
     "fold": "`runs`: only the newest turn of each run that matches the other filters.",
 }
 

@@ -138,8 +138,15 @@ class Sweep(BaseModel):
     class Point(BaseModel):
         value: int
         ends: str = Field(description="How the turn would have ended; `undecidable` if the recording does not show it.")
-        ends_in_words: str = Field(description="The same as pages show it.")
+        ends_in_words: str = Field(
+            description="The same as pages show it: `likely completed` if the recording does not show it, and the "
+            "turn's page suggests the value without a change of another setting."
+        )
         certainty: Certainty
+        certainty_in_words: str = Field(
+            description="The same as pages show it: `recorded`, `certain`, `likely`, `not known`, and `proven` or "
+            "`measured` for a value under which the turn was run again."
+        )
         completed: bool
         output_tokens: int
         output_tokens_range: list[int] = Field(description=TOKENS_RANGE)
@@ -147,6 +154,27 @@ class Sweep(BaseModel):
         price: float | None = Field(description="US dollars at list prices; null if not known.")
         seconds: float = Field(description="How long the turn would have taken.")
         why: Why | None = Field(description="Why it is undecidable; null if it is decidable.")
+        output_tokens_at_most: int | None = Field(
+            description="For a value that is only likely by other turns or another re-run, the maximum, as pages show "
+            "it; otherwise null."
+        )
+
+    class Recommendation(BaseModel):
+        value: int
+        beside: str = Field(
+            description="The other settings that must change with it, as text; empty if the value is enough alone."
+        )
+        ends_in_words: str
+        certainty_in_words: str = Field(
+            description="`proven`, `certain`, `recorded`, `measured` or `likely`; `not known` if the call is only "
+            "tried again with it."
+        )
+        rerun: UUID | None = Field(description="The live re-run that shows it.")
+        output_tokens: int | None
+        output_tokens_at_most: int | None = Field(description="`output_tokens` if that is a maximum; otherwise null.")
+        attempts: int | None
+        price: float | None = Field(description="US dollars at list prices; null if not known.")
+        seconds: float | None
 
     class Measured(BaseModel):
         value: int
@@ -210,7 +238,13 @@ class Sweep(BaseModel):
     tried: int
     words: str
     recommended: list[Point] = Field(
-        description="The recommended values: the smallest value for each number of calls, fewest calls first."
+        description="The values that the recording or a live re-run under the same settings shows to be enough: the "
+        "smallest for each number of calls, fewest calls first. Values of `suggested` are not included unless a re-run "
+        "shows them. `recommendations` has all recommended values."
+    )
+    recommendations: list[Recommendation] = Field(
+        description="The values that pages and `manage.py replay --sweep` recommend, in their order: those of "
+        "`suggested`, then those of `recommended`, each once."
     )
     suggested: list[Suggested] = Field(
         description="Values of the limit that the turn's page suggests and the recording does not show, the most "

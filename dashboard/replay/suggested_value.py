@@ -30,6 +30,7 @@ class SuggestedValue:
     rerun: UUID | None = None
     costs: str = ""  #: of a live re-run under the value, in words; empty where one has shown it
     beside: str = ""  #: what must change with it, in short
+    tries_again: bool = False  #: the call is tried again, and how that ends is not known
 
     @property
     def known(self) -> bool:

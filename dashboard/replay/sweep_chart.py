@@ -8,7 +8,7 @@ from itertools import count
 from agentcore.replay import Certainty
 from dashboard.replay.sweep_point import Point
 from dashboard.replay.sweep_result import Found, Sweep
-from dashboard.turns.certainty_text import limit_word
+from dashboard.replay.sweep_row import Row
 from dashboard.turns.prices.templatetags.prices import dollars_in_words
 from dashboard.turns.reason_looks import look_of
 from dashboard.turns.templatetags.formatting import number
@@ -161,8 +161,9 @@ def _named(sweep: Sweep) -> Iterator[tuple[str, float, str]]:
         yield "recorded", float(sweep.recorded), "recorded"
     for name, found in sweep.told.items():
         yield name, found.value, _since(name, found)
-    for said in sweep.suggested if sweep.lead else ():
-        yield "certain" if said.proven else "likely", float(said.value), f"{said.word} {number(said.value)}"
+    for row in sweep.recommendations:
+        if row.said is not None:
+            yield "certain" if row.said.proven else "likely", float(row.value), f"{row.named} {number(row.value)}"
 
 
 def _since(name: str, found: Found) -> str:
@@ -182,20 +183,21 @@ def _ends(sweep: Sweep) -> tuple[int, ...]:
     return (*values[1:], values[-1] + reach)
 
 
-def _end(point: Point) -> tuple[str, str]:
-    return point.look, point.ends_in_words
+def _end(row: Row) -> tuple[str, str]:
+    return row.look, row.ends_in_words
 
 
-def _sureness(point: Point) -> tuple[str, str]:
-    return point.certainty.value, limit_word(point.certainty.value)
+def _sureness(row: Row) -> tuple[str, str]:
+    return row.certainty.value, row.badge
 
 
 def bands_of(
-    sweep: Sweep, x: Callable[[float], float], read: Callable[[Point], tuple[str, str]] = _end
+    sweep: Sweep, x: Callable[[float], float], read: Callable[[Row], tuple[str, str]] = _end
 ) -> Iterator[Band]:
     """Neighbours of one word and label as one band; it reaches to where the next begins."""
-    since = sweep.points[0]
-    for point, end, after in zip(sweep.points, _ends(sweep), (*sweep.points[1:], None), strict=True):
+    rows = sweep.listed
+    since = rows[0]
+    for point, end, after in zip(rows, _ends(sweep), (*rows[1:], None), strict=True):
         word, label = read(since)
         if after is not None and read(after) == (word, label):
             continue

@@ -56,7 +56,6 @@ class Point:
         price = None if self.price is None else float(self.price.dollars)
         told |= {"output_tokens": self.tokens, "attempts": self.calls, "price": price, "seconds": self.seconds}
         told |= {"output_tokens_range": self.tokens_range or (self.tokens, self.tokens)}
-        told |= {"ends_in_words": self.ends_in_words}
         return {**told, "certainty": self.certainty.value, "why": self.why}
 
     @property

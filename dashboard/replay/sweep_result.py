@@ -1,7 +1,7 @@
 """The result of a sweep: each value tried, and the smallest at which the turn completes."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import takewhile
 from typing import Any
 
@@ -12,15 +12,26 @@ from dashboard.agents.limit_fields import amount, unit_of
 from dashboard.replay.limit_controls import Number
 from dashboard.replay.suggested_value import MeasuredValue, SuggestedValue
 from dashboard.replay.sweep_point import Holds, Point
+from dashboard.replay.sweep_row import Row, row_of, row_of_suggested
+
+#: What a larger value is at which it does not hold, the worst last, with its words: beyond, and between.
+_GAPS = {
+    "likely": ("only likely at some larger values", "only likely at some values between"),
+    "unknown": ("at some larger values that were tried it is not known", "at some values between it is not known"),
+    "fails": ("not at every larger value that was tried", "not at every value between"),
+}
+_WORST = tuple(_GAPS)
 
 
 @dataclass(frozen=True, slots=True)
 class Found:
     """Values at which the turn completes, of those that were tried. `first`: the smallest. `since`: the smallest from
-    which on every larger one completes as well; None where the largest does not."""
+    which on every larger one completes as well; None where the largest does not. `gap`: what the larger values are at
+    which it does not hold."""
 
     first: int
     since: int | None
+    gap: str = field(default="fails", compare=False)
 
     @property
     def value(self) -> int:
@@ -29,12 +40,13 @@ class Found:
 
     @property
     def words(self) -> str:
-        """`from 88`; where completing comes and goes, that is said."""
+        """`from 88`; where completing comes and goes, that is said. Not to be known is not to fail."""
+        beyond, between = _GAPS[self.gap]
         if self.since is None:
-            return f"at {self.first:,}, but not at every larger value that was tried"
+            return f"at {self.first:,}, but {beyond}"
         if self.since == self.first:
             return f"from {self.since:,}"
-        return f"from {self.since:,} (and at {self.first:,}, but not at every value between)"
+        return f"from {self.since:,} (and at {self.first:,}, but {between})"
 
     def shown(self) -> dict[str, Any]:
         return {"since": self.since, "first": self.first}
@@ -45,7 +57,14 @@ def found_in(points: Iterable[Point], holds: Holds) -> Found | None:
     tried = sorted(points, key=lambda point: point.value, reverse=True)
     first = min((point.value for point in tried if holds(point)), default=None)
     unbroken = [point.value for point in takewhile(holds, tried)]
-    return None if first is None else Found(first, unbroken[-1] if unbroken else None)
+    if first is None:
+        return None
+    gaps = (_gap(point) for point in tried if point.value > first and not holds(point))
+    return Found(first, unbroken[-1] if unbroken else None, max(gaps, key=_WORST.index, default="fails"))
+
+
+def _gap(point: Point) -> str:
+    return "unknown" if point.undecidable else "likely" if point.is_enough else "fails"
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,10 +101,13 @@ class Sweep:
         told: dict[str, Any] = {"limit": self.name, "least": least, "sure": self.sure, "tried": self.tried}
         told["left_out"] = self.left_out
         told |= {**_shown({"certain": self.certain, "likely": self.likely}), "with_reruns": _shown(self.with_reruns)}
-        told |= {"words": self.words, "recommended": [point.shown() for point in self.recommended]}
+        rows = {row.value: row.words() for row in self.listed}
+        told["words"] = self.words
+        told["recommended"] = [{**each.shown(), **rows[each.value]} for each in self.recommended]
+        told["recommendations"] = [row.shown() for row in self.recommendations]
         told["suggested"] = [each.shown() for each in self.suggested if each.known]
         told["measured"] = [each.shown() for each in self.measured]
-        return {**told, "points": [point.shown() for point in self.points]}
+        return {**told, "points": [{**each.shown(), **rows[each.value]} for each in self.points]}
 
     @property
     def with_reruns(self) -> dict[str, Found | None]:
@@ -105,7 +127,26 @@ class Sweep:
     @property
     def lead(self) -> SuggestedValue | None:
         """The value to take where something else than the recording tells it, as on the turn's page."""
-        return next((each for each in self.suggested if each.known), None)
+        return next(iter(self.named_by_page), None)
+
+    @property
+    def named_by_page(self) -> tuple[SuggestedValue, ...]:
+        """The values that the turn's page tells of, without those of which the recording is surer."""
+        sure = {point.value: point.certainty.rank for point in self.recommended}
+        told = dict[tuple[int, str], SuggestedValue]()
+        for each in self.suggested:
+            apart = each.proven or each.beside or each.value not in sure
+            if each.known and (apart or each.certainty.rank <= sure[each.value]):
+                told.setdefault((each.value, each.beside), each)
+        return tuple(told.values())
+
+    @property
+    def recommendations(self) -> tuple[Row, ...]:
+        """What page, terminal and API recommend, in this order: what the turn's page tells of the limit, then of each
+        number of calls the smallest value by the recording. Each value once."""
+        said = tuple(row_of_suggested(each) for each in self.named_by_page)
+        told = {row.value for row in said}
+        return (*said, *(row for row in self._rows_of(self.recommended) if row.value not in told))
 
     @property
     def value(self) -> int | None:
@@ -114,10 +155,13 @@ class Sweep:
         return lead.value if lead else best.value if best else None
 
     @property
-    def listed(self) -> tuple[tuple[Point, SuggestedValue | None, MeasuredValue | None], ...]:
-        """Every point, with what is suggested of its value, and what a re-run under it took."""
-        told = {each.value: each for each in reversed(self.suggested) if each.known}
-        return tuple((point, told.get(point.value), self._again.get(point.value)) for point in self.points)
+    def listed(self) -> tuple[Row, ...]:
+        """What is told of every point."""
+        return self._rows_of(self.points)
+
+    def _rows_of(self, points: Iterable[Point]) -> tuple[Row, ...]:
+        told, again = {each.value: each for each in reversed(self.named_by_page)}, self._again
+        return tuple(row_of(point, told.get(point.value), again.get(point.value)) for point in points)
 
     @property
     def _again(self) -> dict[int, MeasuredValue]:
@@ -127,11 +171,6 @@ class Sweep:
     def best(self) -> Point | None:
         """The value to take: the smallest that completes in the fewest calls."""
         return self.recommended[0] if self.recommended else None
-
-    @property
-    def best_again(self) -> MeasuredValue | None:
-        """What a live re-run under that value took."""
-        return self._again.get(self.best.value) if self.best else None
 
     def _point(self, value: int) -> Point:
         return next(point for point in self.points if point.value == value)
@@ -175,14 +214,10 @@ class Sweep:
         return amount(self.name, self.recorded)
 
     @property
-    def rows(self) -> tuple[tuple[Point, MeasuredValue | None], ...]:
-        """The values that the recording recommends, and of the others the recorded one and those that were run live,
-        with what that took. Without those that are known from elsewhere: they have rows of their own."""
-        shown = {self.recorded, *self._again}
-        others = [point for point in self.points if point.value in shown and point not in self.recommended]
-        told = {each.value for each in self.suggested if each.known}
-        points = (point for point in (*self.recommended, *others) if point.value not in told)
-        return tuple((point, self._again.get(point.value)) for point in points)
+    def others(self) -> tuple[Row, ...]:
+        """The recorded value and those that were run live, where they are not recommended."""
+        told, shown = {row.value for row in self.recommendations}, {self.recorded, *self._again}
+        return self._rows_of(point for point in self.points if point.value in shown - told)
 
     @property
     def title(self) -> str:

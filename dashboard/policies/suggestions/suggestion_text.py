@@ -218,7 +218,7 @@ def _unlike(said: Suggestion) -> str:
         return ""
     if said.ended_at_it:
         margin = " The limit leaves a margin." if said.value > (said.given or 0) else ""
-        return f" It used all of them, so its answer may be cut off.{margin}"
+        return f" {_used_all(said)} may be cut off.{margin}"
     if said.may_be_cut:
         return f" Its last call used all tokens of {name_of('max_tokens')}, so its answer may be cut off."
     if said.limit == "max_seconds":
@@ -230,6 +230,13 @@ def _unlike(said: Suggestion) -> str:
     if said.limit == "max_tokens":
         return " It is not known to be the same answer."
     return " Its answers are not the recorded ones."
+
+
+def _used_all(said: Suggestion) -> str:
+    """A cap is of each call, and what is said before is used by all calls together."""
+    if said.limit == "max_tokens" and (said.calls or 1) > 1:
+        return f"One of its calls used all {number(said.given or 0)} tokens that a call may use, so what it wrote"
+    return "It used all of them, so its answer"
 
 
 def _needed_less(said: Suggestion) -> bool:

@@ -62,7 +62,8 @@ def suggested_sweep(
 
 def _as_run(found: Sweep, measured: tuple[MeasuredValue, ...]) -> Sweep:
     """With what re-runs took in place of what the recording tells of the same values, and recommended by that."""
-    shown = [each for each in reversed(found.suggested) if each.rerun is not None]
+    # What was shown with other settings beside the value is not true of the value alone.
+    shown = [each for each in reversed(found.suggested) if each.rerun is not None and not each.beside]
     told: tuple[MeasuredValue | SuggestedValue, ...] = (*measured, *shown)
     run = {each.value: each.as_run for each in told}
     tried = (run[point.value](point) if point.value in run else point for point in found.known)
@@ -121,7 +122,7 @@ def _value(turn: Turn, said: Suggestion) -> SuggestedValue:
     elif said.costs is not None:
         about = {"tokens": said.costs.output_tokens, "price": said.costs.price}
     costs = "" if said.basis is Basis.RERUN else costs_in_words(said.costs, model=turn.model)
-    about |= {"costs": costs, "beside": " + ".join(beside(said))}
+    about |= {"costs": costs, "beside": " + ".join(beside(said)), "tries_again": said.only_tries_again}
     return SuggestedValue(int(said.value), certainty_word(said), said.certainty, words, **about)
 
 

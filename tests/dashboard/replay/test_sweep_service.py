@@ -23,7 +23,7 @@ from dashboard.replay.rerun_service import turn_rerun
 from dashboard.replay.services import turn_what_if
 from dashboard.replay.sweep_chart import Band, charts_of
 from dashboard.replay.sweep_point import Point, margin_of, recommended
-from dashboard.replay.sweep_result import Found, Sweep
+from dashboard.replay.sweep_result import Found, Sweep, found_in
 from dashboard.replay.sweep_service import SWEPT, turn_sweep
 from dashboard.turns.models import Attempt, Turn
 from dashboard.turns.provider_words import stored
@@ -111,6 +111,29 @@ def test_two_values_are_named_and_gaps_are_described(certain: Found | None, like
     points = tuple(a_point(value, Certainty.CERTAIN) for value in (7, 9))
     found = Sweep("max_tokens", 60, points, certain, likely, sure=True, tried=2)
     assert found.finding == f"Max tokens per call (max_tokens): {words}"
+
+
+@pytest.mark.parametrize(
+    ("larger", "words"),
+    [
+        (
+            (Certainty.UNDECIDABLE, Certainty.UNDECIDABLE),
+            "at 7, but at some larger values that were tried it is not known",
+        ),
+        ((Certainty.UNDECIDABLE, None), "at 7, but not at every larger value that was tried"),
+        ((Certainty.ESTIMATED, Certainty.ESTIMATED), "at 7, but only likely at some larger values"),
+        ((Certainty.UNDECIDABLE, Certainty.CERTAIN), "from 9 (and at 7, but at some values between it is not known)"),
+        ((None, Certainty.CERTAIN), "from 9 (and at 7, but not at every value between)"),
+        ((Certainty.CERTAIN, Certainty.CERTAIN), "from 7"),
+    ],
+)
+def test_a_value_of_which_nothing_is_known_does_not_count_as_one_that_fails(
+    larger: tuple[Certainty | None, ...], words: str
+):
+    points = (a_point(7, Certainty.CERTAIN), *(a_point(8 + place, sure) for place, sure in enumerate(larger)))
+    found = found_in(points, lambda point: point.completes_certainly)
+    assert found is not None
+    assert found.words == words
 
 
 def test_a_limit_that_changes_nothing_recorded_is_certain_from_its_usage(whole: Turn):
@@ -332,7 +355,7 @@ def test_a_draft_of_a_policy_of_others_is_backtested_over_their_turns(browser: C
 def test_a_turn_whose_agent_was_deleted_can_still_be_swept(browser: Client, whole: Turn):
     Agent.objects.all().delete()
     html = page(browser, f"/turns/{whole.id}/replay/sweep")
-    assert "at 150, but not at every larger value" in html
+    assert "at 150, but at some larger values that were tried it is not known" in html
 
 
 def test_a_live_re_run_is_offered_where_no_recorded_value_completes(cut: Turn, browser: Client):

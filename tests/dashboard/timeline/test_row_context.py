@@ -2,6 +2,7 @@
 
 import re
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 import pytest
 from django.db import connection
@@ -106,6 +107,23 @@ def test_an_operators_hold_is_separate_from_the_duration_of_a_turn(browser: Clie
     html = page(browser, "/")
     assert f'Held by an operator for {milliseconds(held)}">+ {roughly(held)} held</small>' in html
     assert "1 min" not in html.split('c-took num">')[-1].split("<small")[0]
+
+
+def test_the_heading_of_took_says_that_it_sorts_without_pauses_and_its_filter_counts_them(browser: Client):
+    make_turn()
+    title = (
+        "without the time an operator held the turn; sorted by that, too. The filter “Took, with pauses” counts that"
+    )
+    assert title in page(browser, "/")
+    assert "Took, with pauses" in page(browser, "/")
+    sort = next(each for each in parameters(browser) if each["name"] == "sort")
+    assert "`took`: without pauses by operators, unlike `duration_ms`." in sort["description"]
+
+
+def parameters(browser: Client) -> list[dict[str, Any]]:
+    paths = browser.get("/api/v1/openapi.json").json()["paths"]
+    found: list[dict[str, Any]] = paths["/api/v1/turns"]["get"]["parameters"]
+    return found
 
 
 def test_a_turn_whose_log_gave_no_times_shows_no_duration(browser: Client):

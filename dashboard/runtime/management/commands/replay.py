@@ -12,9 +12,11 @@ from django.core.management.base import BaseCommand, CommandError
 from django.core.serializers.json import DjangoJSONEncoder
 
 from agentcore.events import Interrupted
+from agentcore.number_format import count
 from agentcore.replay import Divergence, Provenance
 from agentcore.serial import event_to_json
 from dashboard.agents.limit_fields import LIMIT_FIELDS
+from dashboard.agents.samples import is_simulated
 from dashboard.client.narration import lines_of
 from dashboard.policies.suggestions.selectors import suggestion_for
 from dashboard.policies.suggestions.suggestion_log import tell
@@ -22,12 +24,11 @@ from dashboard.policies.suggestions.suggestion_text import because, certainty_wo
 from dashboard.policies.suggestions.sweep_suggestions import suggested_sweep
 from dashboard.replay.divergence_text import parting_words
 from dashboard.replay.services import WhatIf, turn_verify, turn_what_if
-from dashboard.replay.suggested_value import MeasuredValue, SuggestedValue
-from dashboard.replay.sweep_point import Point
 from dashboard.replay.sweep_result import Sweep
+from dashboard.replay.sweep_row import Row
 from dashboard.runtime.database_setup import prepare
 from dashboard.turns import api_serializers, selectors
-from dashboard.turns.certainty_text import MEANINGS, assumption_and_share, limit_word
+from dashboard.turns.certainty_text import MEANINGS, assumption_and_share
 from dashboard.turns.models import Turn
 from dashboard.turns.origins import vouched_of
 from dashboard.turns.prices.templatetags.prices import money
@@ -105,29 +106,20 @@ class Command(BaseCommand):
         self.stdout.write(
             f"{'value':>11}  {'how it ends':<{ENDS}} {'certainty':<11} {'calls':>8} {'output tokens':>13}  price"
         )
-        for point, suggested, again in found.listed:
-            word, sure, calls, tokens = _cells(point, suggested, again)
-            ends = f"{point.value:>11,}  {word:<{ENDS}} {sure:<11}"
-            row = f"{ends} {calls:>8} {tokens:>13}  {money(point.price, turn.model)}"
-            self.stdout.write(f"{row}{_mark(found, point)}")
+        for row in found.listed:
+            ends = f"{row.value:>11,}  {'' if row.undecidable else row.ends_in_words:<{ENDS}} {row.badge:<11}"
+            took = f"{_calls(row):>8} {_tokens(row):>13}  {_price(row, turn)}"
+            self.stdout.write(f"{ends} {took}{_mark(found, row)}")
         self.stdout.write(found.words)
         self._recommended(found)
 
     def _recommended(self, found: Sweep) -> None:
-        """One line for each value, by what is surest of it."""
-        lead, points = found.lead, list(found.recommended)
-        same = next((point for point in points if lead is not None and point.value == lead.value), None)
-        if lead is not None and same is not None:
-            if lead.proven or lead.certainty.rank <= same.certainty.rank:
-                points.remove(same)
-            else:
-                lead = None
-        named = f"Recommended: {found.title} ({found.name})"
-        if lead is not None:
-            self.stdout.write(f"{named} {lead.value:,} ({lead.word})")
-        for point in points:
-            calls = f"{point.calls} call{'' if point.calls == 1 else 's'}"
-            self.stdout.write(f"{named} {point.value:,} ({calls}, {limit_word(point.certainty)})")
+        """One line for each value, in the order of the page."""
+        for row in found.recommendations:
+            beside = f" with {row.beside}" if row.beside else ""
+            calls = "" if row.calls is None else f"{count(row.calls, 'call')}, "
+            named = f"Recommended: {found.title} ({found.name}) {row.value:,}{beside}"
+            self.stdout.write(f"{named} ({calls}{row.badge})")
 
     def _what_if(self, turn: Turn, overrides: dict[str, Any], *, as_json: bool) -> None:
         try:
@@ -164,26 +156,28 @@ def _json(shown: Any) -> str:
     return json.dumps(shown, cls=DjangoJSONEncoder, ensure_ascii=False)
 
 
-def _cells(point: Point, suggested: SuggestedValue | None, again: MeasuredValue | None) -> tuple[str, str, str, str]:
-    """How the turn ends at a value, how certain that is, its calls and its tokens: as in the row of the page."""
-    if again is not None or (suggested is not None and suggested.rerun is not None):
-        known = suggested or again
-        return point.ends_in_words, known.word if known else "", f"{point.calls}", f"{point.tokens:,}"
-    if suggested is not None and point.undecidable:
-        calls, tokens = suggested.calls, suggested.tokens
-        told = "" if calls is None else f"{calls}", "" if tokens is None else f"≤ {tokens:,}"
-        return "likely completed", suggested.word, *told
-    word = "" if point.undecidable else point.ends_in_words
-    return word, limit_word(point.certainty), f"{point.calls}", f"{point.tokens:,}{'+' if point.undecidable else ''}"
+def _calls(row: Row) -> str:
+    return "" if row.calls is None else f"{row.calls:,}"
 
 
-def _mark(found: Sweep, point: Point) -> str:
+def _tokens(row: Row) -> str:
+    """`≤ 410`, `240+`: as far as they are known."""
+    if row.tokens is None:
+        return ""
+    sign = f"{row.sign} " if row.at_most else ""
+    return f"{sign}{row.tokens:,}{'+' if row.undecidable else ''}"
+
+
+def _price(row: Row, turn: Turn) -> str:
+    is_bound = row.at_most and row.price is not None and not is_simulated(turn.model)
+    return f"{'≤ ' if is_bound else ''}{money(row.price, turn.model)}"
+
+
+def _mark(found: Sweep, row: Row) -> str:
     """What the value is named for, if for anything: by a re-run or the turn's page, else by the recording."""
-    run = {each.value: each.word for each in found.measured}
-    run |= {each.value: each.word for each in reversed(found.suggested) if each.known}
-    said = [name for name, each in found.with_reruns.items() if each is not None and each.value == point.value]
-    word = run.get(point.value) or next(iter(said), "")
-    return f"  <- {word}" if word else ""
+    said = (name for name, each in found.with_reruns.items() if each is not None and each.value == row.value)
+    word = row.named or next(said, "")
+    return f"  <- {word}{f' with {row.beside}' if row.beside else ''}" if word else ""
 
 
 def _range(said: str) -> tuple[str, range]:

@@ -69,7 +69,7 @@ def test_the_value_proven_by_a_live_re_run_ranks_first_on_page_api_and_terminal(
     assert answer["words"].startswith(f"With Max tokens per call (max_tokens) {value} the turn finished.")
     written = StringIO()
     call_command("replay", str(cut.id), "--sweep", "max_tokens=10:300:10", stdout=written)
-    assert f"Recommended: Max tokens per call (max_tokens) {value} (proven)" in written.getvalue()
+    assert f"Recommended: Max tokens per call (max_tokens) {value} (1 call, proven)" in written.getvalue()
     assert f"{value:>11}  " in written.getvalue()
 
 
@@ -258,7 +258,7 @@ def test_a_value_that_was_run_live_has_one_certainty_and_token_count_everywhere(
         row = next(line for line in terminal(turn).splitlines() if line.split()[:1] == [f"{again.max_tokens}"])
         assert row.split()[1:5] == ["completed", "proven", f"{again.attempts}", f"{again.output_tokens}"]
     assert found["recommended"][0]["value"] == second.max_tokens
-    assert f"Recommended: Max tokens per call (max_tokens) {second.max_tokens} (proven)" in terminal(turn)
+    assert f"Recommended: Max tokens per call (max_tokens) {second.max_tokens} (1 call, proven)" in terminal(turn)
 
 
 def test_what_re_runs_show_is_told_beside_what_the_recording_shows(browser: Client, cut: Turn):
@@ -309,3 +309,90 @@ def terminal(turn: Turn, asked: str = "max_tokens=50:500:50") -> str:
     written = StringIO()
     call_command("replay", str(turn.id), "--sweep", asked, stdout=written)
     return written.getvalue()
+
+
+def told_of(browser: Client, turn: Turn, limit: str, begin: int, end: int) -> tuple[dict[str, Any], str, list[str]]:
+    """The same sweep in the API, on its page and on a terminal."""
+    asked: dict[str, object] = {"mode": "sweep", "limit": limit, "begin": begin, "end": end, "step": 1}
+    html = page(browser, f"/turns/{turn.id}/replay/sweep?limit={limit}&begin={begin}&end={end}&step=1")
+    written = StringIO()
+    call_command("replay", str(turn.id), "--sweep", f"{limit}={begin}:{end}", stdout=written)
+    return swept(browser, turn, asked), html, written.getvalue().splitlines()
+
+
+def rows_of(table: str) -> list[str]:
+    return [text_of(row) for row in table.split("<tr")[2:]]
+
+
+def test_a_value_that_is_enough_only_with_another_setting_does_not_complete_alone_anywhere(browser: Client, play: Play):
+    limits = {"max_total_completion_tokens": 240, "max_continuations": 5}
+    turn = play("sim-essay", max_tokens=40, overrides={"limits": limits})
+    drive(turn_rerun(turn=turn, overrides={"limits": {"max_total_completion_tokens": 2_000, "max_continuations": 50}}))
+    said = suggestion_for(turn)
+    assert said is not None
+    assert (said.limit, list((said.together or {})["limits"])) == ("max_continuations", ["max_total_completion_tokens"])
+    answer, html, lines = told_of(browser, turn, "max_continuations", 0, said.value)
+    point = next(point for point in answer["points"] if point["value"] == said.value)
+    words = ("Max completion tokens per turn reached", "recorded")
+    assert (point["ends_in_words"], point["certainty_in_words"], point["completed"]) == (*words, False)
+    beside = f"{(said.together or {})['limits']['max_total_completion_tokens']} completion tokens"
+    advised, every = rows_of(html.split("<table")[1])[0], rows_of(html.split("<table")[2])[-1]
+    assert f"proven with {beside} {' '.join(words)}" in every.replace("\xa0", " ")
+    assert "proven with" in advised
+    assert "completed" in advised
+    assert f"{words[0]} at {said.value}" not in html, "it is one of a band"
+    assert f"{words[0]} 6 to {said.value} recorded 0 to {said.value}" in text_of(html)
+    line = next(line for line in lines if line.split()[:1] == [f"{said.value}"])
+    assert (line[13:51], line[52:60]) == words
+    (recommendation,) = answer["recommendations"]
+    assert (recommendation["value"], recommendation["certainty_in_words"]) == (said.value, "proven")
+    assert recommendation["beside"].replace("\xa0", " ") == beside
+
+
+@pytest.mark.parametrize("model", ["sim-essay", "sim-cut-tool"])
+def test_page_terminal_and_api_recommend_the_same_values_in_the_same_order(browser: Client, play: Play, model: str):
+    turn = play(model, max_tokens=40, **({"tools": ["calculator"]} if model == "sim-cut-tool" else {}))
+    if model == "sim-essay":
+        lengths(turn, [340] * 4 * LEAST)
+    answer, html, lines = told_of(browser, turn, "max_tokens", 36, 60)
+    told = [(each["value"], each["certainty_in_words"], each["attempts"]) for each in answer["recommendations"]]
+    assert told
+    starts = (f"{value} ({f'{calls} calls, ' if calls else ''}{word})" for value, word, calls in told)
+    advised = [line for line in lines if line.startswith("Recommended: ")]
+    assert advised == [f"Recommended: Max tokens per call (max_tokens) {start}" for start in starts]
+    rows = rows_of(html.split("<table")[1])[: len(told)]
+    for (value, word, _), row in zip(told, rows, strict=True):
+        assert f"{value} tokens" in row
+        assert f" {word} " in row
+
+
+def test_every_value_reads_alike_on_page_terminal_and_api(browser: Client, play: Play):
+    turn = play("sim-cut-tool", tools=["calculator"], max_tokens=40)
+    said = suggestion_for(turn)
+    assert said is not None
+    answer, html, lines = told_of(browser, turn, "max_tokens", 36, 60)
+    rows = rows_of(html.split("<table")[2])
+    for point, row, line in zip(answer["points"], rows, lines[2:], strict=False):
+        assert row.startswith(f"{point['value']} ") or f"> {point['value']} " in row
+        assert point["ends_in_words"] in row
+        assert point["certainty_in_words"] in row
+        assert line.split()[0] == f"{point['value']}"
+        assert point["certainty_in_words"] in line
+    likely = next(point for point in answer["points"] if point["value"] == said.value)
+    assert (likely["ends_in_words"], likely["certainty_in_words"]) == ("likely completed", "likely")
+    assert likely["output_tokens_at_most"]
+    assert f"likely completed at {said.value}" in text_of(html), "and so does the chart"
+
+
+def test_a_call_that_is_only_tried_again_is_not_said_to_complete(browser: Client, play: Play):
+    turn = play("sim-flaky", overrides={"error_policy": {"max_retries": 0}})
+    said = suggestion_for(turn)
+    assert said is not None
+    assert (said.limit, said.only_tries_again) == ("max_retries", True)
+    answer, html, lines = told_of(browser, turn, "max_retries", 0, 4)
+    (recommendation,) = answer["recommendations"]
+    words = ("tried again, end not known", "not known")
+    assert (recommendation["ends_in_words"], recommendation["certainty_in_words"]) == words
+    assert "likely completed" not in html + " ".join(lines)
+    assert f"tried again {said.value}" in text_of(html), "in the chart"
+    assert words[0] in rows_of(html.split("<table")[1])[0]
