@@ -1,4 +1,4 @@
-"""The audit log: one entry for each request and each command that changes something or exports turns.
+"""The audit log: one entry for each request or command that changes something or exports turns.
 
 models        `Entry`, which the database lets nobody change or delete
 middleware    writes an entry once a request has been answered
