@@ -266,12 +266,12 @@ def may(user: Any, permission: str | None) -> bool:
     return permission is None or bool(user.has_perm(permission))
 
 
-def refusal(permission: str) -> str:
-    """What someone is told who may not."""
+def refusal(permission: str, *, of: str = "this") -> str:
+    """What someone is told who may not. `of`: what they may not do, in the middle of a sentence."""
     codename = permission.partition(".")[2]
     what = {**dict(TURN_PERMISSIONS), **OF_THE_GATEWAY, **OF_ALERTS, **OF_THE_AUDIT, **OF_PROJECTS}.get(
         codename, f"{codename.replace('_', ' ')}."
     ).rstrip(".")
     who = "an operator" if permission in (*OPERATING, MAKE_KEY, MAKE_ALERT) else "an admin"
     who = "a superuser" if permission == MAKE_PROJECT else who
-    return f"{WATCH}: this needs the permission “{what}”; ask {who}."
+    return f"{WATCH}: {of} needs the permission “{what}”; ask {who}."

@@ -6,9 +6,8 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from dashboard.agents.models import Agent, Connection
-from dashboard.simulator.model_table import MODELS
+from dashboard.simulator.model_table import MODELS, SIMULATOR
 
-SIMULATOR = "simulator"  #: the connection's name, and what its provider is called on pages
 _LOOPBACK = frozenset({"127.0.0.1", "localhost", "::1"})
 #: What `sim-json` is asked to answer with.
 REPORT_SCHEMA: Mapping[str, Any] = {
@@ -54,11 +53,6 @@ def is_simulator(connection: Connection) -> bool:
 def is_simulated(model: str) -> bool:
     """Whether only the simulator has a model of this name."""
     return model in MODELS
-
-
-def provider_shown(provider: str, model: str) -> str:
-    """What pages call the provider of a turn: the simulator speaks the dialects of others."""
-    return SIMULATOR if is_simulated(model) else provider
 
 
 def connection_provider_shown(connection: Connection) -> str:

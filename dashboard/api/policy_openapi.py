@@ -54,9 +54,8 @@ def error_policy_schema() -> dict[str, Any]:
             "preset": {
                 "enum": list(PRESETS),
                 "description": "The preset sets every type of error. If it is left out, only the named types are set, "
-                "and the others are handled as in stop_on_any_error. ignore_tool_errors sets “retry” for some errors, "
-                "but its "
-                "max_retries is 0: it never retries, and `warnings` says so.",
+                "and the others are handled as in stop_on_any_error. With ignore_tool_errors, nothing is "
+                "retried unless max_retries is set to 2 or more, and `warnings` says so.",
             },
             "max_retries": {
                 "type": "integer",

@@ -12,11 +12,12 @@ from typing import Any
 
 from agentcore.messages import TokenUsage
 from dashboard.agents.models import Agent, Project
-from dashboard.agents.samples import is_simulated, provider_shown
+from dashboard.agents.samples import is_simulated
 from dashboard.board.measures import CACHED, INPUT, OTHER, OUTPUT
 from dashboard.board.metrics import DOLLARS, FREE, UNPRICED, Sums
 from dashboard.board.models import Sum
 from dashboard.platform.replica import read_connection
+from dashboard.simulator.model_table import provider_shown
 from dashboard.timeline.models import ChangedMinute
 from dashboard.timeline.rollups import LEVELS, spans
 from dashboard.turns.filters import EPOCH

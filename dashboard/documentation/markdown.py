@@ -82,7 +82,7 @@ class _Renderer(RendererHTML):
         return light + super().image(tokens, idx, options, env)
 
     def table_open(self, *_: Any) -> str:
-        return '<div class="scroll" tabindex="0" role="region" aria-label="Table"><table>\n'
+        return '<div class="scroll" tabindex="0" role="group" aria-label="Table"><table>\n'
 
     def table_close(self, *_: Any) -> str:
         return "</table></div>\n"
@@ -119,7 +119,15 @@ def _plain(token: Token) -> str:
     return "".join(" " if child.type == "softbreak" else child.content for child in token.children or [])
 
 
+def _unname_empty_headers(tokens: Sequence[Token]) -> None:
+    """Make a heading without text a plain cell: the corner of a table heads nothing."""
+    for opening, text, closing in zip(tokens, tokens[1:], tokens[2:], strict=False):
+        if opening.type == "th_open" and not text.content.strip():
+            opening.tag = closing.tag = "td"
+
+
 def _adapt(tokens: Sequence[Token], page: Page) -> None:
+    _unname_empty_headers(tokens)
     for token in tokens:
         if token.attrs.pop("style", None):  # of a column of numbers; the policy of the site refuses styles in a page
             token.attrSet("class", "num")

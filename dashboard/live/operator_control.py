@@ -123,8 +123,8 @@ def _being_done(signal: Signal) -> str:
     when = f"{signal.created_at:%H:%M:%S} UTC"
     decided = DECIDING.get(signal.action)
     if decided and position_of(Turn.objects.get(id=signal.turn_id)).snapshot.approving:
-        return f"{signal.by} {decided} these calls at {when}, which is in progress."
-    return f"{signal.by} requested {signal.action} at {when}, which is in progress. Reload the page."
+        return f"{signal.by} {decided} these calls at {when}. The turn is about to continue."
+    return f"{signal.by} requested “{signal.action}” at {when}. The turn has not processed it yet. Reload the page."
 
 
 def _moved_on(turn: Turn, seen: int) -> str:
@@ -149,10 +149,10 @@ def _who_was_first(turn: Turn, seen: int) -> str | None:
     if acted is None:
         return None
     what = acted.event.get("action", "change") if acted.event["type"] == "operator_acted" else "cancel"
-    if what in DECIDING and snapshot_at(turn, acted.seq - 1).approving:
-        what = f"{DECIDING[what]} these calls"
+    approving = what in DECIDING and snapshot_at(turn, acted.seq - 1).approving
+    did = f"{DECIDING[what]} these calls" if approving else f"requested “{what}”"
     by, when = acted.event.get("by") or "someone", f"{acted.at:%H:%M:%S} UTC"
-    return f"{by} was first: {what} at {when} (record {acted.seq})"
+    return f"{by} was first and {did} at {when} (record {acted.seq})"
 
 
 def _require_place(turn: Turn, action: str, run_to: str | None) -> None:

@@ -129,7 +129,8 @@ def _asked(request: HttpRequest, turn: Turn, ask: Callable[[str], None]) -> Http
         text = " ".join(refused.messages) if isinstance(refused, ValidationError) else str(refused)
         if by_htmx and turn_or_404(turn.id).status in UNFINISHED:
             return render(request, "live/_operate_not_done.html", {"told": text, "about": about})
-        messages.warning(request, f"{quoted(turn.input_text, 60)}: not done. {text}" if about else text)
+        undone = f"Your action on {quoted(turn.input_text, 60)} was not carried out. {text}"
+        messages.warning(request, undone if about else text)
         if by_htmx:  # the page is loaded again, and says what was not done
             return HttpResponse(status=204, headers={"HX-Refresh": "true"})
     return HttpResponse(status=204) if by_htmx else redirect("turns:detail", turn.id)

@@ -15,6 +15,7 @@ from agentcore.messages import ReasonSighting
 from agentcore.values import quickly_made
 from dashboard.metrics.counters import REGISTRY
 from dashboard.metrics.labels import OTHER, child
+from dashboard.simulator.model_table import provider_shown
 
 LOGGER = "dashboard.gateway"
 log = structlog.get_logger(LOGGER)
@@ -89,7 +90,7 @@ def _log(call: CallSeen) -> None:
         turn=str(call.turn_id),
         caller=call.caller,
         mode=call.mode,
-        provider=call.provider,
+        provider=provider_shown(call.provider, call.model),
         model=call.model,
         status=call.status,
         finish_reason=call.finish_reason or NONE,

@@ -18,6 +18,7 @@ from agentcore.resource import resource_of
 from agentcore.snapshot import Snapshot
 from agentcore.states import TERMINAL
 from dashboard.metrics.labels import MOST_LETTERS, child
+from dashboard.simulator.model_table import provider_shown
 
 log = structlog.get_logger(__name__)
 
@@ -113,7 +114,7 @@ def _log_once(who: Who, word: str | None) -> None:
     provider, model, raw = (text[:MOST_LETTERS] for text in (*who, word))
     if (provider, model, raw) not in _logged:
         _logged.add((provider, model, raw))
-        log.warning("unknown_stop_reason", provider=provider, model=model, raw=raw)
+        log.warning("unknown_stop_reason", provider=provider_shown(provider, model), model=model, raw=raw)
 
 
 def _continuation(who: Who, _fields: Mapping[str, Any]) -> None:

@@ -3,7 +3,7 @@ fields, each number with its key, unit, range and default beside it."""
 
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -21,6 +21,7 @@ from dashboard.agents.limit_fields import LIMIT_FIELDS, RETENTION_FIELDS, defaul
 from dashboard.agents.models import Policy, PolicyActivation, PolicyVersion
 from dashboard.agents.policy_validation import listed
 from dashboard.agents.selectors import activations_of
+from dashboard.turns.reason_looks import reason_label
 from dashboard.turns.templatetags.formatting import breaking
 
 #: What is said of a version that does not count now.
@@ -163,6 +164,11 @@ def keyed(label: str, key: str) -> KeyedLabel:
     whole = KeyedLabel(format_html('{} <code class="key">{}</code>', label, breaking(key)))
     whole.plain = label
     return whole
+
+
+def reason_choices(words: Iterable[str]) -> list[tuple[str, KeyedLabel]]:
+    """Statuses or stop reasons to choose from, as lists of turns call them, each with its key."""
+    return [(str(word), keyed(reason_label(word), str(word))) for word in words]
 
 
 def _terms(terms: dict[str, str]) -> SafeString:

@@ -10,7 +10,7 @@ from django.db import transaction
 from django.utils import timezone
 
 from agentcore.error_policy import PRESETS
-from agentcore.policy import LIMIT_NAMES, SETTING_NAMES, EnvelopeRules, OnTruncation, setting_named
+from agentcore.policy import LIMIT_NAMES, SETTING_NAMES, EnvelopeRules, OnTruncation
 from agentcore.reasons import NormalizedStopReason
 from dashboard.agents import policy_validation
 from dashboard.agents.change_tracking import MAX_WHY
@@ -31,6 +31,7 @@ from dashboard.policies.policy_form_base import (
     keyed,
     limit_field,
     number_of,
+    reason_choices,
     start_of,
 )
 from dashboard.policies.policy_impact import TOTALS, totals_too_small, unsaved
@@ -50,6 +51,10 @@ POLICY_SECTIONS = {
 }
 #: What a version says, by its columns.
 SAID = ("limits", "error_policy", "tool_calls_on_truncation", "envelope", "finish_reasons", "criteria", "retention")
+
+
+def _preset_name(preset: str) -> str:
+    return preset.replace("_", " ")
 
 
 class PolicyForm(forms.ModelForm):  # type: ignore[type-arg]
@@ -73,9 +78,9 @@ class PolicyForm(forms.ModelForm):  # type: ignore[type-arg]
     truncation_budget_multiplier = limit_field("truncation_budget_multiplier")
     preset = forms.ChoiceField(
         required=False,
-        choices=[NOT_SAID, *((name, name.replace("_", " ")) for name in PRESETS)],
-        help_text=f"{listed(PRESETS_THAT_NEVER_RETRY)} selects “retry” for some errors, but sets "
-        f"{setting_named('max_retries')} to 0: nothing is retried unless you enter a larger value below.",
+        choices=[NOT_SAID, *((name, _preset_name(name)) for name in PRESETS)],
+        help_text=f"With {listed(map(_preset_name, PRESETS_THAT_NEVER_RETRY))}, nothing is retried unless you set "
+        f"{LIMIT_NAMES['max_retries']} to 2 or more below.",
     )
     max_retries = forms.IntegerField(
         required=False,
@@ -110,7 +115,7 @@ class PolicyForm(forms.ModelForm):  # type: ignore[type-arg]
     )
     finish_reasons = forms.MultipleChoiceField(
         required=False,
-        choices=[(reason.value, reason.value) for reason in NormalizedStopReason],
+        choices=reason_choices(NormalizedStopReason),
         widget=forms.CheckboxSelectMultiple,
         label="Final stop reasons",
         help_text="Model stop reasons after which the agent must not continue.",

@@ -21,7 +21,7 @@ class RerunForm(forms.Form):
     """Everything stands as it is at the place; what is left as it stands is no change."""
 
     from_record = forms.CharField(required=False, widget=forms.HiddenInput)
-    connection = forms.ChoiceField(label="connection", required=False)
+    connection = forms.ChoiceField(label="Connection", required=False)
     model = forms.CharField(label="Model", required=False, max_length=200)
     system_prompt = forms.CharField(
         label="System prompt", required=False, strip=False, widget=forms.Textarea(attrs={"rows": 3})

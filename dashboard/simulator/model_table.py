@@ -13,6 +13,7 @@ from dashboard.simulator.script_player import Call, Ending, Script, fixed
 from dashboard.simulator.servers import SERVERS
 from dashboard.simulator.texts import rest_of_list
 
+SIMULATOR = "simulator"  #: what pages and logs call the provider of these models, and the connection's name
 _LONGEST_QUOTE = 200  #: characters of a tool's result
 _RETRY_AFTER = 1  #: seconds
 
@@ -123,3 +124,8 @@ MODELS: Mapping[str, Behaviour] = {
     "sim-html": Behaviour(_always(Reply(200, texts.HTML_PAGE, "text/html; charset=utf-8"))),
     **SERVERS,
 }
+
+
+def provider_shown(provider: str, model: str) -> str:
+    """What pages and logs call the provider of a turn: the simulator speaks the dialects of others."""
+    return SIMULATOR if model in MODELS else provider

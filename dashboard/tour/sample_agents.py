@@ -2,8 +2,9 @@
 
 from dashboard.agents import selectors, services
 from dashboard.agents.models import Agent, Connection, Policy, Project
-from dashboard.agents.samples import SAMPLES, SIMULATOR, Sample, is_simulator
+from dashboard.agents.samples import SAMPLES, Sample, is_simulator
 from dashboard.policies.policy_creation import policy_create
+from dashboard.simulator.model_table import SIMULATOR
 
 _CEILING = 16_384  #: tokens of one call, as the simulator itself has it
 

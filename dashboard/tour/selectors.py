@@ -9,8 +9,9 @@ from django.urls import reverse
 from django.utils import timezone
 
 from dashboard.agents.models import Agent, Connection, Project
-from dashboard.agents.samples import SIMULATOR, is_simulator
+from dashboard.agents.samples import is_simulator
 from dashboard.agents.selectors import agent_list, connection_list
+from dashboard.simulator.model_table import SIMULATOR
 from dashboard.tour.lesson import Lesson
 from dashboard.tour.lessons import BY_KEY, GROUPS, LESSONS
 from dashboard.tour.models import Stop

@@ -10,8 +10,7 @@ from typing import Any
 
 from django.db.models import Q, QuerySet
 
-from dashboard.agents.samples import SIMULATOR, provider_shown
-from dashboard.simulator.model_table import MODELS
+from dashboard.simulator.model_table import MODELS, SIMULATOR, provider_shown
 
 STORED = "stored:"  #: before a provider as it is stored
 

@@ -34,7 +34,7 @@ LOOKS: dict[str, Look] = {
     "steps_limit": Look("limit", "wall", "steps limit"),
     "token_limit": Look("limit", "wall", "token limit"),
     "time_limit": Look("limit", "clock", "time limit"),
-    "retry_limit": Look("limit", "wall", "retry limit"),
+    "retry_limit": Look("limit", "wall", "continuation or retry limit"),
     "error": Look("block", "triangle", "error"),
     "finish_reason": Look("block", "octagon", "ended by the model’s stop reason"),
     "guard": Look("limit", "shield", "stopped by a guard"),

@@ -106,7 +106,7 @@ def test_of_two_simultaneous_decisions_the_later_is_refused_above_the_list(page:
     other.evaluate("document.body.addEventListener('htmx:wsBeforeMessage', m => window.hears || m.preventDefault())")
     mine.get_by_role("button", name="Approve").evaluate("button => button.click()")
     refuse.click()
-    told = re.compile("“Two decide this.”: not done.*approved these calls", re.DOTALL)
+    told = re.compile("“Two decide this.” was not carried out.*approved these calls", re.DOTALL)
     expect(other.locator(":is(#inbox-told, #messages)")).to_contain_text([told])
     other.evaluate("window.hears = true")
     asking(page, "This is the next.")

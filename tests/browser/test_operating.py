@@ -172,7 +172,7 @@ def test_the_second_of_two_operators_is_informed_and_keeps_the_typed_input(page:
     expect(page.locator("#operate .standing")).to_contain_text("before abort partial", timeout=LONG)
     expect(page.get_by_label("System prompt")).to_have_value("In my own words.")
     page.get_by_role("button", name="Change and step").click()
-    expect(page.locator("#operate-panel [role=alert]")).to_contain_text("operator was first: step at")
+    expect(page.locator("#operate-panel [role=alert]")).to_contain_text("operator was first and requested “step” at")
     expect(page.get_by_label("System prompt")).to_have_value("In my own words.")
     page.get_by_role("button", name="Change and step").click()
     page.goto(ended(page))

@@ -11,8 +11,10 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
 from dashboard.accounts.audit import selectors
+from dashboard.accounts.audit.action_words import CHANGES, action_words, object_words
 from dashboard.accounts.audit.forms import FiltersForm
-from dashboard.accounts.audit.selectors import Filters
+from dashboard.accounts.audit.models import Entry
+from dashboard.accounts.audit.selectors import Changed, Filters
 from dashboard.accounts.projects import sees_all_projects
 from dashboard.accounts.session_watch import AccessEndedError, Ticket, ticket_of_request, visitors
 from dashboard.accounts.views import user_of
@@ -35,12 +37,18 @@ def log(request: HttpRequest) -> HttpResponse:
     asked = {name: value for name, value in request.GET.items() if name != "before" and value}
     context = {
         "form": form,
-        "rows": selectors.with_changes(shown),
+        "rows": [_row(*one) for one in selectors.with_changes(shown)],
         "asked": urlencode(asked),
         "older": urlencode({**asked, "before": shown[-1].id}) if len(found) > PAGE else "",
     }
     status = HTTPStatus.UNPROCESSABLE_ENTITY if form.is_bound and not form.is_valid() else HTTPStatus.OK
     return render(request, "audit/log.html", context, status=status)
+
+
+def _row(entry: Entry, changes: list[Changed]) -> tuple[Entry, str, list[tuple[Changed, str, str]]]:
+    """An entry, its action in words, and each change with what was changed and how."""
+    named = [(one, object_words(one.table), CHANGES.get(one.how, one.how)) for one in changes]
+    return entry, action_words(entry.method, entry.action), named
 
 
 @never_cache

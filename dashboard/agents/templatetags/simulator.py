@@ -5,13 +5,14 @@ from django import template
 
 from dashboard.agents import samples
 from dashboard.agents.models import Agent, Connection
+from dashboard.simulator.model_table import provider_shown
 
 register = template.Library()
 
 
 @register.filter
 def provider_of(provider: str, model: str) -> str:
-    return samples.provider_shown(provider, model)
+    return provider_shown(provider, model)
 
 
 @register.filter

@@ -90,13 +90,6 @@ def milliseconds(value: int | None) -> str:
 
 
 @register.filter
-def roughly(value: int) -> str:
-    """A duration in milliseconds where there is little room: `4.70 s`, and from a minute on one unit, `15 min`."""
-    length, unit = next(((length, unit) for length, unit in UNITS if value >= 1000 * length), (1, "s"))
-    return milliseconds(value) if unit == "s" else f"{value // (1000 * length)}{THIN}{unit}"
-
-
-@register.filter
 def size(value: int) -> str:
     """Bytes as `812 B`, `4.1 kB`, `2.3 MB`."""
     if value < 1000:

@@ -62,9 +62,9 @@ def test_a_late_action_is_told_who_did_what_and_when(api: Program, cut: Turn):
     assert api.post(f"/turns/{cut.id}/control", body).status_code == 202
     late = api.post(f"/turns/{cut.id}/control", body)
     assert late.status_code == 409
-    assert "requested step at" in late.json()["detail"]
+    assert "requested “step” at" in late.json()["detail"]
     drive(cut)
-    assert "was first: step at" in api.post(f"/turns/{cut.id}/control", body).json()["detail"]
+    assert "was first and requested “step” at" in api.post(f"/turns/{cut.id}/control", body).json()["detail"]
     assert Record.objects.filter(turn_id=cut.id).count() == cut.last_seq
 
 

@@ -107,3 +107,9 @@ def test_a_section_with_all_words_is_found_and_headings_rank_first(browser: Clie
 def test_a_search_that_finds_nothing_says_so(browser: Client):
     assert "No section has all of these words." in page(browser, "/docs/?q=%3Cb%3Ezzz")
     assert "&lt;b&gt;zzz" in page(browser, "/docs/?q=%3Cb%3Ezzz")
+
+
+def test_a_table_whose_corner_is_empty_has_no_empty_heading(browser: Client):
+    html = browser.get("/docs/how-to/gateway").content.decode()
+    assert "<th></th>" not in html
+    assert re.search(r"<tr>\s*<td></td>\s*<th>observe</th>", html)

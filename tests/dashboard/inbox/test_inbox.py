@@ -1,5 +1,6 @@
 """The inbox: what a person has to decide, and what happened while nobody looked."""
 
+import re
 from datetime import timedelta
 
 import pytest
@@ -93,12 +94,14 @@ def test_the_second_decision_is_refused_with_the_turn_and_the_first_decision(age
     turn_control(turn=turn, by="ada", action="release", **seen)
     from_inbox = {"HX-Request": "true", "HX-Target": "inbox-told"}
     answer = browser.post(f"/turns/{turn.id}/control", {"action": "refuse", **seen}, headers=from_inbox)
-    assert "“Count.”: not done. ada approved these calls at" in text_of(compact(answer.content.decode()))
+    undone = r"Your action on “Count\.” was not carried out\. ada approved these calls at \S+ UTC\. The turn is"
+    assert re.search(undone, compact(text_of(answer.content.decode())))
     drive(turn)
     browser.post(f"/turns/{turn.id}/control", {"action": "refuse", **seen}, headers=from_inbox)
     told = text_of(page(browser, "/inbox/"))
     assert (
-        "“Count.”: not done. This turn has ended already: it is completed. ada was first: approved these calls" in told
+        "Your action on “Count.” was not carried out. This turn has ended already: it is completed. "
+        "ada was first and approved these calls" in compact(told)
     )
 
 

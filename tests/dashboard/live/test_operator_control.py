@@ -211,12 +211,12 @@ def test_an_inapplicable_action_is_a_conflict(held: Turn, action: str, asked: di
 def test_an_operator_with_an_older_record_is_told_who_did_what_since(held: Turn):
     seen = held.last_seq
     turn_control(turn=held, by="ben", action="step", expected_seq=seen)
-    with pytest.raises(TurnConflict, match=r"ben requested step at \d\d:\d\d:\d\d UTC, which is in progress"):
+    with pytest.raises(TurnConflict, match=r"ben requested “step” at \d\d:\d\d:\d\d UTC\. The turn has not"):
         turn_control(turn=held, **BY, action="release", expected_seq=seen)
     drive(held)
     for act in (turn_control, turn_cancel):
         more = {"action": "release"} if act is turn_control else {}
-        with pytest.raises(TurnConflict, match=r"ben was first: step at .* \(record 3\)"):
+        with pytest.raises(TurnConflict, match=r"ben was first and requested “step” at .* \(record 3\)"):
             act(turn=held, **BY, expected_seq=seen, **more)
 
 
@@ -248,7 +248,7 @@ def test_one_of_two_simultaneous_operators_wins_and_the_other_is_told(browser: C
         thread.join(30)
     won, lost = sorted(answers, key=lambda answer: answer.status_code)
     assert (won.status_code, lost.status_code) == (202, 409)
-    assert "requested release at" in lost.json()["detail"]
+    assert "requested “release” at" in lost.json()["detail"]
     assert Signal.objects.filter(turn_id=held.id).count() == 1
     drive(held)
     assert len(acted(held)) == 1
@@ -259,7 +259,7 @@ def test_a_second_release_is_reported_and_passes_no_hold_that_nobody_has_seen(he
     """Without saying what was seen, too."""
     stops = [{"state": "continue_pending"}]
     turn_control(turn=held, by="ben", action="release", limits={"max_continuations": 9}, breakpoints=stops)
-    with pytest.raises(TurnConflict, match=r"ben requested release at .*, which is in progress"):
+    with pytest.raises(TurnConflict, match=r"ben requested “release” at .* UTC\. The turn has not"):
         turn_control(turn=held, **BY, action=second)
     turn_control(turn=held, **BY, action="change", max_tokens=70)
     drive(held)

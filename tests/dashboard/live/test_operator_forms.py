@@ -202,7 +202,7 @@ def test_the_page_compares_the_input_with_the_record_it_showed(browser: Client, 
     sent = {**filled(held).data, "limit_max_continuations": "3", "model": "mine", "expected_seq": str(seen)}
     address = f"/turns/{held.id}/control"
     html = browser.post(address, {**sent, "panel": "1", "action": "release"}, headers=HTMX).content.decode()
-    assert "ben was first: change at" in html
+    assert "ben was first and requested “change” at" in html
     assert 'value="mine"' in html
     assert 'name="limit_max_continuations" value="7"' in html
     assert not Signal.objects.filter(turn_id=held.id, action="release").exists()
@@ -278,5 +278,5 @@ def test_the_drawer_of_an_ended_turn_does_not_ask_to_submit_again(browser: Clien
     turn_cancel(turn=held, by="ben")
     drive(held)
     html = browser.post(f"/turns/{held.id}/control", sent, headers=HTMX).content.decode()
-    assert "This turn has ended already: it is cancelled. ben was first: cancel at" in html
+    assert "This turn has ended already: it is cancelled. ben was first and requested “cancel” at" in html
     assert "send it again" not in html

@@ -104,7 +104,7 @@ def asked_having_seen(*, turn: Turn, by: str, expected_seq: int) -> None:
 def test_an_operator_with_an_older_page_is_told_who_ended_the_turn(held: Turn):
     seen = held.last_seq
     cancelled(held)
-    with pytest.raises(TurnConflict, match=r"it is cancelled\. ben was first: cancel at .* \(record \d+\)\."):
+    with pytest.raises(TurnConflict, match=r"cancelled\. ben was first and requested “cancel” at .* \(record \d+\)\."):
         turn_control(turn=held, by="ada", action="release", expected_seq=seen)
     with pytest.raises(TurnConflict, match=r"it is cancelled\.$"):
         turn_control(turn=held, by="ada", action="release", expected_seq=held.last_seq)

@@ -78,3 +78,11 @@ def test_the_start_of_a_long_unknown_reason_is_kept_and_logged():
             counters._log_once(("p", "m" * 1_000_000), "w" * 1_000_000 + end)
     assert [len(one["raw"] + one["model"]) for one in logs] == [2 * MOST_LETTERS]
     counters._logged.clear()
+
+
+def test_logs_call_the_simulator_by_its_name_and_a_provider_by_its_own():
+    with capture_logs() as logs:
+        for model in ("sim-odd", "gpt-5"):
+            counters._log_once(("openai", model), "solar_flare")
+    assert [(one["provider"], one["model"]) for one in logs] == [("simulator", "sim-odd"), ("openai", "gpt-5")]
+    counters._logged.clear()

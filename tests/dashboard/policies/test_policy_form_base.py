@@ -12,10 +12,12 @@ from django.utils import timezone
 
 from dashboard.agents.models import Policy, PolicyActivation, PolicyVersion
 from dashboard.agents.selectors import policy_version_active
+from dashboard.exports.webhooks.forms import WebhookForm
 from dashboard.policies.backtests import runner
 from dashboard.policies.backtests.services import backtest_create
 from dashboard.policies.policy_creation import policy_create
 from dashboard.policies.policy_form_base import asked_version, number_of, start_of
+from dashboard.policies.policy_forms import PolicyForm
 from dashboard.policies.policy_versions import version_activate
 from tests.dashboard.racing import at_once
 
@@ -224,3 +226,18 @@ def test_a_version_is_named_only_by_a_number(text: str | None, number: int | Non
 )  # fmt: skip
 def test_numbers_are_read_with_or_without_commas_between_thousands(typed: str, number: object):
     assert number_of(typed) == number
+
+
+def test_stop_reasons_are_offered_by_their_words_with_their_keys_as_code():
+    """`max_tokens` is a stop reason here, and the key of a limit elsewhere on the form."""
+    for form, name in ((PolicyForm(), "finish_reasons"), (WebhookForm(), "model_stop_reasons")):
+        html = str(form[name])
+        assert 'cut off <code class="key">max_<wbr>tokens</code>' in html
+        assert 'ended <code class="key">end_<wbr>turn</code>' in html
+
+
+def test_the_preset_that_never_retries_says_what_to_set_instead():
+    help_text = PolicyForm().fields["preset"].help_text
+    assert help_text == (
+        "With ignore tool errors, nothing is retried unless you set Max failures in a row to 2 or more below."
+    )

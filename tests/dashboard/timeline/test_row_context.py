@@ -18,7 +18,7 @@ from dashboard.replay.rerun_service import turn_rerun
 from dashboard.timeline.row_context import snippet_of
 from dashboard.turns.filters import TimelineFilters
 from dashboard.turns.models import Turn
-from dashboard.turns.templatetags.formatting import milliseconds, roughly
+from dashboard.turns.templatetags.formatting import milliseconds
 from dashboard.turns.time_breakdown import held_ms_of
 from tests.dashboard.driving import AgentOf, Play, drive
 from tests.dashboard.pages import HTMX, compact, page, text_of
@@ -105,7 +105,8 @@ def test_an_operators_hold_is_separate_from_the_duration_of_a_turn(browser: Clie
     [used] = usage_of(turn=turn, limit="max_seconds", filters=TimelineFilters())
     assert used.tokens < 90_000, "no limit counts what a turn was held"  # milliseconds
     html = page(browser, "/")
-    assert f'Held by an operator for {milliseconds(held)}">+ {roughly(held)} held</small>' in html
+    assert f'Held by an operator for {milliseconds(held)}">+ {milliseconds(held)} held</small>' in html
+    assert "1\u202fmin 30\u202fs" in milliseconds(held)
     assert "1 min" not in html.split('c-took num">')[-1].split("<small")[0]
 
 

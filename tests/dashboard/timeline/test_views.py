@@ -44,7 +44,7 @@ def test_the_chart_draws_each_reason_in_its_style_and_names_it(browser: Client, 
 
 
 def test_the_chart_is_coloured_by_the_agents_reason_on_request(browser: Client, cut: Turn):
-    assert 'data-words="1 turn: 1 retry limit"' in page(browser, "/timeline/chart?stack=stop_reason")
+    assert 'data-words="1 turn: 1 continuation or retry limit"' in page(browser, "/timeline/chart?stack=stop_reason")
     assert "1 cut off" in page(browser, "/timeline/chart?stack=project_id")
 
 
@@ -161,9 +161,9 @@ def test_signs_of_truncation_and_stop_reasons_have_the_labels_of_their_badges(br
     html = page(browser, "/timeline/facets")
     signs, ended = (html.split(f'id="facet-{name}"')[1].split("</fieldset>")[0] for name in ("lint", "terminal_reason"))
     assert "</svg>ended at the cap</span>" in signs
-    assert "</svg>retry limit</span>" in ended
+    assert "</svg>continuation or retry limit</span>" in ended
     assert '<span class="clip" title="my_agent">my_agent</span>' in html
-    assert '<code class="soft">' not in ended, "the code is beside a name that differs from it"
+    assert '<code class="soft">retry_<wbr>limit</code>' in ended, "the code is beside a name that differs from it"
 
 
 def test_the_empty_page_and_the_account_page_link_to_the_api_reference(browser: Client):

@@ -40,6 +40,12 @@ def as_setting(value: float, limit: str) -> str:
 
 
 @register.filter
+def was_words(said: Suggestion) -> str:
+    """`was 150`, `was not set`: the setting that the turn had."""
+    return "was not set" if said.recorded is None else f"was {as_setting(said.recorded, said.limit)}"
+
+
+@register.filter
 def backtest_words(backtest: Backtest) -> str:
     """What the backtest found, or how far it is, behind the word *Backtest*."""
     return in_words(backtest, begun="").removeprefix("a backtest ")

@@ -20,7 +20,6 @@ from dashboard.agents.limit_fields import LIMIT_FIELDS
 from dashboard.agents.models import Policy, Project
 from dashboard.agents.policies import POLICY_FIELDS
 from dashboard.agents.project_command import ProjectCommand
-from dashboard.agents.samples import provider_shown
 from dashboard.agents.selectors import policy_get, policy_version_standing, project_current
 from dashboard.policies.backtests import runner
 from dashboard.policies.backtests.models import Backtest
@@ -29,6 +28,7 @@ from dashboard.policies.backtests.result_text import counts_in_words, difference
 from dashboard.policies.backtests.selectors import backtest_get, backtest_shown
 from dashboard.policies.backtests.services import UNFINISHED, backtest_cancel, backtest_create
 from dashboard.runtime.database_setup import prepare
+from dashboard.simulator.model_table import provider_shown
 from dashboard.turns.filter_arguments import add_filter, filter_of
 from dashboard.turns.prices.templatetags.prices import no_price
 

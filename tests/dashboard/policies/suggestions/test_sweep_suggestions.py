@@ -234,7 +234,7 @@ def test_the_api_has_the_words_of_the_page_for_how_a_value_ends(browser: Client,
     html = text_of(page(browser, f"/turns/{cut.id}/replay/sweep?limit=max_tokens&begin=20&end=620&step=300"))
     table = html.partition("All values in the chart")[2]
     assert html.count("Max continuations reached") >= 3, "in the table, in the chart and in its legend"
-    assert "retry limit" not in html.replace('title="retry limit"', "").lower()
+    assert "retry limit" not in html.replace('title="continuation or retry limit"', "").lower()
     assert "Max continuations reached" in terminal(cut)
     assert "not known" in table
     assert "undecidable" not in table.lower()
