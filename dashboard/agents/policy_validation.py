@@ -53,11 +53,21 @@ def _number_clean(name: str, limit: LimitField, value: Any) -> int | float | Non
     # A whole number may be larger than any float: only a float is asked whether it is finite.
     number = value if isinstance(value, int | float) and not isinstance(value, bool) else None
     if number is None or (isinstance(number, float) and (limit.whole or not math.isfinite(number))):
-        given = "none" if value is None else f"“{value}”" if isinstance(value, str) else f"{value}"
-        raise ValidationError(f"{limit.label} ({name}) must be {limit.range_in_words}, not {given}.", code=name)
+        words = f"{limit.label} ({name}) must be {limit.range_in_words}, not {_given(value)}."
+        raise ValidationError(words, code=name)
     if not limit.minimum <= number <= limit.maximum:
-        raise ValidationError(f"{limit.label} ({name}) is {number}; it must be {limit.range_in_words}.", code=name)
+        words = f"{limit.label} ({name}) is {_given(number)}; it must be {limit.range_in_words}."
+        raise ValidationError(words, code=name)
     return number
+
+
+def _given(value: Any) -> str:
+    """`none`, `“120 000”`, `999,999`: what was given in the place of a number."""
+    if value is None:
+        return "none"
+    if isinstance(value, str):
+        return f"“{value}”"
+    return f"{value:,}" if isinstance(value, int | float) and not isinstance(value, bool) else f"{value}"
 
 
 def limits_clean(value: Any) -> dict[str, int | float | None]:
@@ -101,7 +111,7 @@ def error_policy_clean(value: Any) -> dict[str, Any]:
         errors.append(f"There is no error policy “{value['preset']}”; the presets are {listed(PRESETS)}.")
     retries = value.get("max_retries", 0)
     if not isinstance(retries, int) or isinstance(retries, bool) or not 0 <= retries <= MAX_RETRIES:
-        words = f"{_RETRIES} must be a whole number of failures from 0 to {MAX_RETRIES}, not {retries!r}."
+        words = f"{_RETRIES} must be a whole number of failures from 0 to {MAX_RETRIES}, not {_given(retries)}."
         errors.append(ValidationError(words, code="max_retries"))
     decisions = tuple(ErrorHandlingDecision)
     errors += [

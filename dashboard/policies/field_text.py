@@ -4,6 +4,7 @@ import json
 from typing import Any
 
 from agentcore.policy import SETTING_NAMES
+from agentcore.resource import APPROVAL_SECONDS
 from dashboard.agents.limit_fields import NUMBER_FIELDS, ONE, number_in_words, spec_key_of
 from dashboard.turns.sent_caps import NO_CAP_SET
 
@@ -16,6 +17,9 @@ LEVEL_WORDS = {
     "provider": "attached to the provider",
     "site": "attached to the whole site",
     "default": "default",
+    "approvals": "the agent",
+    "connection": "the connection",
+    "caller": "the program that made the call",
 }
 LABELS = {
     "envelope.recovery": "Local recovery",
@@ -28,7 +32,7 @@ def label_of(field: str) -> str:
     """A field in English."""
     if field in NUMBER_FIELDS:
         return NUMBER_FIELDS[field].label
-    return LABELS.get(field) or SETTING_NAMES[field.rpartition(".")[2]]
+    return LABELS.get(field) or SETTING_NAMES.get(field) or SETTING_NAMES[field.rpartition(".")[2]]
 
 
 def key_of(field: str) -> str:
@@ -48,13 +52,19 @@ def value_in_words(field: str, value: Any) -> str:
         return NO_CAP_SET
     if isinstance(value, list):
         return ", ".join(item if isinstance(item, str) else _written(item) for item in value) or "none"
-    if isinstance(value, int) and field in _UNITS:
+    if isinstance(value, int | float) and field in _UNITS:
         return _with_unit(value, _UNITS[field])
     return f"{value:,}" if isinstance(value, int) else str(value).replace("_", " ")
 
 
 #: The units of the numbers that are no limits of a policy's `limits`.
-_UNITS = {"max_tokens": "tokens", "error_policy.max_retries": "failures in a row", "retention.keep_raw_days": "days"}
+_UNITS = {
+    "max_tokens": "tokens",
+    "max_output_tokens": "tokens",
+    APPROVAL_SECONDS: "seconds",
+    "error_policy.max_retries": "failures in a row",
+    "retention.keep_raw_days": "days",
+}
 
 
 def _with_unit(value: float, unit: str) -> str:

@@ -2,7 +2,8 @@
 
 A stop is charged to what the version said that its turn ran under, also where the policy was set otherwise since, and
 where another version counted already. Where no policy set the number, each value has a line of its own. Re-runs do not
-count, as in a backtest: whoever runs a turn again chose its limits.
+count, as in a backtest: whoever runs a turn again chose its limits. Limits that no policy sets have their lines, too:
+the counts are those of the facet *Limit reached*, but for re-runs.
 
 Counted are the newest stops of a period, up to `MOST`; the page says where there were more. Prices are list prices of
 all tokens of a turn as if they were one call: an estimate, and said to be.
@@ -18,10 +19,11 @@ from typing import Any
 from urllib.parse import urlencode
 from uuid import UUID
 
-from django.db.models import OuterRef, Subquery
+from django.db.models import OuterRef, Q, Subquery
 from django.db.models.functions import Length
 
 from agentcore.messages import TokenUsage
+from agentcore.resource import APPROVAL_SECONDS
 from dashboard.agents.models import Policy, PolicyVersion, Project
 from dashboard.agents.policy_resolution import Level
 from dashboard.agents.samples import is_simulated
@@ -30,7 +32,15 @@ from dashboard.platform.ids import first_id_at
 from dashboard.policies.field_settings import History, Setting, ended_at, history_of, in_force, set_by
 from dashboard.policies.field_sources import stored_before
 from dashboard.policies.field_text import LEVEL_WORDS, label_of, value_in_words
-from dashboard.policies.stop_setting import ASKED, OPERATOR, TERMINAL, Changes, changes_of, clause_of
+from dashboard.policies.stop_setting import (
+    ASKED,
+    NOT_OF_POLICIES,
+    OPERATOR,
+    TERMINAL,
+    Changes,
+    changes_of,
+    clause_of,
+)
 from dashboard.turns.models import Cohort, Outcome, Turn
 from dashboard.turns.prices.rates import Price, priced, rate_of
 
@@ -167,12 +177,21 @@ def ledger_of(project: Project, *, since: datetime, now: datetime) -> Ledger:
 
 def _rows(project: Project, since: datetime) -> list[Mapping[str, Any]]:
     last = Outcome.objects.filter(turn_id=OuterRef("id")).order_by("-seq", "-position").values("resolved_by")[:1]
-    cohorts = Cohort.objects.filter(project=project, stop_reason__in=STOPS).values("id")
-    turns = Turn.objects.filter(
-        cohort__in=cohorts, id__gte=first_id_at(since), terminal_reason__in=TERMINAL, parent__isnull=True
-    )
+    by_limit = Q(resource__isnull=False) | Q(stop_reason__in=STOPS, terminal_reason__in=TERMINAL)
+    cohorts = Cohort.objects.filter(by_limit, project=project).values("id")
+    turns = Turn.objects.filter(cohort__in=cohorts, id__gte=first_id_at(since), parent__isnull=True)
     found = turns.annotate(resolved_by=Subquery(last), said=Length("output_text")).order_by("-id")
-    return list(found.values(*COLUMNS, "resolved_by", "said")[: MOST + 1])
+    rows = list(found.values(*COLUMNS, "resolved_by", "said")[: MOST + 1])
+    begun = {row["id"] for row in rows if row["resource"] in IN_SETUP}
+    setups = dict(Turn.objects.filter(id__in=begun).values_list("id", "setup")) if begun else {}
+    return [{**row, "setup": setups.get(row["id"])} for row in rows]
+
+
+#: Where a turn's setup has a limit that no policy sets.
+IN_SETUP: Mapping[str, tuple[str, ...]] = {
+    "max_output_tokens": ("ceiling",),
+    APPROVAL_SECONDS: ("approvals", "seconds"),
+}
 
 
 COLUMNS = (
@@ -182,6 +201,7 @@ COLUMNS = (
     "stop_reason",
     "error_type",
     "resource",
+    "max_tokens",
     "provider",
     "model",
     "input_tokens",
@@ -196,7 +216,9 @@ COLUMNS = (
 def _said(
     row: Mapping[str, Any], policies: Mapping[UUID, Policy], versions: Mapping[UUID, PolicyVersion], acted: Changes
 ) -> tuple[LimitSetting, UUID | None] | None:
-    """Whose word it was, and by which version; None where no word of a policy ended the turn."""
+    """Whose word it was, and by which version; None where no limit and no word of a policy ended the turn."""
+    if (level := NOT_OF_POLICIES.get(row["resource"])) is not None:
+        return LimitSetting(row["resource"], level), None
     clause = clause_of(
         terminal_reason=row["terminal_reason"],
         stop_reason=row["stop_reason"],
@@ -225,10 +247,21 @@ def _said(
 
 
 def _value(row: Mapping[str, Any], clause: str) -> Any:
+    if clause in IN_SETUP:
+        return _at((row["setup"] or {}).get("setup"), IN_SETUP[clause])
+    if clause in NOT_OF_POLICIES:
+        return row[clause]
     part, _, name = clause.partition(".")
     if part == "criteria":
         return row["policy"].get("criterion_specs", [])
     return row["policy"].get(part, {}).get(name) if name else row["policy"].get(part)
+
+
+def _at(held: Any, path: Iterable[str]) -> Any:
+    """What a setup has there; None where it has nothing, or was damaged."""
+    for name in path:
+        held = held.get(name) if isinstance(held, Mapping) else None
+    return held
 
 
 def _add(line: LedgerLine, row: Mapping[str, Any]) -> None:

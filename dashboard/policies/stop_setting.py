@@ -65,8 +65,13 @@ BY_CRITERION: Mapping[str, str] = {
     "ExecutionTimeLimit": "limits.max_seconds",
     "FinishReasonCheck": "finish_reasons",
 }
-#: A connection's ceiling, what a watched caller asked for, and how long approvals wait: no policy says these.
-NOT_OF_POLICIES = ("max_output_tokens", "max_tokens", APPROVAL_SECONDS)
+#: The limits that no policy sets, with the level that sets each: a connection's ceiling, the cap of an observed call,
+#: and how long approvals wait.
+NOT_OF_POLICIES: Mapping[str, str] = {
+    "max_output_tokens": "connection",
+    "max_tokens": "caller",
+    APPROVAL_SECONDS: "approvals",
+}
 #: By the limit that ran out.
 BY_RESOURCE: Mapping[str, str] = {
     **{name: f"limits.{name}" for name in RESOURCES if name not in ("max_retries", *NOT_OF_POLICIES)},

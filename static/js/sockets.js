@@ -27,6 +27,11 @@ htmx.createWebSocket = (asked) => {
 
 const SHOWN_OUT = 4401;
 
+/* Each socket is tried again by itself. htmx would wait up to a minute, for which one part of a page stays old beside
+   another that is up to date. */
+const LONGEST_WAIT = 10_000; // ms
+htmx.config.wsReconnectDelay = (tries) => Math.random() * Math.min(1000 * 2 ** tries, LONGEST_WAIT);
+
 /* A control that is replaced between press and release gets no click. While one is pressed, messages of sockets wait in
    their order, and a part that asks for itself again and again stays as it is until it asks the next time. */
 const PRESSED = ":is(a, button, summary, label, input):active";

@@ -27,5 +27,12 @@ document.addEventListener("htmx:wsClose", ({ target, detail }) => {
 });
 document.addEventListener("htmx:wsOpen", ({ target }) => {
   lost.delete(target);
-  if (!waits()) note.remove();
+  settle();
 });
+/* What was lost may be replaced by what needs no socket, such as a turn that has ended: none is opened again then. */
+document.addEventListener("htmx:wsAfterMessage", settle);
+document.addEventListener("htmx:afterSettle", settle);
+
+function settle() {
+  if (!waits()) note.remove();
+}

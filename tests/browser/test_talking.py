@@ -136,6 +136,34 @@ def test_a_page_without_a_connection_says_that_it_may_be_old_until_reconnected(p
     expect(said).to_have_text("", timeout=LONG)
 
 
+#: A part of the page that loses its socket.
+LOSES = """() => {
+  document.getElementById("newest").insertAdjacentHTML("beforeend", '<i id="lost-part"></i>');
+  const detail = { event: { code: 1006 } };
+  document.getElementById("lost-part").dispatchEvent(new CustomEvent("htmx:wsClose", { bubbles: true, detail }));
+}"""
+#: The socket of another replaces that part by what has no socket.
+REPLACED = """() => {
+  document.getElementById("lost-part").remove();
+  document.getElementById("conversation-socket").dispatchEvent(new Event("htmx:wsAfterMessage", { bubbles: true }));
+}"""
+
+
+def test_a_lost_connection_is_forgotten_once_its_part_of_the_page_is_replaced(page: Page):
+    page.goto("/agents/sim-essay/live")
+    page.evaluate(LOSES)
+    said = page.locator("#messages")
+    expect(said).to_contain_text("Connection lost. Retrying…")
+    page.evaluate(REPLACED)
+    expect(said).to_have_text("")
+
+
+def test_no_socket_waits_long_before_it_is_tried_again(page: Page):
+    page.goto("/agents/sim-essay/live")
+    waits = page.evaluate("() => Array.from({ length: 100 }, (_, tries) => htmx.config.wsReconnectDelay(tries))")
+    assert max(waits) <= 10_000
+
+
 @pytest.mark.nightly
 def test_a_page_that_wakes_with_dead_sockets_catches_up(page: Page, new_page: NewPage):
     address = begun(page, "Before I sleep.")

@@ -281,6 +281,22 @@ def test_a_list_whose_connection_is_lost_is_offline_until_reconnected(page: Page
     expect(button).to_have_text("Pause", timeout=LONG)
 
 
+def test_counts_that_were_asked_for_in_vain_are_asked_for_again_with_the_list(page: Page):
+    lines: list[WebSocketRoute] = []
+    page.route_web_socket(re.compile("/ws/"), lambda line: (line.connect_to_server(), lines.append(line)))
+    page.goto("/?agent=sim-essay")
+    connected(page)
+    facets, old = page.locator("#facets"), page.get_by_text("so this may be out of date.")
+    expect(facets).to_have_attribute("aria-busy", "false")
+    page.route(re.compile("/timeline/(facets|chart)"), lambda route: route.abort())
+    page.evaluate("() => document.dispatchEvent(new Event('bulk-done'))")
+    expect(old).to_have_count(2)
+    page.unroute_all()
+    for line in lines:
+        line.close(code=1012)
+    expect(old).to_have_count(0)
+
+
 def test_the_headings_to_sort_by_stand_whole_on_a_phone(new_page: NewPage, cut_turn: str):  # which makes a row
     page = new_page(viewport=PHONE)
     page.goto("/")

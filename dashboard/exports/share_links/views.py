@@ -17,6 +17,7 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.csrf import csrf_exempt
 from django.views.decorators.http import require_http_methods, require_POST
 
+from agentcore.resource import APPROVAL_SECONDS
 from agentcore.verdict import verdict_of
 from dashboard.accounts.access import notify_admitted
 from dashboard.accounts.models import User
@@ -73,11 +74,19 @@ def _for_readers(page: TurnView, limit_words: str) -> TurnView:
 
 def _limit_words(link: ShareLink) -> str:
     """What would have let the turn finish, by this turn and its re-runs: a stranger is told nothing of others, and
-    starts no search among them. A redacted link leaves out what the re-run used."""
+    starts no search among them. A redacted link leaves out what the re-run used. Empty where no limit would have
+    helped."""
     said = suggestion_lately(link.turn, alone=True)
-    if said is None or not said.known:
+    if said is None:
         return ""
+    if not said.known and said.limit not in OF_THE_TURN_ALONE:
+        return f"{sentence(said)} {ALONE}"
     return sentence(said) if link.redacted else f"{sentence(said)} {because(said)}"
+
+
+#: Why the turn's own page may know more. The limits of which other turns tell nothing are known as well here.
+ALONE = "This page uses only this turn and its re-runs, not other turns."
+OF_THE_TURN_ALONE = ("max_retries", APPROVAL_SECONDS)
 
 
 @never_cache

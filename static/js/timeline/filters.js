@@ -59,7 +59,8 @@ function count() {
   counting = undefined;
   for (const loader of document.querySelectorAll("[data-loads]")) {
     const target = document.getElementById(loader.dataset.loads);
-    const busy = loader.dataset.loads === "chart" && target.matches(":focus-within, :hover, :has(details[open])");
+    const used = loader.dataset.loads === "chart" && target.matches(":focus-within, :hover, :has(details[open])");
+    const busy = used && !target.hasAttribute("data-stale");
     if (!busy) htmx.trigger(loader, "refresh");
   }
 }
@@ -124,5 +125,12 @@ document.addEventListener("htmx:afterSwap", (event) => {
 document.addEventListener("htmx:wsAfterMessage", (event) => {
   const fresh = event.detail.message.includes("<tr ") && !event.detail.message.includes('<tbody id="rows"');
   if (fresh) counting ??= setTimeout(count, LIVE_COUNTS);
+});
+/* A list that was away has been sent anew. Its counts may be old, and may have been asked for in vain. */
+let opened;
+document.addEventListener("htmx:wsOpen", ({ target }) => {
+  if (target.id !== "timeline") return;
+  if (opened === target) count();
+  opened = target;
 });
 document.addEventListener("bulk-done", count);

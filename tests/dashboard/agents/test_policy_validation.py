@@ -51,6 +51,9 @@ def test_the_specs_keys_are_accepted_for_our_fields():
     [
         ([], "must be an object"),
         ({"max_steps": 0}, r"Max steps \(max_steps\) is 0; it must be a whole number of steps from 1 to 10,000"),
+        ({"max_steps": 120_000}, r"Max steps \(max_steps\) is 120,000; it must be"),
+        ({"max_seconds": 1234567.5}, r"Time limit \(max_seconds\) is 1,234,567.5; it must be"),
+        ({"max_steps": "120 000"}, "not “120 000”"),
         ({"max_continuations": -1}, "from 0 to 1,000"),
         ({"max_continuations": 2.0}, "whole number"),
         ({"max_continuations": True}, "whole number"),

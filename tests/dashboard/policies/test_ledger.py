@@ -6,15 +6,19 @@ import pytest
 from django.test import Client
 from django.utils import timezone
 
+from agentcore.events import Otherwise
+from agentcore.resource import RESOURCES
 from dashboard.accounts.models import User
 from dashboard.agents.models import Project
 from dashboard.live.operator_control import turn_control
-from dashboard.live.services import turn_start
+from dashboard.live.services import approvals_expire, turn_start
 from dashboard.policies.ledger import Ledger, ledger_of
 from dashboard.policies.policy_creation import policy_create
 from dashboard.policies.policy_versions import policy_attach
 from dashboard.policies.stop_setting import stop_setting_of
 from dashboard.replay.rerun_service import turn_rerun
+from dashboard.timeline.facets import facets
+from dashboard.turns.filters import TimelineFilters
 from dashboard.turns.models import Turn
 from tests.dashboard.driving import AgentOf, Play, drive
 from tests.dashboard.pages import page, text_of
@@ -189,3 +193,35 @@ def test_a_turn_from_before_layers_is_attributed_to_its_version(play: Play, proj
 def test_settings_that_stop_nothing_are_listed_separately(project: Project):
     policy_create(project=project, name="idle", limits={"max_steps": 3})
     assert [setting.field for setting in the_ledger(project).silent] == ["limits.max_steps"]
+
+
+@pytest.mark.parametrize("otherwise", [Otherwise.REFUSE, Otherwise.CANCEL])
+def test_an_approval_that_nobody_gave_in_time_has_a_line_of_its_own(
+    agent_of: AgentOf, project: Project, browser: Client, otherwise: Otherwise
+):
+    approvals = {"tools": ["calculator"], "seconds": 600, "otherwise": otherwise.value}
+    agent = agent_of("sim-tools", tools=["calculator"], approvals=approvals)
+    turn = drive(turn_start(agent=agent, input_text="Count."))
+    Turn.objects.filter(id=turn.id).update(started_at=timezone.now() - timedelta(hours=1))
+    assert approvals_expire() == 1
+    drive(turn)
+    (line,) = the_ledger(project).lines
+    assert (line.said.field, line.said.level, line.shown) == ("approvals.seconds", "approvals", "600 seconds")
+    assert "Approval time limitapprovals.seconds600 secondsthe agent" in text_of(page(browser, "/policies/ledger"))
+    listed = page(browser, f"/policies/ledger/turns?{line.query}&days=1")
+    assert "1 turn stopped by Approval time limit: 600 seconds" in text_of(listed)
+    assert f"/turns/{turn.id}" in listed
+
+
+@pytest.mark.parametrize("resource", RESOURCES)
+def test_the_ledger_and_the_facet_count_as_many_turns_of_each_limit(play: Play, project: Project, resource: str):
+    """Whatever ended a turn beside the limit. The ceiling of a connection is what its setup has."""
+    turn = play("sim-essay", max_tokens=60)
+    reasons = [("budget_exhausted", "token_limit"), ("cancelled", "user_requested"), ("forbidden", "error")]
+    for terminal, stop in reasons:
+        Turn.objects.filter(id=turn.id).update(resource=resource, terminal_reason=terminal, stop_reason=stop)
+        (counted,) = (each for each in facets(project=project, filters=TimelineFilters()) if each.name == "resource")
+        assert [(value.value, value.count) for value in counted.values if value.count] == [(resource, 1)]
+        assert [(line.said.field.removeprefix("limits."), line.turns) for line in the_ledger(project).lines] == [
+            ("error_policy.max_retries" if resource == "max_retries" else resource, 1)
+        ]

@@ -8,15 +8,17 @@ from django.test import Client
 from django.utils import timezone
 
 from dashboard.accounts.credentials import digest_of
+from dashboard.exports.share_links import views
 from dashboard.exports.share_links.models import ShareLink
 from dashboard.exports.share_links.views import WRONG_TOKENS
+from dashboard.live.services import approvals_expire, turn_start
 from dashboard.policies.suggestions import limit_usage
 from dashboard.policies.suggestions.selectors import LEAST, suggestion_for
 from dashboard.policies.suggestions.suggestion import Basis
 from dashboard.policies.suggestions.suggestion_text import sentence
 from dashboard.replay.rerun_service import turn_rerun
 from dashboard.turns.models import Turn
-from tests.dashboard.driving import Play, drive
+from tests.dashboard.driving import AgentOf, Play, drive
 from tests.dashboard.pages import compact, page, read, text_of
 from tests.dashboard.policies.suggestions.test_selectors import lengths
 
@@ -73,6 +75,31 @@ def test_the_limit_is_shown_once(browser: Client, cut: Turn, form: dict[str, str
     (verdict,) = re.findall(r'<p class="verdict">(.*?)</p>', html, re.DOTALL)
     assert "the turn finished." in text_of(verdict)
     assert "it would have continued" not in text_of(verdict), "the answer without a number, before one was known"
+
+
+@pytest.mark.parametrize("form", [{}, {"redacted": "on"}])
+def test_a_limit_that_is_not_known_is_named_as_on_the_turns_own_page(browser: Client, play: Play, form: dict[str, str]):
+    """Only the continuations would have gone on: the number of interest is that of the tokens."""
+    turn = play("sim-essay", max_tokens=60, overrides={"limits": {"max_continuations": 0}})
+    told = "How large Max tokens per call (max_tokens) must be for this turn is not known yet."
+    assert told in text_of(page(browser, f"/turns/{turn.id}"))
+    shown = text_of(Client().get(made(browser, turn, **form)).content.decode())
+    assert f"{told} {views.ALONE}" in shown
+    assert "With 1 continuation" not in shown, "another answer than the turn's own page has"
+
+
+@pytest.mark.parametrize("form", [{}, {"redacted": "on"}])
+def test_what_an_approval_waited_is_shown_as_on_the_turns_own_page(
+    browser: Client, agent_of: AgentOf, form: dict[str, str]
+):
+    agent = agent_of("sim-tools", tools=["calculator"], approvals={"tools": ["calculator"], "seconds": 600})
+    turn = drive(turn_start(agent=agent, input_text="Count."))
+    Turn.objects.filter(id=turn.id).update(started_at=timezone.now() - timedelta(hours=1))
+    approvals_expire()
+    drive(turn)
+    shown = text_of(Client().get(made(browser, turn, **form)).content.decode())
+    assert "With a higher approval time limit (approvals.seconds) the turn would have waited longer." in shown
+    assert views.ALONE not in shown
 
 
 @pytest.mark.parametrize("form", [{}, {"redacted": "on"}])
