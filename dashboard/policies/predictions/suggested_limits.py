@@ -19,6 +19,7 @@ from dashboard.policies.suggestions.suggestion_json import figures
 from dashboard.policies.suggestions.suggestion_log import told_lately
 from dashboard.policies.suggestions.suggestion_text import promise_word
 from dashboard.replay.endings import Ending
+from dashboard.turns.end_summary import may_be_cut
 from dashboard.turns.history import recording_of
 from dashboard.turns.models import Turn
 
@@ -98,13 +99,14 @@ def judge_suggested(prediction: Prediction, child: Turn, events: Sequence[Event]
 
 def _came_true(said: Mapping[str, Any], actual: Ending, child: Turn, events: Sequence[Event]) -> bool | None:
     """Completed, in one call or without a truncated tool call where that is the goal, or tried again. None: the turn is
-    no test of it."""
+    no test of it, such as one whose answer may be cut off."""
     if said["goal"] == Goal.RETRY:
         return was_tried_again(child, events, said["longer_than"])
     if said["goal"] == Goal.NO_REPAIR and repaired_calls(child) is not None:
         return False
     calls = actual.attempts - actual.failures
-    return actual.status == TurnStatus.COMPLETED and (said["goal"] != Goal.ONE_CALL or calls == 1)
+    came_true = actual.status == TurnStatus.COMPLETED and (said["goal"] != Goal.ONE_CALL or calls == 1)
+    return None if came_true and may_be_cut(child) else came_true
 
 
 def claim_failed(prediction: Prediction) -> bool:

@@ -5,12 +5,15 @@ from typing import Any
 import pytest
 from django.test import Client
 
+from dashboard.policies.predictions import outcome_comparison
+from dashboard.policies.predictions.models import Prediction
 from dashboard.policies.suggestions import panel
 from dashboard.policies.suggestions.list_suggestions import suggestions_now
 from dashboard.policies.suggestions.panel import panel_of
 from dashboard.policies.suggestions.reruns import completed_reruns
 from dashboard.policies.suggestions.selectors import LEAST, suggestion_for
 from dashboard.policies.suggestions.suggestion import Basis, Suggestion
+from dashboard.policies.suggestions.suggestion_log import tell
 from dashboard.policies.suggestions.suggestion_text import because, certainty_word
 from dashboard.policies.suggestions.sweep_suggestions import suggested_sweep
 from dashboard.replay.rerun_service import turn_rerun
@@ -138,3 +141,15 @@ def test_a_likely_value_of_a_re_run_that_may_be_cut_can_be_tried(cut: Turn, brow
     told_of = browser.post(f"/turns/{cut.id}/limit/find", {"value": said.value}, headers={"HX-Request": "true"})
     assert "No re-run was started" not in told_of.content.decode()
     assert cut.children.count() == 2
+
+
+def test_a_re_run_that_may_be_cut_is_no_test_of_the_likely_value_that_it_tries(cut: Turn):
+    rerun(cut, limits={TOTAL: WHOLE})
+    said = told(cut)
+    tell(cut, said)
+    again = rerun(cut, **said.overrides)
+    outcome_comparison.sweep()
+    kept = Prediction.objects.get(child=again)
+    assert kept.suggested is not None
+    assert kept.suggested["value"] == said.value
+    assert kept.suggested_came_true is None
