@@ -10,7 +10,7 @@ from agentcore.number_format import count, number
 from agentcore.policy import limit_in_words
 from agentcore.reason_text import criterion_in_words, evaluation_text, wait_text
 from agentcore.reasons import REFUSAL_DETAILS, NormalizedStopReason, StopReason
-from agentcore.remedies import unapproved
+from agentcore.remedies import refused_by_person, unapproved
 from agentcore.resource import LIMIT_OF, no_retry_helps, resource_of
 from agentcore.snapshot import Snapshot
 from agentcore.values import replace
@@ -110,6 +110,8 @@ def notice_text(snapshot: Snapshot) -> str:
         return ""
     if why := unapproved(snapshot):
         return f"This turn was cancelled: {why}." if snapshot.cancelled_by else f"{INCOMPLETE}{why}."
+    if why := refused_by_person(snapshot):
+        return f"{INCOMPLETE}{why}."
     if end.terminal_reason == "interrupted":
         why = end.error_message
         return f"This turn was interrupted and cannot continue: {why} The partial answer is kept."

@@ -1,16 +1,25 @@
 """What would have let a turn go on: the limits to raise, as far as its own last judgement tells, and their words."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from agentcore.criteria.incomplete_answers import TruncationCriterion, completion_spent
 from agentcore.error_policy import ErrorHandlingDecision
 from agentcore.errors import ErrorType
 from agentcore.evaluation import ContinuationDecision
+from agentcore.events import APPROVAL_TIME_LIMIT
 from agentcore.number_format import count
 from agentcore.policy import higher
 from agentcore.reason_text import criterion_in_words
-from agentcore.resource import APPROVAL_SECONDS, IDLE, LIMIT_OF, characters_spent, idle_in_words, unapproved_tools
+from agentcore.resource import (
+    APPROVAL_SECONDS,
+    IDLE,
+    LIMIT_OF,
+    characters_spent,
+    idle_in_words,
+    refusal_that_ended,
+    unapproved_tools,
+)
 from agentcore.snapshot import Snapshot
 
 
@@ -114,8 +123,19 @@ def unapproved(snapshot: Snapshot) -> str | None:
     names = list(dict.fromkeys(unapproved_tools(snapshot)))
     if not names or approvals is None or approvals.seconds is None:
         return None
-    calls = f"the call{'s' if names[1:] else ''} of {' and '.join(names)}"
-    return f"nobody approved {calls} within {count(approvals.seconds, 'second')}"
+    return f"nobody approved {_calls(names)} within {count(approvals.seconds, 'second')}"
+
+
+def refused_by_person(snapshot: Snapshot) -> str | None:
+    """`ada refused the call of calculator`, of a turn that the error of the refused call ended; else None."""
+    failure = refusal_that_ended(snapshot)
+    if failure is None or failure.refused_by == APPROVAL_TIME_LIMIT:
+        return None
+    return f"{failure.refused_by} refused {_calls(list(dict.fromkeys(failure.refused)))}"
+
+
+def _calls(tools: Sequence[str]) -> str:
+    return f"the call{'s' if tools[1:] else ''} of {' and '.join(tools)}"
 
 
 def sentence(words: str) -> str:

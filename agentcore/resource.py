@@ -13,6 +13,7 @@ from agentcore.events import APPROVAL_TIME_LIMIT
 from agentcore.policy import limit_in_words
 from agentcore.reasons import NormalizedStopReason, StopReason
 from agentcore.snapshot import Snapshot
+from agentcore.snapshot_parts import Failure
 
 Json = Mapping[str, Any]  #: An outcome, as written by `ContinuationOutcome.to_dict`.
 
@@ -82,9 +83,16 @@ def unapproved_tools(snapshot: Snapshot) -> tuple[str, ...]:
         return ()
     if snapshot.cancelled_by == APPROVAL_TIME_LIMIT:
         return snapshot.approving
+    failure = refusal_that_ended(snapshot)
+    return failure.refused if failure is not None and failure.refused_by == APPROVAL_TIME_LIMIT else ()
+
+
+def refusal_that_ended(snapshot: Snapshot) -> Failure | None:
+    """The error of calls that were not approved, where the error policy ended the turn because of it; else None."""
     failure, by = snapshot.failure, snapshot.outcome.resolved_by if snapshot.outcome else ""
-    ended = failure is not None and not failure.unresolved and by == "ErrorPolicyCriterion"
-    return failure.unapproved if ended and failure is not None else ()
+    if snapshot.end is None or failure is None or failure.unresolved or by != "ErrorPolicyCriterion":
+        return None
+    return failure if failure.refused else None
 
 
 def idle_in_words(snapshot: Snapshot) -> str:

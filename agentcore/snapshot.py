@@ -61,7 +61,8 @@ class Snapshot(Judged):
     run_to: str | None = None  #: a state to hold at, once
     approving: tuple[str, ...] = ()  #: tools whose calls wait for a person's approval
     held_until: float | None = None  #: seconds since the turn started, of an approval with a time limit
-    expired: tuple[str, ...] = ()  #: ids of the calls in `supplied` that the approval time limit refused
+    refused: tuple[str, ...] = ()  #: ids of the calls in `supplied` that were not approved
+    refused_by: str = ""  #: who refused them, a person or the approval time limit
     stand_in: ChatResponse | None = None  #: an operator's answer to the next call, or the one in flight
     trigger: Trigger | None = None  #: of the last transition
     outcome: ContinuationOutcome | None = None  #: of the last deciding state

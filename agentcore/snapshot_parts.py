@@ -68,7 +68,8 @@ class Failure:
     said: ChatResponse | None = None  #: the part of the answer received, with the stop reason that the error means
     context: ErrorContext | None = None  #: from `Policy.resolver`; None: counted by the snapshot
     unresolved: str = ""  #: why `Policy.resolver` failed, in words
-    unapproved: tuple[str, ...] = ()  #: the tools whose calls the approval time limit refused, where it is their error
+    refused: tuple[str, ...] = ()  #: the tools whose calls were not approved, where it is their error
+    refused_by: str = ""  #: who refused them, a person or the approval time limit
 
 
 @quickly_made

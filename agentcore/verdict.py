@@ -12,15 +12,7 @@ from agentcore.criteria.builtin import ErrorPolicyCriterion, FinishReasonCheck
 from agentcore.criteria.envelope_retries import no_cap_grows
 from agentcore.criteria.incomplete_answers import completion_spent
 from agentcore.envelope import EnvelopeFault
-from agentcore.error_text import (
-    Refuser,
-    error_text,
-    failed,
-    reason_of_stop,
-    refuser_of,
-    stop_text,
-    stopped_in_time,
-)
+from agentcore.error_text import Refuser, error_text, failed, reason_of_stop, refuser_of, stop_text, stopped_in_time
 from agentcore.number_format import count, number
 from agentcore.policy import higher, limit_in_words
 from agentcore.reason_text import bound_of_errors, criterion_in_words
@@ -28,6 +20,7 @@ from agentcore.reasons import NormalizedStopReason, TurnStatus
 from agentcore.remedies import (
     NOT_SHOWN,
     Raise,
+    refused_by_person,
     sentence,
     unapproved,
     would_be_told,
@@ -173,12 +166,11 @@ def _repair(snapshot: Snapshot, _end: Finish) -> Verdict:
 def _forbidden(snapshot: Snapshot, end: Finish) -> Verdict:
     by = snapshot.outcome.resolved_by if snapshot.outcome else "a criterion"
     if (why := unapproved(snapshot)) is not None:
-        said = snapshot.outcome.get_evaluation_for(ErrorPolicyCriterion.__name__) if snapshot.outcome else None
-        bound = f", and {bound_of_errors(said.context, snapshot)}" if said else ""
-        refused = f" at {limit_in_words(APPROVAL_SECONDS)}: {why}{bound}."
-        return Verdict(STOPPED, refused, would_have_waited(snapshot))
-    if by == "ErrorPolicyCriterion":
-        told = error_text(snapshot) or f"{stop_text(snapshot)}."
+        late = f" at {limit_in_words(APPROVAL_SECONDS)}: {_refused(snapshot, why)}"
+        return Verdict(STOPPED, late, would_have_waited(snapshot))
+    if by == ErrorPolicyCriterion.__name__:
+        why = refused_by_person(snapshot)
+        told = _refused(snapshot, why) if why else error_text(snapshot) or f"{stop_text(snapshot)}."
         return Verdict(STOPPED, f" by the error policy: {told}", *would_be_told(snapshot))
     limit = LIMIT_OF.get(by)
     where_stopped = f" by {criterion_in_words(by)}" if limit is None else f" at {limit_in_words(limit)}"
@@ -194,6 +186,12 @@ def _forbidden(snapshot: Snapshot, end: Finish) -> Verdict:
     lead, how = cut_call(snapshot) if snapshot.repairing else how_cut(snapshot)
     why = reason_of_stop(snapshot) if snapshot.repairing else stop_text(snapshot)
     return Verdict(lead, f"{how}, then stopped{where_stopped}: {why}.", *helps)
+
+
+def _refused(snapshot: Snapshot, why: str) -> str:
+    """`why` a tool call was not approved, and the setting by which its error ended the turn."""
+    said = snapshot.outcome.get_evaluation_for(ErrorPolicyCriterion.__name__) if snapshot.outcome else None
+    return f"{why}, and {bound_of_errors(said.context, snapshot)}." if said else f"{why}."
 
 
 def _error(snapshot: Snapshot, end: Finish) -> Verdict:

@@ -42,6 +42,8 @@ ENVIRONMENTS = {
     "logfire-pydantic_ai": "pydantic",
     "openinference-litellm": "litellm",
     "own-haystack": "haystack",
+    "otel-google": "google",
+    "openinference-google": "google",
 }
 
 
@@ -62,11 +64,18 @@ EXPECTED = {
     "agent": Became("completed", "end_turn", 2),
 }
 UNKNOWN = Became("completed", "unknown")
+MALFORMED = Became("partial", "tool_call")
 #: What an instrumentation does not send cannot be known.
 OTHERWISE: dict[tuple[str, str], list[Became]] = {
     # A streamed response's span holds neither the answer nor a reason.
     ("openinference-responses", "trunc-stream"): [UNKNOWN],
     ("openinference-responses", "cuttool-stream"): [UNKNOWN],
+    # Gemini says of a call that was cut that it is malformed.
+    **{
+        (name, case): [MALFORMED]
+        for name in ("otel-google", "openinference-google")
+        for case in ("cuttool", "cuttool-stream")
+    },
     # No span of the agents' SDK holds a reason; it runs the cut call, and asks again.
     ("openinference-agents", "ok"): [UNKNOWN],
     ("openinference-agents", "trunc"): [UNKNOWN],
@@ -145,6 +154,8 @@ def traced(name: str, python: Path, exported: str, simulator: str, secret: str) 
         "OPENAI_API_KEY": "none",
         "ANTHROPIC_BASE_URL": simulator,
         "ANTHROPIC_API_KEY": "none",
+        "GOOGLE_GEMINI_BASE_URL": simulator,
+        "GEMINI_API_KEY": "none",
         "OTEL_EXPORTER_OTLP_ENDPOINT": exported,
         "OTEL_EXPORTER_OTLP_HEADERS": f"authorization=Bearer%20{secret}",
         "OTEL_SERVICE_NAME": name,

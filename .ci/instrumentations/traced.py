@@ -36,6 +36,8 @@ INSTRUMENTORS = {
     "openllmetry-langchain": ("opentelemetry.instrumentation.langchain", "LangchainInstrumentor"),
     "openinference-agents": ("openinference.instrumentation.openai_agents", "OpenAIAgentsInstrumentor"),
     "openllmetry-agents": ("opentelemetry.instrumentation.openai_agents", "OpenAIAgentsInstrumentor"),
+    "otel-google": ("opentelemetry.instrumentation.google_genai", "GoogleGenAiSdkInstrumentor"),
+    "openinference-google": ("openinference.instrumentation.google_genai", "GoogleGenAIInstrumentor"),
     "openinference-litellm": ("openinference.instrumentation.litellm", "LiteLLMInstrumentor"),
 }
 
@@ -105,6 +107,32 @@ def asked_of_anthropic(model: str, options: dict[str, Any], stream: bool) -> Non
         results = [{"type": "tool_result", "tool_use_id": call.id, "content": "42"} for call in calls]
         messages.append({"role": "user", "content": results})
         answer = client.messages.create(model=model, messages=messages, **more)
+
+
+def asked_of_google(model: str, options: dict[str, Any], stream: bool) -> None:
+    from google import genai
+    from google.genai import types
+
+    by_hand = types.AutomaticFunctionCallingConfig(disable=True)
+    config = types.GenerateContentConfig(
+        max_output_tokens=options.get("max_tokens"),
+        tools=[calculator] if options.get("tools") else None,
+        automatic_function_calling=by_hand,
+    )
+    client = genai.Client()  # closed once nothing holds it
+    models = client.models
+    contents: list[Any] = [types.Content(role="user", parts=[types.Part(text=QUESTION)])]
+    if stream:
+        list(models.generate_content_stream(model=model, contents=contents, config=config))
+        return
+    answer = models.generate_content(model=model, contents=contents, config=config)
+    while calls := answer.function_calls:
+        results = [
+            types.Part(function_response=types.FunctionResponse(id=call.id, name=call.name, response={"result": "42"}))
+            for call in calls
+        ]
+        contents += [answer.candidates[0].content, types.Content(role="user", parts=results)]
+        answer = models.generate_content(model=model, contents=contents, config=config)
 
 
 def asked_of_langchain(model: str, options: dict[str, Any], stream: bool) -> None:
@@ -203,6 +231,7 @@ ASKED: Mapping[str, Callable[[str, dict[str, Any], bool], None]] = {
     "anthropic": asked_of_anthropic,
     "langchain": asked_of_langchain,
     "agents": asked_of_agents,
+    "google": asked_of_google,
     "haystack": asked_of_haystack,
     "litellm": asked_of_litellm,
     "pydantic_ai": asked_of_pydantic_ai,

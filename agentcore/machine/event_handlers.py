@@ -207,18 +207,22 @@ def _tools_returned(snapshot: Snapshot, event: ToolsReturned) -> Intake:
         "messages": (*snapshot.messages, *told),
         "rejected": (),
         "supplied": (),
-        "expired": (),
-        "failure": error and _tool_failure(error, results, snapshot.expired),
+        "refused": (),
+        "refused_by": "",
+        "failure": error and _tool_failure(error, results, snapshot),
         "outcome": None,
     }
     bad = sum([result.error is not None for result in results])
     return Trigger.TOOLS_RETURNED, taken, f"{len(results)} results, {bad} of them errors", (), brought
 
 
-def _tool_failure(error: ToolResult, results: Sequence[ToolResult], expired: Sequence[str]) -> Failure:
-    """The first error of some results. `expired`: ids of the calls that nobody approved in time."""
-    names = tuple(result.name for result in results if result.call_id in expired) if error.call_id in expired else ()
-    return Failure(error.error or ErrorType.TOOL, error.content, error.name, unapproved=names)
+def _tool_failure(error: ToolResult, results: Sequence[ToolResult], snapshot: Snapshot) -> Failure:
+    """The first error of some results. `snapshot`: with the calls that were not approved."""
+    failure = Failure(error.error or ErrorType.TOOL, error.content, error.name)
+    if error.call_id not in snapshot.refused:
+        return failure
+    names = tuple(result.name for result in results if result.call_id in snapshot.refused)
+    return replace(failure, refused=names, refused_by=snapshot.refused_by)
 
 
 def _missing(call_id: str, name: str) -> ToolResult:

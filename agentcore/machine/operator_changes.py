@@ -6,7 +6,7 @@ from typing import Any, TypeVar
 
 from agentcore.error_policy import ErrorPolicy
 from agentcore.errors import IllegalEvent, WrongInput
-from agentcore.events import APPROVAL_TIME_LIMIT, OperatorActed, OperatorAction, Setup
+from agentcore.events import OperatorActed, OperatorAction, Setup
 from agentcore.machine.breakpoints import still_low
 from agentcore.machine.pending_tool_calls import refusals, tools_to_approve, with_changed_call
 from agentcore.messages import NO_CAP, ChatResponse, Message, TokenUsage
@@ -40,8 +40,8 @@ def operator_changes(snapshot: Snapshot, event: OperatorActed, policy: Policy) -
         changed = replace(changed, stand_in=_stand_in(changed, event.answer, event.by))
     if event.action is OperatorAction.REFUSE:
         refused = refusals(changed, event.by)
-        expired = tuple(each.call_id for each in refused) if event.by == APPROVAL_TIME_LIMIT else ()
-        changed = replace(changed, supplied=(*changed.supplied, *refused), expired=expired)
+        ids = tuple(each.call_id for each in refused)
+        changed = replace(changed, supplied=(*changed.supplied, *refused), refused=ids, refused_by=event.by)
     return replace(changed, low=still_low(changed)) if changed.low else changed
 
 

@@ -3,13 +3,15 @@
 Also holds what a live re-run took under a value, whatever the recording tells of it.
 """
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any
 from uuid import UUID
 
 from agentcore.replay import Certainty
 from agentcore.values import replace
 from dashboard.replay.sweep_point import Point, ends_in_words
+from dashboard.turns.endings import MAY_BE_CUT
 from dashboard.turns.prices.rates import Price
 
 
@@ -29,7 +31,13 @@ class SuggestedValue:
     rerun: UUID | None = None
     costs: str = ""  #: of a live re-run under the value, in words; empty where one has shown it
     beside: str = ""  #: what must change with it, in short
+    settings: Mapping[str, Any] = field(default_factory=dict)  #: the same by their keys, as the form of a what-if
     tries_again: bool = False  #: the call is tried again, and how that ends is not known
+
+    @property
+    def name(self) -> str:
+        """What its row and its mark in the chart are called."""
+        return "tried again" if self.tries_again else self.word
 
     @property
     def known(self) -> bool:
@@ -77,7 +85,12 @@ class MeasuredValue:
 
     @property
     def ends_in_words(self) -> str:
-        return ends_in_words(self.ends, self.resource)
+        return ends_in_words(self.ends, self.resource, at_cap=self.at_cap)
+
+    @property
+    def look(self) -> str:
+        """The word that its end looks like."""
+        return MAY_BE_CUT.look if self.completed and self.at_cap else self.ends
 
     @property
     def word(self) -> str:

@@ -41,6 +41,8 @@ class Band:
 
     @property
     def said(self) -> str:
+        if self.since == self.until:
+            return f"{self.label} at {number(self.since)}"
         return f"{self.label} from {number(self.since)} to {number(self.until)}"
 
     @property

@@ -60,14 +60,12 @@ class Point:
 
     @property
     def ends_in_words(self) -> str:
-        if self.at_cap:
-            return MAY_BE_CUT.name.lower()
-        return NOT_KNOWN if self.undecidable else ends_in_words(self.word, self.resource)
+        return NOT_KNOWN if self.undecidable else ends_in_words(self.word, self.resource, at_cap=self.at_cap)
 
     @property
     def look(self) -> str:
         """The word that its end looks like."""
-        return MAY_BE_CUT.look if self.at_cap else self.word
+        return MAY_BE_CUT.look if self.completed and self.at_cap else self.word
 
     @property
     def why_in_words(self) -> str:
@@ -75,8 +73,11 @@ class Point:
         return why_in_words(self.why)
 
 
-def ends_in_words(word: str, resource: str | None) -> str:
-    """`Max continuations reached`: the limit that stopped a turn by its name, as in lists; else how it ended."""
+def ends_in_words(word: str, resource: str | None, *, at_cap: bool = False) -> str:
+    """`Max continuations reached`: the limit that stopped a turn by its name, as in lists; else how it ended. `at_cap`:
+    its answer used all its tokens."""
+    if at_cap and word == "completed":
+        return MAY_BE_CUT.name.lower()
     name = LIMIT_NAMES.get(resource or "")
     return f"{name} reached" if name else reason_label(word)
 

@@ -198,10 +198,11 @@ class Sweep:
 
     @property
     def told(self) -> dict[str, Found]:
-        """What is worth saying: what is certain is likely too."""
+        """What is worth saying: what is certain is likely too, and what the turn's page suggests is said already."""
         told = self.with_reruns
         told = {**told, "likely": None if told["likely"] == told["certain"] else told["likely"]}
-        return {name: found for name, found in told.items() if found is not None}
+        said = {each.value for each in self.suggested if each.known}
+        return {name: found for name, found in told.items() if found is not None and found.value not in said}
 
     @property
     def unit(self) -> str:

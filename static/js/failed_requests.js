@@ -1,10 +1,9 @@
 /* What was sent and not answered, or answered by an error page, is said beside it, so that nobody takes it for done; what
-   was typed stays. A place with data-told says where instead. One that is too large has a note of its own (too_large.js).
+   was typed stays. A place with data-told says where instead. One that is too large has a note of its own (below).
    Where something is only asked for, the old result stays, is marked as old (data-stale), and that is said. A part that
    was never shown says why it is missing, in place of what stood in for it (data-pending). What a busy server has not
    begun says so, and a form that may wait (data-waits) is sent again by itself. */
-import { TOO_LARGE } from "./too_large.js";
-
+const TOO_LARGE = 413;
 const GONE = "The server did not answer, so this may not have been done. Check before you try again.";
 const SAID = {
   403: "Permission denied, or the page has expired. Reload the page, then try again.",
@@ -38,9 +37,7 @@ function because(xhr, then) {
   return status < 500 ? `The server refused this, ${then}` : `The server failed, ${then}`;
 }
 
-function notBegun(xhr) {
-  return xhr.getResponseHeader(NOT_BEGUN) !== null;
-}
+const notBegun = (xhr) => xhr.getResponseHeader(NOT_BEGUN) !== null;
 
 const said = new WeakMap(); // the note of each form
 
@@ -102,9 +99,7 @@ function place(note, form, result) {
   if (!note.checkVisibility() || top < 0 || bottom > innerHeight) result?.prepend(note);
 }
 
-function forget(form) {
-  said.get(form)?.remove();
-}
+const forget = (form) => said.get(form)?.remove();
 
 document.addEventListener("htmx:sendError", ({ detail }) => say(GONE, detail));
 document.addEventListener("htmx:responseError", ({ detail }) => {
@@ -114,5 +109,17 @@ document.addEventListener("htmx:responseError", ({ detail }) => {
 });
 document.addEventListener("htmx:afterSwap", ({ detail }) => detail.target?.removeAttribute("data-stale"));
 document.addEventListener("htmx:beforeRequest", ({ target }) => {
-  forget(target.closest?.("form"));
+  const form = target.closest?.("form");
+  forget(form);
+  form?.querySelector(":scope > .too-large")?.remove();
+});
+
+/* A form that is too large to be read is answered by a note, which stands above its last row; what was typed stays. */
+document.addEventListener("htmx:beforeSwap", ({ detail }) => {
+  const form = detail.requestConfig.elt.closest("form");
+  if (detail.xhr.status !== TOO_LARGE || !form) return;
+  const place = form.querySelector(":scope > .too-large") ?? document.createElement("div");
+  place.className = "too-large";
+  form.lastElementChild.before(place);
+  Object.assign(detail, { shouldSwap: true, target: place, swapOverride: "innerHTML" });
 });

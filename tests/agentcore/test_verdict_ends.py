@@ -270,9 +270,9 @@ ENDS = [
             approvals=Approvals(("calculator",), 30),
         ),
         "partial error forbidden",
-        "Stopped by the error policy: tool error, 1 failure; tool errors stop the turn (calculator: This call was not "
-        "approved: refused by ada). With tool errors set to ignore, the model would have received the error. The "
-        "recording does not show how it would have ended.",
+        "Stopped by the error policy: ada refused the call of calculator, and tool errors stop the turn. With tool "
+        "errors set to ignore, the model would have received the error. The recording does not show how it would have "
+        "ended.",
     ),
     (play(error()), "failed error provider_error", "Failed on the first call: It broke."),
     (
@@ -413,7 +413,7 @@ def test_the_notice_of_a_call_that_nobody_approved_names_no_tool_error():
 def test_a_changed_sentence_requires_a_new_version():
     said = "\n".join(sentence for _book, _filed, sentence in ENDS)
     changed = "Where a sentence changed, raise VERSION; then store this digest."
-    assert (VERSION, sha256(said.encode()).hexdigest()[:10]) == ("16", "c85e6b217a"), changed
+    assert (VERSION, sha256(said.encode()).hexdigest()[:10]) == ("16", "bae2364108"), changed
 
 
 IDLE = "Two truncated answers in a row that added nothing new"

@@ -222,6 +222,7 @@ def test_a_page_that_lacks_records_says_so_at_its_head(browser: Client, whole: T
         html = compact(browser.get(f"/turns/{whole.id}").content.decode())
     assert f"This turn is damaged: {told}" in html
     assert "No answer arrived." not in html
+    assert whole.output_text[:20] in html
     assert "No step has been evaluated yet." not in html
 
 

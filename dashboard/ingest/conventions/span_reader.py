@@ -38,7 +38,15 @@ from dashboard.ingest.conventions.tables import (
     REBUILDING,
     VERCEL,
 )
-from dashboard.ingest.conventions.vendor_tables import HAYSTACK, LANGWATCH, MASTRA, MLFLOW, VOLTAGENT
+from dashboard.ingest.conventions.vendor_tables import (
+    HAYSTACK,
+    LANGWATCH,
+    MASTRA,
+    MLFLOW,
+    TRACEAI,
+    TRACEAI_NAMES,
+    VOLTAGENT,
+)
 
 _ASKED = ("traceloop.entity.input", "input.value")  #: what an agent was asked, as a text
 _WRAPPED = frozenset({"type", "value"})  #: LangWatch's form of any value
@@ -53,6 +61,8 @@ def seen(span: Span, logs: Sequence[LogEvent] = ()) -> Seen | None:
         return None
     convention, kind = found
     span = _with_logs(span, logs)
+    if convention is TRACEAI:
+        convention, span = OPENINFERENCE, replace(span, attributes=_named_anew(span.attributes))
     if convention is HAYSTACK:
         span = replace(span, attributes={**span.attributes, **haystack.facts(span.attributes)})
     match kind:
@@ -63,6 +73,16 @@ def seen(span: Span, logs: Sequence[LogEvent] = ()) -> Seen | None:
         case Kind.ASKED:
             return ToolCallSpan(span, vercel.asked_in_piece(span.attributes) or _asked(convention, span.attributes))
     return _loop(convention, span, is_agent=kind is Kind.AGENT and not _is_node(span))
+
+
+def _named_anew(attributes: Attributes) -> Attributes:
+    """The attributes under OpenInference's names, where traceAI has others."""
+    named = dict(attributes)
+    for name, value in attributes.items():
+        for theirs, ours in TRACEAI_NAMES:
+            if name.startswith(theirs):
+                named[ours + name.removeprefix(theirs)] = value
+    return named
 
 
 def _is_node(span: Span) -> bool:

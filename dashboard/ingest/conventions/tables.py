@@ -15,6 +15,7 @@ from dashboard.ingest.conventions.vendor_tables import (
     LANGFUSE,
     LANGWATCH,
     MLFLOW,
+    TRACEAI,
     VOLTAGENT,
 )
 
@@ -156,6 +157,7 @@ GENAI = Convention(
 #: A span may carry names of several; the first convention that can tell what it is reads it.
 CONVENTIONS = (
     VERCEL, OPENINFERENCE, GENAI, LANGFUSE, MLFLOW, VOLTAGENT, LANGWATCH, AGENTOPS_ASKED, AGENTOPS, LAMINAR, BRAINTRUST,
+    TRACEAI,
 )  # fmt: skip
 
 #: In the names of OpenInference's instrumentations that write a call's arguments anew of an object, which may have been

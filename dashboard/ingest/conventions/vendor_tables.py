@@ -124,6 +124,22 @@ LAMINAR = Convention(
     "Laminar", ("lmnr.span.type",), {"tool": Kind.TOOL}, {"words": (), "result": ("lmnr.span.output",)}
 )
 
+#: OpenInference under other names, of which `TRACEAI_NAMES` has the beginnings.
+TRACEAI = Convention(
+    "traceAI",
+    ("gen_ai.span.kind",),
+    {"llm": Kind.CALL, "agent": Kind.AGENT, "chain": Kind.CHAIN, "tool": Kind.TOOL},
+    {},
+    scope="traceai_",
+)
+TRACEAI_NAMES: tuple[tuple[str, str], ...] = (
+    ("gen_ai.span.kind", "openinference.span.kind"),
+    ("gen_ai.request.parameters", "llm.invocation_parameters"),
+    ("gen_ai.input.messages.", "llm.input_messages."),
+    ("gen_ai.output.messages.", "llm.output_messages."),
+    ("gen_ai.tool.definitions.", "llm.tools."),
+)
+
 #: What LangWatch's SDK writes for what is marked as an agent or a tool, and for calls of the clients that it tracks.
 LANGWATCH = Convention(
     "LangWatch",

@@ -21,7 +21,7 @@ from dashboard.replay import sweep_service
 from dashboard.replay.rerun_changes import RerunChanges
 from dashboard.replay.rerun_service import turn_rerun
 from dashboard.replay.services import turn_what_if
-from dashboard.replay.sweep_chart import charts_of
+from dashboard.replay.sweep_chart import Band, charts_of
 from dashboard.replay.sweep_point import Point, margin_of, recommended
 from dashboard.replay.sweep_result import Found, Sweep, found_in
 from dashboard.replay.sweep_service import SWEPT, turn_sweep
@@ -270,6 +270,11 @@ def test_the_bands_of_the_chart_cover_the_range_without_gaps(whole: Turn, cut: T
                 assert one.word != other.word
             assert chart.bands[0].x == chart.left
             assert chart.bands[-1].x + chart.bands[-1].width == pytest.approx(chart.right, abs=0.2)
+
+
+def test_the_chart_is_told_in_words_too():
+    ranges = [Band("completed", 0, 1, 50, 50), Band("retry_limit", 1, 9, 60, 1_200)]
+    assert [band.said for band in ranges] == ["completed at 50", "retry limit from 60 to 1,200"]
 
 
 def test_the_chart_draws_no_line_where_the_recording_ends(cut: Turn):

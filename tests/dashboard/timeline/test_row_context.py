@@ -103,7 +103,7 @@ def test_an_operators_hold_is_separate_from_the_duration_of_a_turn(browser: Clie
     held = held_ms_of([turn])[turn.id]  # the ninety seconds, and what the machine took beside them
     assert held >= 90_000
     [used] = usage_of(turn=turn, limit="max_seconds", filters=TimelineFilters())
-    assert used.tokens < 90, "no limit counts what a turn was held"
+    assert used.tokens < 90_000, "no limit counts what a turn was held"  # milliseconds
     html = page(browser, "/")
     assert f'Held by an operator for {milliseconds(held)}">+ {roughly(held)} held</small>' in html
     assert "1 min" not in html.split('c-took num">')[-1].split("<small")[0]

@@ -596,3 +596,25 @@ def test_braintrusts_spans_are_calls_and_tools() -> None:
     ran = seen(span(**tool))
     assert isinstance(ran, ToolRun)
     assert ran.result == "42"
+
+
+@pytest.mark.parametrize("more", [{"failed": True, "message": "Error code: 429 - Rate limit."}, {}])
+def test_traceai_has_openinferences_messages_under_other_names(more: dict[str, Any]) -> None:
+    cut = '{"q": "wh'
+    asked = "gen_ai.output.messages.0.message.tool_calls.0.tool_call"
+    about = {
+        "gen_ai.span.kind": "LLM", "gen_ai.provider.name": "openai",
+        "gen_ai.request.parameters": json.dumps({"model": "m", "max_tokens": 30}),
+        "gen_ai.input.messages.0.message.role": "user", "gen_ai.input.messages.0.message.content": "Why?",
+    }  # fmt: skip
+    given = {"gen_ai.output.messages.0.message.role": "assistant", f"{asked}.id": "call_1"}
+    given |= {f"{asked}.function.name": "look", f"{asked}.function.arguments": cut}
+    about |= {} if more else given
+    (turn,) = made(
+        Span("1" * 32, "b" * 16, "", "call", START, START + SECOND, "traceai_openai", attributes=about, **more)
+    )
+    (step,) = turn.history.turn.steps
+    sent = [message.text for message in step.call.content.input or ()]
+    assert (step.call.model, step.call.max_tokens, sent) == ("m", 30, ["Why?"])
+    assert [call.raw for call in step.answer.broken_tool_calls] == ([] if more else [cut])
+    assert (step.call.error is not None) is bool(more)

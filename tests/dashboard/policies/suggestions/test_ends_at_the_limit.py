@@ -97,6 +97,8 @@ def test_a_sweep_neither_recommends_nor_calls_proven_a_value_at_which_a_re_run_e
     assert measured[again.output_tokens] == "measured"
     assert again.output_tokens not in {point.value for point in found.recommended}
     assert again.output_tokens not in {each.value for each in found.suggested}
+    words = {each.value: each.ends_in_words for each in (*found.measured, *found.points)}
+    assert words[again.output_tokens] == "completed, may be cut", "as the list of turns says it"
 
 
 def test_a_likely_total_leaves_the_margin_of_the_last_call(play: Play):

@@ -188,7 +188,7 @@ def test_a_sweep_uses_the_singular_for_one_and_names_a_time_limit(browser: Clien
     html = words(page(browser, f"/turns/{turn.id}/replay/sweep"))
     assert "Recorded value: 1 second." in html
     assert "1 seconds" not in html
-    assert "time limit at 1" in html, "as its page says, and no error of the provider"
+    assert "Time limit reached at 1" in html, "as its page says, and no error of the provider"
     assert "provider error" not in html
 
 

@@ -1,6 +1,7 @@
 """A sweep knows what the turn's page says: its rows, its range and its recommendation name the same number."""
 
 import json
+import re
 from io import StringIO
 from typing import Any
 from uuid import UUID
@@ -12,11 +13,14 @@ from django.test import Client
 from agentcore.replay import Certainty
 from agentcore.sufficient_max_tokens import END_AT_MOST
 from agentcore.values import replace
+from dashboard.agents.models import PolicyVersion
 from dashboard.policies.suggestions import sweep_suggestions
 from dashboard.policies.suggestions.selectors import LEAST, suggestion_for
 from dashboard.policies.suggestions.suggestion_text import sentence
 from dashboard.replay.rerun_service import turn_rerun
 from dashboard.replay.suggested_value import SuggestedValue
+from dashboard.replay.sweep_chart import charts_of
+from dashboard.replay.sweep_result import Sweep
 from dashboard.runtime.management.commands import replay
 from dashboard.turns.models import Turn
 from tests.dashboard.driving import Play, drive
@@ -39,6 +43,12 @@ def proven(turn: Turn, overrides: dict[str, object]) -> int:
     said = suggestion_for(turn)
     assert said is not None
     return int(said.value)
+
+
+def test_a_sweep_without_an_answer_shows_the_key_of_its_limit_as_code(browser: Client, cut: Turn):
+    html = page(browser, f"/turns/{cut.id}/replay/sweep")
+    assert NOT_KNOWN in html
+    assert "with any value of Max tokens per call (<code>max_tokens</code>)" in html
 
 
 def test_the_value_proven_by_a_live_re_run_ranks_first_on_page_api_and_terminal(browser: Client, cut: Turn):
@@ -266,7 +276,14 @@ def test_what_re_runs_show_is_told_beside_what_the_recording_shows(browser: Clie
     after = swept(browser, cut, asked)
     assert (after["certain"], after["likely"]) == (None, None), "by the recording alone, as ever"
     assert after["with_reruns"]["certain"]["first"] == 900
+    told = suggested_sweep_of(cut)
+    marks = [mark.x for mark in charts_of(told)[0].marks]
+    assert len(marks) == len(set(marks)), "what is proven has one mark"
     assert "No value that was tried is certain" not in page(browser, f"/turns/{cut.id}/replay/sweep?begin=50&end=950")
+
+
+def suggested_sweep_of(turn: Turn) -> Sweep:
+    return sweep_suggestions.suggested_sweep(turn=turn, name="max_tokens", values=range(50, 1_000, 50), overrides={})
 
 
 def test_a_total_that_follows_from_a_re_run_shows_what_that_took(browser: Client, play: Play):
@@ -332,6 +349,13 @@ def test_a_value_that_is_enough_only_with_another_setting_does_not_complete_alon
     (recommendation,) = answer["recommendations"]
     assert (recommendation["value"], recommendation["certainty_in_words"]) == (said.value, "proven")
     assert recommendation["beside"].replace("\xa0", " ") == beside
+    form = html.split('<form class="row found keep"')[1].split("</form>")[0]
+    address = re.findall(r'action="([^"]+)"', form)[0]
+    sent = dict(re.findall(r'name="(\w+)"[^>]*? value="(\w*)"', form)) | {"name": "found"}
+    assert browser.post(address, sent).status_code == 302
+    kept = PolicyVersion.objects.get(policy__name="found").limits
+    limits = (kept["max_continuations"], kept["max_total_completion_tokens"])
+    assert limits == (said.value, int(beside.split(maxsplit=1)[0])), "the draft has both"
 
 
 @pytest.mark.parametrize("model", ["sim-essay", "sim-cut-tool"])

@@ -146,7 +146,7 @@ def test_using_a_cap_drafts_the_policys_limit_that_it_needs_as_well(two_limits: 
     turn, said = two_limits, told(two_limits)
     chars = said.overrides["limits"]["max_total_output_chars"]
     before = panel_shown(browser, turn)
-    assert f"Use {said.value} for sim-essay + draft: output characters {chars:,}" in before.replace("\u00a0", " ")
+    assert f"Use {said.value} for sim-essay + draft: {chars:,} output characters" in before.replace("\u00a0", " ")
     assert "An agent has no such limit of its own, so a draft of its policy carries it. Activate it, too." in before
     address, asked = f"/turns/{turn.id}/limit/use", {"value": f"{said.value}", "standing": "60"}
     done = text_of(compact(browser.post(address, asked, follow=True).content.decode()))
@@ -155,7 +155,7 @@ def test_using_a_cap_drafts_the_policys_limit_that_it_needs_as_well(two_limits: 
     draft = PolicyVersion.objects.get(policy__name="brief", version=2)
     assert draft.limits == {"max_total_output_chars": chars}
     after = panel_shown(browser, turn).replace("\u00a0", " ")
-    assert f"Create draft: output characters {chars:,}" in after
+    assert f"Create draft: {chars:,} output characters" in after
     assert "Use " not in after, "the agent has its cap"
     version_activate(version=draft, by=None, why="")
     active = panel_shown(browser, turn).replace("\u00a0", " ")
