@@ -3,7 +3,8 @@
 Also holds what a live re-run took under a value, whatever the recording tells of it.
 """
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any
 from uuid import UUID
 
@@ -30,7 +31,13 @@ class SuggestedValue:
     rerun: UUID | None = None
     costs: str = ""  #: of a live re-run under the value, in words; empty where one has shown it
     beside: str = ""  #: what must change with it, in short
+    settings: Mapping[str, Any] = field(default_factory=dict)  #: the same by their keys, as the form of a what-if
     tries_again: bool = False  #: the call is tried again, and how that ends is not known
+
+    @property
+    def name(self) -> str:
+        """What its row and its mark in the chart are called."""
+        return "tried again" if self.tries_again else self.word
 
     @property
     def known(self) -> bool:

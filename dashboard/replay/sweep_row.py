@@ -76,22 +76,22 @@ def row_of(point: Point, said: SuggestedValue | None = None, again: MeasuredValu
     run = alone if alone is not None and alone.rerun is not None else again
     if run is not None:
         shown = Certainty(run.certainty)
-        return _of_point(point, shown, run.word, rerun=run.rerun, said=said, named=(said or run).word)
+        return _of_point(point, shown, run.word, rerun=run.rerun, said=said, named=said.name if said else run.word)
     if alone is not None and point.undecidable:
         return row_of_suggested(alone)
-    named = said.word if said else ""
+    named = said.name if said else ""
     return _of_point(point, point.certainty, limit_word(point.certainty), said=said, named=named)
 
 
 def row_of_suggested(said: SuggestedValue) -> Row:
     """The value as the turn's page recommends it, with what must change beside it."""
-    look, words, sign, named, certainty = "completed", LIKELY, AT_MOST, said.word, said.certainty
+    look, words, sign, certainty = "completed", LIKELY, AT_MOST, said.certainty
     if said.rerun is not None:
         words, sign = "completed", ""
     elif said.tries_again:
-        look, words, named, certainty = "undecidable", TRIED_AGAIN, "tried again", Certainty.UNDECIDABLE
-    took: tuple[Any, ...] = (said.calls, said.tokens, said.price, said.seconds)
-    about: dict[str, Any] = {"sign": sign, "rerun": said.rerun, "said": said, "named": named}
+        look, words, sign, certainty = "undecidable", TRIED_AGAIN, "", Certainty.UNDECIDABLE
+    took: tuple[Any, ...] = (said.calls, None if said.tries_again else said.tokens, said.price, said.seconds)
+    about: dict[str, Any] = {"sign": sign, "rerun": said.rerun, "said": said, "named": said.name}
     return Row(said.value, look, words, certainty, said.word, *took, **about)
 
 

@@ -123,6 +123,8 @@ def _value(turn: Turn, said: Suggestion) -> SuggestedValue:
         about = {"tokens": said.costs.output_tokens, "price": said.costs.price}
     costs = "" if said.basis is Basis.RERUN else costs_in_words(said.costs, model=turn.model)
     about |= {"costs": costs, "beside": " + ".join(beside(said)), "tries_again": said.only_tries_again}
+    together = said.together or {}
+    about["settings"] = {**(together.get("limits") or {}), **(together.get("error_policy") or {})}
     return SuggestedValue(int(said.value), certainty_word(said), said.certainty, words, **about)
 
 

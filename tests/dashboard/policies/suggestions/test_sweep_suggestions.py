@@ -1,6 +1,7 @@
 """A sweep knows what the turn's page says: its rows, its range and its recommendation name the same number."""
 
 import json
+import re
 from io import StringIO
 from typing import Any
 from uuid import UUID
@@ -12,6 +13,7 @@ from django.test import Client
 from agentcore.replay import Certainty
 from agentcore.sufficient_max_tokens import END_AT_MOST
 from agentcore.values import replace
+from dashboard.agents.models import PolicyVersion
 from dashboard.policies.suggestions import sweep_suggestions
 from dashboard.policies.suggestions.selectors import LEAST, suggestion_for
 from dashboard.policies.suggestions.suggestion_text import sentence
@@ -347,6 +349,13 @@ def test_a_value_that_is_enough_only_with_another_setting_does_not_complete_alon
     (recommendation,) = answer["recommendations"]
     assert (recommendation["value"], recommendation["certainty_in_words"]) == (said.value, "proven")
     assert recommendation["beside"].replace("\xa0", " ") == beside
+    form = html.split('<form class="row found keep"')[1].split("</form>")[0]
+    address = re.findall(r'action="([^"]+)"', form)[0]
+    sent = dict(re.findall(r'name="(\w+)"[^>]*? value="(\w*)"', form)) | {"name": "found"}
+    assert browser.post(address, sent).status_code == 302
+    kept = PolicyVersion.objects.get(policy__name="found").limits
+    limits = (kept["max_continuations"], kept["max_total_completion_tokens"])
+    assert limits == (said.value, int(beside.split(maxsplit=1)[0])), "the draft has both"
 
 
 @pytest.mark.parametrize("model", ["sim-essay", "sim-cut-tool"])
