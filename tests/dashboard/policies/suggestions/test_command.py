@@ -8,7 +8,13 @@ from django.core.management import CommandError, call_command
 from django.db import connection, transaction
 
 from dashboard.agents.limit_fields import LIMIT_FIELDS
+from dashboard.replay.sweep_point import ends_in_words
+from dashboard.replay.sweep_row import LIKELY, TRIED_AGAIN
+from dashboard.replay.sweep_service import SWEPT
+from dashboard.runtime.management.commands import replay
+from dashboard.turns.endings import MAY_BE_CUT
 from dashboard.turns.models import Record
+from dashboard.turns.reason_looks import LOOKS
 from tests.dashboard.driving import Play
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -128,3 +134,9 @@ def test_an_invalid_sweep_is_refused_with_an_explanation(play: Play, sweep: str,
     turn = play("sim-essay")
     with pytest.raises(CommandError, match=words):
         told(str(turn.id), "--sweep", sweep)
+
+
+def test_every_way_in_which_a_value_ends_fits_its_column():
+    words = [ends_in_words("", limit) for limit in SWEPT] + [ends_in_words(word, None) for word in LOOKS]
+    assert [word for word in (*words, LIKELY, TRIED_AGAIN, MAY_BE_CUT.name) if len(word) > replay.ENDS] == []
+    assert [word for word in words if "_" in word] == []

@@ -5,6 +5,7 @@ from django.test import Client
 
 from agentcore.replay import Certainty
 from agentcore.sufficient_max_tokens import END_AT_MOST
+from agentcore.values import replace
 from dashboard.policies.suggestions.list_suggestions import suggestions_now
 from dashboard.policies.suggestions.panel import panel_of
 from dashboard.policies.suggestions.selectors import LEAST, suggestion_for
@@ -153,3 +154,10 @@ def test_a_recorded_total_that_was_used_up_is_recommended_with_a_margin(play: Pl
     assert point.value > turn.output_tokens
     again = rerun(turn, TOTAL, point.value)
     assert (again.status, again.lint) == ("completed", []), point
+
+
+def test_the_cap_of_a_call_is_compared_with_a_call_and_not_with_the_tokens_of_all_calls():
+    again = Suggestion("max_tokens", 114, 40, Certainty.ESTIMATED, Basis.RERUN, calls=2, used=115, given=109)
+    words = because(replace(again, ended_at_it=True))
+    assert "completed in 2 calls and used 115 tokens. One of its calls used all 109 tokens that a call may use" in words
+    assert "It used all of them" not in words
