@@ -23,6 +23,7 @@ from dashboard.agents.policy_validation import listed
 from dashboard.agents.selectors import activations_of
 from dashboard.turns.reason_looks import reason_label
 from dashboard.turns.templatetags.formatting import breaking
+from dashboard.turns.templatetags.reasons import code_beside
 
 #: What is said of a version that does not count now.
 FATES = {
@@ -166,9 +167,9 @@ def keyed(label: str, key: str) -> KeyedLabel:
     return whole
 
 
-def reason_choices(words: Iterable[str]) -> list[tuple[str, KeyedLabel]]:
-    """Statuses or stop reasons to choose from, as lists of turns call them, each with its key."""
-    return [(str(word), keyed(reason_label(word), str(word))) for word in words]
+def reason_choices(words: Iterable[str]) -> list[tuple[str, str]]:
+    """Stop reasons to choose from, as lists of turns call them, each with its key where that differs."""
+    return [(word, keyed(reason_label(word), word) if code_beside(word) else reason_label(word)) for word in words]
 
 
 def _terms(terms: dict[str, str]) -> SafeString:

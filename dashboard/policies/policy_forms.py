@@ -115,7 +115,7 @@ class PolicyForm(forms.ModelForm):  # type: ignore[type-arg]
     )
     finish_reasons = forms.MultipleChoiceField(
         required=False,
-        choices=reason_choices(NormalizedStopReason),
+        choices=reason_choices([reason.value for reason in NormalizedStopReason]),
         widget=forms.CheckboxSelectMultiple,
         label="Final stop reasons",
         help_text="Model stop reasons after which the agent must not continue.",

@@ -12,7 +12,7 @@ class FiltersForm(forms.Form):
     """Days are whole days, UTC."""
 
     by = forms.CharField(label="User", required=False, max_length=150)
-    action = forms.CharField(label="Route or command contains", required=False, max_length=100)
+    action = forms.CharField(label="Route contains", required=False, max_length=100)
     target = forms.CharField(label="Address contains", required=False, max_length=200)
     since = forms.DateField(label="From", required=False, widget=forms.DateInput(attrs={"type": "date"}))
     until = forms.DateField(label="To", required=False, widget=forms.DateInput(attrs={"type": "date"}))

@@ -1,6 +1,5 @@
 """What people type to make or change a webhook."""
 
-from collections.abc import Sequence
 from typing import Any, ClassVar
 
 from django import forms
@@ -9,13 +8,12 @@ from django.core.exceptions import ValidationError
 from agentcore.reasons import NormalizedStopReason, StopReason, TurnStatus
 from dashboard.exports.webhooks.events import EVENTS
 from dashboard.exports.webhooks.models import Webhook
-from dashboard.policies.policy_form_base import reason_choices
 from dashboard.turns.models import UNFINISHED
 
 ENDED = [status.value for status in TurnStatus if status.value not in UNFINISHED]
 
 
-def _choices(label: str, words: Sequence[tuple[str, str]], *, required: bool = False) -> forms.MultipleChoiceField:
+def _choices(label: str, words: list[tuple[str, str]], *, required: bool = False) -> forms.MultipleChoiceField:
     return forms.MultipleChoiceField(label=label, choices=words, required=required, widget=forms.CheckboxSelectMultiple)
 
 
@@ -23,9 +21,9 @@ class WebhookForm(forms.ModelForm):  # type: ignore[type-arg]
     """Filters that are left empty let every turn that ended through."""
 
     events = _choices("Events", list(EVENTS.items()), required=True)
-    statuses = _choices("Status", reason_choices(ENDED))
-    stop_reasons = _choices("Agent stop reason", reason_choices(StopReason))
-    model_stop_reasons = _choices("Model stop reason", reason_choices(NormalizedStopReason))
+    statuses = _choices("Status", [(word, word) for word in ENDED])
+    stop_reasons = _choices("Agent stop reason", [(one.value, one.value) for one in StopReason])
+    model_stop_reasons = _choices("Model stop reason", [(one.value, one.value) for one in NormalizedStopReason])
 
     class Meta:
         model = Webhook
