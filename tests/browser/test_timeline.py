@@ -281,7 +281,8 @@ def test_a_list_whose_connection_is_lost_is_offline_until_reconnected(page: Page
     expect(button).to_have_text("Pause", timeout=LONG)
 
 
-def test_counts_that_were_asked_for_in_vain_are_asked_for_again_with_the_list(page: Page):
+def test_counts_that_were_asked_for_in_vain_are_asked_for_again_with_the_list(new_page: NewPage):
+    page = new_page(missing=True)
     lines: list[WebSocketRoute] = []
     page.route_web_socket(re.compile("/ws/"), lambda line: (line.connect_to_server(), lines.append(line)))
     page.goto("/?agent=sim-essay")
