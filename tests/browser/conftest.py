@@ -31,9 +31,6 @@ ARGUMENTS = [
     "--disable-sync",
     "--process-per-site",  # or each page begins with a process of its own, which takes longer than what it shows
 ]
-#: Pages are drawn by the thread that runs their scripts. Otherwise others draw and scroll them meanwhile, for which no
-#: test waits: a quarter of the processor time of the browser and its driver. Pictures are drawn as people see them.
-ONE_THREAD = "--disable-threaded-compositing"
 DESK = {"width": 1280, "height": 900}
 PHONE = {"width": 390, "height": 844}
 NewPage = Callable[..., Page]
@@ -89,7 +86,7 @@ def chrome(chromium: str) -> Iterator[Browser]:
     """Closed with this package: while it is open its event loop runs in the thread of all tests."""
     with sync_playwright() as playwright, pytest.MonkeyPatch.context() as patch:
         patch.setattr(Locator, "click", patient_click)
-        browser = playwright.chromium.launch(executable_path=chromium, args=[*ARGUMENTS, ONE_THREAD])
+        browser = playwright.chromium.launch(executable_path=chromium, args=ARGUMENTS)
         yield browser
         browser.close()
 
