@@ -28,7 +28,7 @@ SERVED = (400, 405, 200, 404, 400, 405, 200)
 OF_A_WATCHERS_TOKEN = (403,) * len(GATEWAY)
 DIALECTS = ("/v1/chat/completions", "/v1/messages", "/v1/responses")
 #: Tables that may have other rows afterwards: a session that is worth nothing any more is let go, one used is noted.
-WRITTEN_BY_COMING_IN = {"accounts_apitoken", "django_session"}
+WRITTEN_BY_COMING_IN = {"accounts_apitoken", "django_session", "suggesting_toldsuggestion"}
 
 
 @pytest.fixture

@@ -37,11 +37,12 @@ def queued(world: World, empty_queue: None) -> Turn:
 
 
 def rows() -> dict[str, tuple[int, str]]:
-    """How many rows each table has, and a digest of all of them; sessions are let go when they are worth nothing."""
+    """How many rows each table has, and a digest of all of them; sessions are let go when they are worth nothing, and a
+    page that shows a limit notes that it did."""
     with connection.cursor() as cursor:
         cursor.execute(
             "SELECT relname FROM pg_class WHERE relkind IN ('r', 'p') AND NOT relispartition"
-            " AND relnamespace = 'public'::regnamespace AND relname <> 'django_session' ORDER BY relname"
+            " AND relnamespace = 'public'::regnamespace AND relname NOT IN ('django_session', 'suggesting_toldsuggestion') ORDER BY relname"
         )
         one = (
             "SELECT '{0}', count(*), coalesce(md5(string_agg(told, '' ORDER BY told)), '')"

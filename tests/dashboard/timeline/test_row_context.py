@@ -112,9 +112,7 @@ def test_an_operators_hold_is_separate_from_the_duration_of_a_turn(browser: Clie
 
 def test_the_heading_of_took_says_that_it_sorts_without_pauses_and_its_filter_counts_them(browser: Client):
     make_turn()
-    title = (
-        "without the time an operator held the turn; sorted by that, too. The filter “Took, with pauses” counts that"
-    )
+    title = "without pauses by an operator, also for sorting. The filter “Took, with pauses” counts them"
     assert title in page(browser, "/")
     assert "Took, with pauses" in page(browser, "/")
     sort = next(each for each in parameters(browser) if each["name"] == "sort")
