@@ -273,7 +273,7 @@ def test_the_bands_of_the_chart_cover_the_range_without_gaps(whole: Turn, cut: T
 
 
 def test_the_chart_is_told_in_words_too():
-    ranges = [Band("completed", 0, 1, 50, 50), Band("retry_limit", 1, 9, 60, 1_200)]
+    ranges = [Band("completed", "completed", 0, 1, 50, 50), Band("retry_limit", "retry limit", 1, 9, 60, 1_200)]
     assert [band.said for band in ranges] == ["completed at 50", "retry limit from 60 to 1,200"]
 
 
