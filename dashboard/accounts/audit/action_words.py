@@ -154,4 +154,4 @@ def _admin_words(route: str) -> str:
 def object_words(table: str) -> str:
     """What a table of changes keeps the changes of: `membership` of `accounts_membershipchange`."""
     models = {model._meta.db_table: model for model in apps.get_models() if hasattr(model, "pgh_tracked_model")}
-    return str(models[table].pgh_tracked_model._meta.verbose_name) if table in models else ""  # type: ignore[attr-defined]
+    return str(models[table].pgh_tracked_model._meta.verbose_name) if table in models else ""
