@@ -50,7 +50,7 @@ def test_its_page_is_small_and_makes_few_queries(browser: Client, long_turn: Tur
     with CaptureQueriesContext(connection) as asked:
         html = page(browser, f"/turns/{long_turn.id}?step=700")
     assert len(gzip.compress(html.encode())) < 300_000
-    assert len(asked) < 25
+    assert len(asked) < 36, "a third of them for the limit of an answer that may be cut"
     assert 'data-now="700"' in html
     assert f'data-rest="/turns/{long_turn.id}/transcript"' in html
     assert html.count('<details id="attempt-') == LENGTH
