@@ -42,7 +42,8 @@ def rows() -> dict[str, tuple[int, str]]:
     with connection.cursor() as cursor:
         cursor.execute(
             "SELECT relname FROM pg_class WHERE relkind IN ('r', 'p') AND NOT relispartition"
-            " AND relnamespace = 'public'::regnamespace AND relname NOT IN ('django_session', 'suggesting_toldsuggestion') ORDER BY relname"
+            " AND relnamespace = 'public'::regnamespace"
+            " AND relname NOT IN ('django_session', 'suggesting_toldsuggestion') ORDER BY relname"
         )
         one = (
             "SELECT '{0}', count(*), coalesce(md5(string_agg(told, '' ORDER BY told)), '')"
