@@ -51,6 +51,7 @@ WRITTEN_BY_READING = {
     "accounts_apitoken": "when a token was last used, once a minute",
     "sharing_sharelink": "when a link was last used, and how often",
     "django_session": "a session that is worth nothing any more is let go",
+    "suggesting_toldsuggestion": "which limit a page suggested, for the track record",
 }
 #: Pages that take long to make, and who reads them for all.
 HEAVY = {

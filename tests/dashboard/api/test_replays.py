@@ -167,7 +167,9 @@ def test_a_sweep_names_the_smallest_value_that_completes(api: Program, turn: Tur
     assert found["certain"] == found["likely"] == {"since": turn.continuations, "first": turn.continuations}
     assert [point["value"] for point in found["points"]] == list(range(6))
     told = {"value", "ends", "completed", "output_tokens", "attempts", "price", "seconds", "certainty", "why"}
-    assert set(found["points"][0]) == told | {"ends_in_words", "output_tokens_range"}
+    assert set(found["points"][0]) == told | {
+        "ends_in_words", "output_tokens_range", "output_tokens_at_most", "certainty_in_words",
+    }  # fmt: skip
     assert found["points"][0]["price"] is None
     assert Turn.objects.count() == 1
 

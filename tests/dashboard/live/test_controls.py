@@ -114,7 +114,7 @@ def test_a_second_operator_is_told_on_the_unchanged_page(browser: Client, held: 
     assert control(browser, held, action="step", expected_seq=seen) == 204
     answer = browser.post(f"/turns/{held.id}/control", {"action": "release", "expected_seq": seen}, headers=HTMX)
     assert (answer.status_code, "HX-Refresh" in answer) == (200, False)
-    assert "requested step at" in answer.content.decode()
+    assert "requested “step” at" in answer.content.decode()
 
 
 def test_an_action_appears_in_the_transcript_and_at_its_step(browser: Client, held: Turn):
