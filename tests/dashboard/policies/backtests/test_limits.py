@@ -244,7 +244,7 @@ def test_any_limit_may_be_requested_and_an_invalid_one_is_reported(browser: Clie
         answer = browser.get(f"/backtests/limits/map?{said}")
         html = unescape(answer.content.decode())
         assert answer.status_code == 400
-        assert words in html.split('role="alert">')[1]
+        assert words in text_of(html.split('role="alert">')[1])
         assert html.startswith("<!doctype html>")
 
 

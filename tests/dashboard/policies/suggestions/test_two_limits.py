@@ -160,7 +160,7 @@ def test_using_a_cap_drafts_the_policys_limit_that_it_needs_as_well(two_limits: 
     version_activate(version=draft, by=None, why="")
     active = panel_shown(browser, turn).replace("\u00a0", " ")
     assert "Create draft" not in active
-    assert f"The policy already allows output characters {chars:,}, which is needed, too." in active
+    assert f"The policy already allows {chars:,} output characters, which is needed, too." in active
 
 
 def test_no_draft_is_created_where_the_policy_allows_what_a_cap_needs_beside_it(two_limits: Turn, browser: Client):
