@@ -193,7 +193,8 @@ def test_on_a_wide_screen_header_and_deck_line_up_with_the_content(new_page: New
     assert edges[1][1] == edges[2][1] == edges[3][1]
 
 
-LINES_OF_ADDRESSES = """() => [...document.querySelectorAll('.audit td[data-label="IP address"], .audit td:not([data-label="Action"]) small')]
+LINES_OF_ADDRESSES = """() => [...document.querySelectorAll(
+    '.audit td[data-label="IP address"], .audit td:not([data-label="Action"]) small')]
   .filter((each) => !each.textContent.includes("/"))
   .map((each) => {
     const text = document.createRange();
