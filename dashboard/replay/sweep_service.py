@@ -17,7 +17,7 @@ from django.core.exceptions import ValidationError
 
 from agentcore.policy import Policy
 from agentcore.reasons import TurnStatus
-from agentcore.replay import Certainty, Experience, Recording, what_if
+from agentcore.replay import Experience, Recording, what_if
 from agentcore.resource import out_of_time, resource_of
 from agentcore.values import replace
 from dashboard.agents.criteria import criteria_faults
@@ -254,5 +254,5 @@ class SweepRun:
             imagined.why,
             imagined.output_tokens_range,
             resource_of(final) if is_late or status is TurnStatus.PARTIAL else None,
-            self.at_cap and imagined.certainty is Certainty.RECORDED and status is TurnStatus.COMPLETED,
+            self.at_cap and not imagined.undecidable and status is TurnStatus.COMPLETED,
         )

@@ -8,16 +8,19 @@ from uuid import UUID
 
 from agentcore import serial
 from agentcore.reasons import NormalizedStopReason, TurnStatus
+from agentcore.replay import fold
+from agentcore.values import replace
 from dashboard.agents.limit_fields import LIMIT_FIELDS
 from dashboard.policies.backtests.proofs import CompletedRerun
 from dashboard.policies.suggestions.exhausted_limits import ExhaustedLimit
 from dashboard.policies.suggestions.relatives import relatives_of, settings_changed
 from dashboard.policies.suggestions.repaired_calls import repaired_calls
 from dashboard.policies.suggestions.suggestion import Goal
+from dashboard.policies.suggestions.used_amounts import used_of
 from dashboard.replay.endings import was_changed
 from dashboard.replay.sweep_point import CAPPING, margin_of
 from dashboard.turns.end_summary import may_be_cut
-from dashboard.turns.history import attempts_read
+from dashboard.turns.history import attempts_read, recording_of
 from dashboard.turns.models import UNFINISHED, Attempt, Record, Turn
 from dashboard.turns.read_ahead import read_ahead
 from dashboard.turns.record_reader import acts_of
@@ -42,7 +45,7 @@ class LimitTrial:
     is_original: bool = False  #: not a re-run, but the turn that is run again
     beside: Mapping[str, Any] = field(default_factory=dict)  #: other settings that it was given, with their values
     goal: Goal = Goal.FINISH  #: what the value is tried for
-    hides: bool = False  #: the turn that it runs again was said to have ended, and may have been cut
+    hides: bool = False  #: the provider is known to call a cut an end, or called that of the turn an end
 
     @property
     def running(self) -> bool:
@@ -60,7 +63,7 @@ class LimitTrial:
         bound = self.turn.resource
         length = self.limit in OF_LENGTH and bound not in APART
         again = self.turn.status == TurnStatus.PARTIAL and (length or bound is None or bound == self.limit)
-        hidden = self.hides and self.may_be_cut  # a second one shows that this provider calls a cut an end
+        hidden = self.hides and self.may_be_cut
         return again or refused or invalid or late or self._took_more or hidden
 
     @property
@@ -116,7 +119,21 @@ def reruns_of(case: ExhaustedLimit) -> tuple[LimitTrial, ...]:
     found = [tried for other in relatives_of(case.turn) if (tried := _tried(case, other)) is not None]
     acts = _acts_of([tried.turn.id for tried in found])
     changed = {record.turn_id for record in acts if was_changed([serial.event_from_json(record.event)])}
-    return tuple(tried for tried in found if tried.turn.id not in changed)
+    return _cuts_shown(tuple(tried for tried in found if tried.turn.id not in changed))
+
+
+def _cuts_shown(reruns: tuple[LimitTrial, ...]) -> tuple[LimitTrial, ...]:
+    """Two that used all of different values show that the provider calls a cut an end: no answer has two lengths."""
+    filled = {it.value for it in reruns if it.ended_at_it or (it.limit == "max_tokens" and it.may_be_cut)}
+    return reruns if len(filled) < 2 else tuple(replace(it, hides=True) for it in reruns)
+
+
+def says_nothing(case: ExhaustedLimit, trial: LimitTrial) -> bool:
+    """Whether a re-run may have been cut before it used more of the limit than the turn was allowed. Such a re-run does
+    not show what more of the limit is good for. Failures in a row are forgotten with the call that succeeds."""
+    if case.limit in ("max_tokens", "max_retries") or not trial.may_be_cut:
+        return False
+    return used_of(case.limit, fold(recording_of(trial.turn))[-1].after) <= (case.recorded or 0)
 
 
 def completed_reruns(turn_id: UUID) -> list[CompletedRerun]:

@@ -19,13 +19,14 @@ from dashboard.policies.suggestions.limit_trials import TriedLimit, limit_trials
 from dashboard.policies.suggestions.limit_usage import UsageOf, usage_of
 from dashboard.policies.suggestions.proven_totals import least_total
 from dashboard.policies.suggestions.repaired_calls import RepairedCalls
-from dashboard.policies.suggestions.reruns import LimitTrial, said_the_same, with_a_margin
+from dashboard.policies.suggestions.reruns import LimitTrial, said_the_same, says_nothing, with_a_margin
 from dashboard.policies.suggestions.suggestion import Basis, Goal, Number, Suggestion
 from dashboard.policies.suggestions.trial_costs import costs_of
 from dashboard.policies.suggestions.used_amounts import CONTINUING, USED, used_of, value_of
 from dashboard.policies.suggestions.usual_limits import finished_sooner, unreported_by, usual_limit
 from dashboard.replay.sweep_point import margin_of, surer
 from dashboard.replay.sweep_service import SWEPT, TooMuchWork, completes_within, run_of
+from dashboard.turns.end_summary import may_be_cut
 from dashboard.turns.history import recording_of
 from dashboard.turns.models import UNFINISHED, Turn
 
@@ -146,7 +147,7 @@ def _needed_beside(
 def _found(
     case: ExhaustedLimit, reruns: tuple[LimitTrial, ...], usage: UsageOf, recording: Recording | None
 ) -> Iterator[Suggestion]:
-    recorded = _recorded(case, recording) if case.repaired is None else None
+    recorded = None if case.repaired is not None or may_be_cut(case.turn) else _recorded(case, recording)
     if case.goal is Goal.ONE_CALL:
         yield from _in_one_call(case, reruns, recorded)
         return
@@ -202,7 +203,7 @@ def _complete_at_once(case: ExhaustedLimit, repaired: RepairedCalls) -> Suggesti
 
 
 def _recorded(case: ExhaustedLimit, recording: Recording | None) -> Suggestion | None:
-    """What the recording itself tells: the smallest value under which it completes, in one call where that is asked."""
+    """What the recording of a whole answer tells: the smallest value under which it completes, in one call if asked."""
     one_call = case.goal is Goal.ONE_CALL
     if one_call and (tokens := enough_for_one_call(case.last)) is not None:
         if case.ceiling is not None and case.ceiling < tokens:
@@ -252,9 +253,9 @@ def _reruns(case: ExhaustedLimit, reruns: tuple[LimitTrial, ...]) -> Iterator[Su
 
 def _least(case: ExhaustedLimit, reruns: tuple[LimitTrial, ...]) -> LimitTrial | None:
     """Of several under one value the newest."""
-    completed = (tried for tried in reversed(reruns) if tried.completed and tried.value > case.in_vain)
-    several = case.limit == "max_tokens"
-    return min(completed, key=lambda it: (it.may_be_cut, several and it.turn.attempts > 1, it.value), default=None)
+    above = (tried for tried in reversed(reruns) if tried.completed and tried.value > case.in_vain)
+    told, several = (tried for tried in above if not says_nothing(case, tried)), case.limit == "max_tokens"
+    return min(told, key=lambda it: (it.may_be_cut, several and it.turn.attempts > 1, it.value), default=None)
 
 
 def cases_of(turn: Turn) -> tuple[TriedLimit, ...]:

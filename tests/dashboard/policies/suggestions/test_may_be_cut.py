@@ -16,6 +16,7 @@ from dashboard.policies.suggestions.suggestion import Basis, Suggestion
 from dashboard.policies.suggestions.suggestion_log import tell
 from dashboard.policies.suggestions.suggestion_text import because, certainty_word
 from dashboard.policies.suggestions.sweep_suggestions import suggested_sweep
+from dashboard.replay import experience
 from dashboard.replay.rerun_service import turn_rerun
 from dashboard.turns.models import Turn
 from tests.dashboard.driving import Play, drive
@@ -153,3 +154,55 @@ def test_a_re_run_that_may_be_cut_is_no_test_of_the_likely_value_that_it_tries(c
     assert kept.suggested is not None
     assert kept.suggested["value"] == said.value
     assert kept.suggested_came_true is None
+
+
+def says_stop(turn: Turn) -> None:
+    """Of a re-run that was cut at its cap, the stop of a server that calls a cut an end."""
+    ended = {"terminal_reason": "end_turn", "model_stop_reason": "end_turn", "raw_stop_reason": "stop"}
+    Turn.objects.filter(pk=turn.pk).update(
+        status="completed", stop_reason="completed", resource=None, lint=[AT_CAP], **ended
+    )
+
+
+def test_a_second_re_run_that_fills_its_cap_shows_that_both_values_are_too_small(play: Play, browser: Client):
+    cut = play("sim-essay", max_tokens=60, overrides={"limits": {CONTINUATIONS: 0}})
+    says_stop(drive(turn_rerun(turn=cut, overrides={"max_tokens": 240})))
+    said = told(cut)
+    assert (certainty_word(said), said.limit, said.value) == ("likely", "max_tokens", 240 + 5)
+    says_stop(drive(turn_rerun(turn=cut, overrides=said.overrides)))
+    after = told(cut)
+    assert (certainty_word(after), after.limit, after.basis) == ("not known", "max_tokens", Basis.NONE)
+    assert after.value > said.value
+    assert suggestions_now([cut.id], cut.project)[0][1] == after, "a list says the same"
+    page = browser.get(f"/turns/{cut.id}").content.decode()
+    assert "Find the limit" in page
+    assert f"Use {said.value}" not in page
+    proof = rerun(cut, **after.overrides)
+    assert (certainty_word(told(cut)), told(cut).rerun) == ("proven", proof.id)
+
+
+def test_a_turn_that_may_be_cut_is_no_evidence_of_its_own_length(play: Play, filled: Turn):
+    lengths(filled, [CAP])
+    Turn.objects.exclude(pk=filled.pk).update(status="partial", model_stop_reason="max_tokens")  # it reports cuts
+    experience.kept.forget()
+    said = told(filled)
+    assert (certainty_word(said), said.limit, said.basis) == ("not known", "max_tokens", Basis.NONE)
+    found = suggested_sweep(turn=filled, name="max_tokens", values=range(300, 400, 10), overrides={})
+    assert found.recommended == ()
+    assert {point.ends_in_words for point in found.points if point.completed} == {"completed, may be cut"}
+
+
+@pytest.mark.parametrize("total", [400, 1_000])
+def test_a_re_run_that_may_be_cut_before_the_recorded_total_says_nothing_of_the_total(
+    play: Play, total: int, browser: Client
+):
+    cut = play("sim-essay", max_tokens=100, overrides={"limits": {TOTAL: 250}})
+    again = drive(turn_rerun(turn=cut, overrides={"limits": {TOTAL: total, CONTINUATIONS: 0}}))
+    limits = {**again.policy["limits"], CONTINUATIONS: cut.policy["limits"][CONTINUATIONS]}
+    Turn.objects.filter(pk=again.pk).update(policy={**again.policy, "limits": limits})
+    says_stop(again)
+    said = told(cut)
+    assert (certainty_word(said), said.limit, said.basis) == ("not known", TOTAL, Basis.NONE)
+    page = browser.get(f"/turns/{cut.id}").content.decode()
+    assert "Find the limit" in page
+    assert "Create draft" not in page
