@@ -341,6 +341,19 @@ def test_what_a_turn_asked_for_in_vain_is_asked_for_again_when_its_socket_opens(
     expect(page.locator("#late")).to_have_text("here")
 
 
+@pytest.mark.parametrize("width", [1280, 1920])
+def test_the_time_for_which_a_turn_was_held_stands_whole(new_page: NewPage, cut_turn: str, width: int):
+    page = new_page(viewport={"width": width, "height": 900})
+    page.goto("/")
+    page.locator("#rows .c-took").first.evaluate(
+        """took => took.insertAdjacentHTML("beforeend", "<small>+ 10\u202fmin 3\u202fs held</small>")"""
+    )
+    clipped = page.locator("#rows .c-took small").first.evaluate("small => small.scrollWidth > small.clientWidth")
+    assert not clipped
+    cell = page.locator("#rows .c-took").first
+    assert cell.evaluate("cell => cell.scrollHeight <= cell.clientHeight && cell.scrollWidth <= cell.clientWidth")
+
+
 def test_the_headings_to_sort_by_stand_whole_on_a_phone(new_page: NewPage, cut_turn: str):  # which makes a row
     page = new_page(viewport=PHONE)
     page.goto("/")
