@@ -71,15 +71,26 @@ MAKE_ALIAS = "gateway.add_alias"
 REMOVE_ALIAS = "gateway.delete_alias"
 MAKE_WEBHOOK = "webhooks.add_webhook"
 MAKE_ALERT = "alerting.add_alert"
-OF_THE_GATEWAY = {
-    "add_gatewaykey": "Create gateway keys, and revoke your own",
-    "add_alias": "Create and change gateway aliases",
-    "delete_alias": "Delete gateway aliases",
+#: The words for every permission that this module names.
+PERMISSION_WORDS: Mapping[str, str] = {
+    **{f"turns.{codename}": words for codename, words in TURN_PERMISSIONS},
+    ERASE: "Delete turns",
+    MAKE_POLICY: "Create policies",
+    CHANGE_POLICY: "Change and activate policies",
+    MAKE_AGENT: "Create agents",
+    CHANGE_AGENT: "Change agents",
+    MAKE_CONNECTION: "Create connections",
+    CHANGE_CONNECTION: "Change connections",
+    MAKE_KEY: "Create gateway keys, and revoke your own",
+    MAKE_PROJECT: "Create and rename projects",
+    CHANGE_MEMBERS: "Change the members of a project",
+    READ_AUDIT: "Read the audit log",
+    ADMINISTER_KEYS: "Revoke all gateway keys",
+    MAKE_ALIAS: "Create and change gateway aliases",
+    REMOVE_ALIAS: "Delete gateway aliases",
+    MAKE_WEBHOOK: "Create, change and delete webhooks",
+    MAKE_ALERT: "Create, change and delete alerts",
 }
-
-OF_ALERTS = {"add_alert": "Create, change and delete alerts"}
-OF_THE_AUDIT = {"view_user": "Read the audit log"}
-OF_PROJECTS = {"add_project": "Create and rename projects", "change_membership": "Change the members of a project"}
 
 #: What changes something, by the address's route: the permission it needs; None: everyone who may come in.
 ACTIONS: Mapping[str, str | None] = {
@@ -268,10 +279,7 @@ def may(user: Any, permission: str | None) -> bool:
 
 def refusal(permission: str, *, of: str = "this") -> str:
     """What someone is told who may not. `of`: what they may not do, in the middle of a sentence."""
-    codename = permission.partition(".")[2]
-    what = {**dict(TURN_PERMISSIONS), **OF_THE_GATEWAY, **OF_ALERTS, **OF_THE_AUDIT, **OF_PROJECTS}.get(
-        codename, f"{codename.replace('_', ' ')}."
-    ).rstrip(".")
+    what = PERMISSION_WORDS.get(permission) or permission.partition(".")[2].replace("_", " ")
     who = "an operator" if permission in (*OPERATING, MAKE_KEY, MAKE_ALERT) else "an admin"
     who = "a superuser" if permission == MAKE_PROJECT else who
     return f"{WATCH}: {of} needs the permission “{what}”; ask {who}."

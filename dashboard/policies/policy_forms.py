@@ -89,7 +89,7 @@ class PolicyForm(forms.ModelForm):  # type: ignore[type-arg]
         min_value=0,
         max_value=MAX_RETRIES,
         help_text=f"{FAILURES_MEANING} From 0 to {MAX_RETRIES}. Leave empty to use the "
-        f"preset's value ({', '.join(f'{name} {preset.max_retries}' for name, preset in PRESETS.items())}).",
+        f"preset's value ({', '.join(f'{_preset_name(name)} {said.max_retries}' for name, said in PRESETS.items())}).",
     )
     on_tool_error = handling_field("on_tool_error")
     on_model_error = handling_field("on_model_error")

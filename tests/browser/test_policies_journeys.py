@@ -26,7 +26,7 @@ POST = """([address, body]) => {
 }"""
 REFUSED = [
     403,
-    "Read-only access: this needs the permission “add policy”; ask an admin.",
+    "Read-only access: this needs the permission “Create policies”; ask an admin.",
 ]
 
 

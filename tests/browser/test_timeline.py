@@ -298,6 +298,62 @@ def test_counts_that_were_asked_for_in_vain_are_asked_for_again_with_the_list(ne
     expect(old).to_have_count(0)
 
 
+def test_counts_that_were_asked_for_in_vain_are_asked_for_again_by_themselves(new_page: NewPage):
+    page = new_page(missing=True)
+    away = {"now": True}
+    tries: list[str] = []
+
+    def fail(route: Route) -> None:
+        tries.append(route.request.url)
+        route.abort() if away["now"] else route.fallback()
+
+    page.route(re.compile("/timeline/(facets|chart)"), fail)
+    page.goto("/?agent=sim-essay")
+    missing = page.get_by_text("The server did not answer, so this is not shown. Reload the page.")
+    expect(missing).to_have_count(2)
+    until(page, lambda: len(tries) >= 4, "what failed is asked for only once")
+    expect(missing).to_have_count(2)
+    away["now"] = False
+    expect(missing).to_have_count(0, timeout=LONG)
+    expect(page.locator("#facets .choice").first).to_be_visible()
+
+
+def test_what_a_turn_asked_for_in_vain_is_asked_for_again_when_its_socket_opens(new_page: NewPage):
+    page = new_page(missing=True)
+    page.goto("/agents/sim-essay/live")
+    page.evaluate(
+        """() => {
+             const late = Object.assign(document.createElement("section"), { id: "late" });
+             late.setAttribute("hx-get", "/about-nothing");
+             late.setAttribute("hx-trigger", "load");
+             document.querySelector("main").append(late);
+             window.setTimeout = new Proxy(window.setTimeout, {
+               apply: (real, self, [act, pause, ...more]) => real(act, act.name === "askAgain" ? 1e9 : pause, ...more),
+             });
+           }"""
+    )
+    page.route("**/about-nothing", lambda route: route.abort())
+    page.evaluate("() => htmx.process(document.getElementById('late'))")
+    expect(page.locator("#late .unanswered")).to_have_text("The server did not answer, so this may be out of date.")
+    page.unroute("**/about-nothing")
+    page.route("**/about-nothing", lambda route: route.fulfill(body="here", content_type="text/html"))
+    page.evaluate("() => htmx.trigger(document.body, 'htmx:wsOpen')")
+    expect(page.locator("#late")).to_have_text("here")
+
+
+@pytest.mark.parametrize("width", [1280, 1920])
+def test_the_time_for_which_a_turn_was_held_stands_whole(new_page: NewPage, cut_turn: str, width: int):
+    page = new_page(viewport={"width": width, "height": 900})
+    page.goto("/")
+    page.locator("#rows .c-took").first.evaluate(
+        """took => took.insertAdjacentHTML("beforeend", "<small>+ 10\u202fmin 3\u202fs held</small>")"""
+    )
+    clipped = page.locator("#rows .c-took small").first.evaluate("small => small.scrollWidth > small.clientWidth")
+    assert not clipped
+    cell = page.locator("#rows .c-took").first
+    assert cell.evaluate("cell => cell.scrollHeight <= cell.clientHeight && cell.scrollWidth <= cell.clientWidth")
+
+
 def test_the_headings_to_sort_by_stand_whole_on_a_phone(new_page: NewPage, cut_turn: str):  # which makes a row
     page = new_page(viewport=PHONE)
     page.goto("/")

@@ -91,10 +91,10 @@ def sentence(said: Suggestion) -> str:
 def _recorded(said: Suggestion) -> str:
     if said.goal is Goal.NO_REPAIR:
         return _at_once(said)
+    would = "would" if said.certainty.value in ("certain", "recorded") else "would likely"
     if said.goal is Goal.ONE_CALL:
-        likely = "would" if said.certainty.value in ("certain", "recorded") else "would likely"
-        return f"With {given(said, _with_key)}, one call {likely} have been enough."
-    return f"With {given(said, _with_key)} the turn would have finished."
+        return f"With {given(said, _with_key)}, one call {would} have been enough."
+    return f"With {given(said, _with_key)} the turn {would} have finished."
 
 
 def _rerun(said: Suggestion) -> str:

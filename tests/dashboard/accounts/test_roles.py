@@ -105,6 +105,12 @@ def test_the_table_names_only_existing_urls():
     assert {route.rstrip("/") for route in ROUTES} >= ACTIONS.keys() | READING.keys()
 
 
+def test_every_permission_is_told_in_words_that_are_its_own():
+    asked = {*ACTIONS.values(), *READING.values()} - {None}
+    assert {permission for permission in asked if permission not in roles.PERMISSION_WORDS} == set()
+    assert len({*roles.PERMISSION_WORDS.values()}) == len(roles.PERMISSION_WORDS)
+
+
 def test_the_roles_of_the_migration_match_the_table():
     assert tuple(f"turns.{codename}" for codename in MIGRATION.WATCHING) == WATCHING
     assert tuple(f"turns.{codename}" for codename in MIGRATION.OPERATING) == OPERATING

@@ -69,7 +69,7 @@ def test_permission_to_create_a_policy_does_not_include_changing_one():
     assert post_policy(client).status_code == 201
     again = post_policy(client)
     assert again.status_code == 403
-    assert "change policy" in again.json()["detail"]
+    assert "Change and activate policies" in again.json()["detail"]
     active = policy_version_active(policy=policy_get(project=project_default(), name="patient"))
     assert active is not None
     assert active.version == 1

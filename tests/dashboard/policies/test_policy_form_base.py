@@ -235,6 +235,11 @@ def test_stop_reasons_are_offered_by_their_words_with_their_keys_as_code():
     assert "cancelled <code" not in html, "a key that is the word is not said twice"
 
 
+def test_the_help_of_the_failures_in_a_row_names_presets_as_the_form_does():
+    help_text = PolicyForm().fields["max_retries"].help_text
+    assert "the preset's value (stop on any error 0, retry tool errors 3," in help_text
+
+
 def test_the_preset_that_never_retries_says_what_to_set_instead():
     help_text = PolicyForm().fields["preset"].help_text
     assert help_text == (

@@ -105,7 +105,7 @@ def test_an_operators_hold_is_separate_from_the_duration_of_a_turn(browser: Clie
     [used] = usage_of(turn=turn, limit="max_seconds", filters=TimelineFilters())
     assert used.tokens < 90_000, "no limit counts what a turn was held"  # milliseconds
     html = page(browser, "/")
-    assert f'Held by an operator for {milliseconds(held)}">+ {milliseconds(held)} held</small>' in html
+    assert f'Held, or waiting for an approval, for {milliseconds(held)}">+ {milliseconds(held)} held</small>' in html
     assert "1\u202fmin 30\u202fs" in milliseconds(held)
     assert "1 min" not in html.split('c-took num">')[-1].split("<small")[0]
 

@@ -85,7 +85,7 @@ def test_a_watcher_is_told_why_not_and_can_do_nothing(short: Project):
     watcher = client_of("watcher")
     html = page(watcher, "/tour")
     assert "<form" not in html.partition("<main")[2]
-    for what in ("Start a turn, talk to an agent", "delete turn", "Create gateway keys"):
+    for what in ("Start a turn, talk to an agent", "Delete turns", "Create gateway keys"):
         assert f"Read-only access: this needs the permission “{what}" in words(html)
     for action in ("load", "remove", "key"):
         assert watcher.post(f"/tour/{action}").status_code == 403

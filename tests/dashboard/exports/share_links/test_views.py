@@ -1,12 +1,14 @@
 """A link opens one turn to whoever has it, as long as it works, and nothing else to anyone."""
 
 import re
+from dataclasses import replace
 from datetime import timedelta
 
 import pytest
 from django.test import Client
 from django.utils import timezone
 
+from agentcore.replay import Certainty
 from dashboard.accounts.credentials import digest_of
 from dashboard.exports.share_links import views
 from dashboard.exports.share_links.models import ShareLink
@@ -66,6 +68,19 @@ def test_the_limit_is_that_of_the_turns_own_page(browser: Client, cut: Turn, for
     shown = text_of(Client().get(made(browser, cut, **form)).content.decode())
     assert sentence(said) in shown
     assert "Re-run live" not in shown, "readers cannot"
+
+
+@pytest.mark.parametrize("form", [{}, {"redacted": "on"}])
+def test_a_limit_that_is_only_likely_is_called_so(
+    browser: Client, cut: Turn, form: dict[str, str], monkeypatch: pytest.MonkeyPatch
+):
+    drive(turn_rerun(turn=cut, overrides={"max_tokens": 2_000}))
+    proven = suggestion_for(cut)
+    assert proven is not None
+    likely = replace(proven, basis=Basis.RECORDING, certainty=Certainty.ESTIMATED)
+    monkeypatch.setattr(views, "suggestion_lately", lambda *_, **__: likely)
+    shown = text_of(Client().get(made(browser, cut, **form)).content.decode())
+    assert "the turn would likely have finished." in shown
 
 
 @pytest.mark.parametrize("form", [{}, {"redacted": "on"}])
