@@ -167,6 +167,11 @@ def keyed(label: str, key: str) -> KeyedLabel:
     return whole
 
 
+def preset_name(preset: str) -> str:
+    """What people call a preset of the error policy: `stop on any error`."""
+    return preset.replace("_", " ")
+
+
 def reason_choices(words: Iterable[str]) -> list[tuple[str, str]]:
     """Stop reasons to choose from, as lists of turns call them, each with its key where that differs."""
     return [(word, keyed(reason_label(word), word) if code_beside(word) else reason_label(word)) for word in words]

@@ -31,6 +31,7 @@ from dashboard.policies.policy_form_base import (
     keyed,
     limit_field,
     number_of,
+    preset_name,
     reason_choices,
     start_of,
 )
@@ -51,10 +52,6 @@ POLICY_SECTIONS = {
 }
 #: What a version says, by its columns.
 SAID = ("limits", "error_policy", "tool_calls_on_truncation", "envelope", "finish_reasons", "criteria", "retention")
-
-
-def _preset_name(preset: str) -> str:
-    return preset.replace("_", " ")
 
 
 class PolicyForm(forms.ModelForm):  # type: ignore[type-arg]
@@ -78,8 +75,8 @@ class PolicyForm(forms.ModelForm):  # type: ignore[type-arg]
     truncation_budget_multiplier = limit_field("truncation_budget_multiplier")
     preset = forms.ChoiceField(
         required=False,
-        choices=[NOT_SAID, *((name, _preset_name(name)) for name in PRESETS)],
-        help_text=f"With {listed(map(_preset_name, PRESETS_THAT_NEVER_RETRY))}, nothing is retried unless you set "
+        choices=[NOT_SAID, *((name, preset_name(name)) for name in PRESETS)],
+        help_text=f"With {listed(map(preset_name, PRESETS_THAT_NEVER_RETRY))}, nothing is retried unless you set "
         f"{LIMIT_NAMES['max_retries']} to 2 or more below.",
     )
     max_retries = forms.IntegerField(
@@ -89,7 +86,7 @@ class PolicyForm(forms.ModelForm):  # type: ignore[type-arg]
         min_value=0,
         max_value=MAX_RETRIES,
         help_text=f"{FAILURES_MEANING} From 0 to {MAX_RETRIES}. Leave empty to use the "
-        f"preset's value ({', '.join(f'{_preset_name(name)} {said.max_retries}' for name, said in PRESETS.items())}).",
+        f"preset's value ({', '.join(f'{preset_name(name)} {said.max_retries}' for name, said in PRESETS.items())}).",
     )
     on_tool_error = handling_field("on_tool_error")
     on_model_error = handling_field("on_model_error")
