@@ -15,8 +15,8 @@ from django.utils import timezone
 from dashboard.accounts.models import User
 from dashboard.agents import selectors
 from dashboard.agents.models import Policy, PolicyActivation, PolicyVersion
-from dashboard.policies.policy_form_base import asked_version
-from dashboard.policies.policy_forms import POLICY_SECTIONS, PolicyForm
+from dashboard.policies.policy_form_base import POLICY_SECTIONS, asked_version
+from dashboard.policies.policy_forms import PolicyForm
 from dashboard.policies.policy_impact import version_warnings
 from dashboard.policies.saved_policy import evidence_in_words, policy_save
 

@@ -19,7 +19,7 @@ from dashboard.agents.criteria import criteria_clean
 from dashboard.agents.json_fields import TypedJson
 from dashboard.agents.limit_fields import LIMIT_FIELDS, RETENTION_FIELDS, default_in_words
 from dashboard.agents.models import Policy, PolicyActivation, PolicyVersion
-from dashboard.agents.policy_validation import listed
+from dashboard.agents.policy_validation import HANDLING_KEYS, listed
 from dashboard.agents.selectors import activations_of
 from dashboard.turns.reason_looks import reason_label
 from dashboard.turns.templatetags.formatting import breaking
@@ -114,7 +114,17 @@ def asked_version(text: object) -> int | None:
     return int(said) if said.isascii() and said.isdigit() and len(said) < 9 else None
 
 
+#: What a policy says, as its forms arrange it, by heading.
+POLICY_SECTIONS = {
+    "Limits": tuple(LIMIT_FIELDS),
+    "Errors": ("preset", "max_retries", *HANDLING_KEYS),
+    "Tool calls": ("tool_calls_on_truncation",),
+    "Envelopes": ("recovery",),
+    "Criteria": ("finish_reasons", "criteria"),
+    "Retention": tuple(RETENTION_FIELDS),
+}
 GROUPED = re.compile(r"[+-]?[0-9]{1,3}(,[0-9]{3})+(\.[0-9]+)?")  #: as pages write numbers
+NAMED = "named"  #: the code of an error whose sentence begins with the name of its field
 NONE = "none"  #: what is written where a limit shall have no number
 NOT_SAID = ("", "Inherit (attached policy, else default)")
 

@@ -22,8 +22,10 @@ from dashboard.agents.policy_validation import HANDLING_KEYS, MAX_RETRIES, PRESE
 from dashboard.policies.backtests.models import Backtest
 from dashboard.policies.policy_creation import evidence_fault, evidence_waits
 from dashboard.policies.policy_form_base import (
+    NAMED,
     NONE,
     NOT_SAID,
+    POLICY_SECTIONS,
     RECOVERY_WORDS,
     CriteriaField,
     asked_version,
@@ -41,15 +43,6 @@ from dashboard.policies.policy_versions import start_clean
 #: Fields about the version, not of what it says.
 ABOUT = ("name", "why", "counts", "starts_at", "backtest")
 COUNTS = (("draft", "Draft (inactive)"), ("now", "Active now"), ("later", "Active from a later time"))
-#: What a policy says, as its forms arrange it, by heading.
-POLICY_SECTIONS = {
-    "Limits": tuple(LIMIT_FIELDS),
-    "Errors": ("preset", "max_retries", *HANDLING_KEYS),
-    "Tool calls": ("tool_calls_on_truncation",),
-    "Envelopes": ("recovery",),
-    "Criteria": ("finish_reasons", "criteria"),
-    "Retention": tuple(RETENTION_FIELDS),
-}
 #: What a version says, by its columns.
 SAID = ("limits", "error_policy", "tool_calls_on_truncation", "envelope", "finish_reasons", "criteria", "retention")
 
@@ -174,7 +167,7 @@ class PolicyForm(forms.ModelForm):  # type: ignore[type-arg]
                 try:
                     cleaned[name] = policy_validation.number_clean(name, number_of(cleaned[name]))
                 except ValidationError as error:
-                    self.add_error(name, error)
+                    self.add_error(name, ValidationError(" ".join(error.messages), code=NAMED))
         self._fits(cleaned)
         if cleaned.get("counts") == "later":
             self._starts_ahead(cleaned.get("starts_at"))
@@ -238,14 +231,12 @@ class PolicyForm(forms.ModelForm):  # type: ignore[type-arg]
     @property
     def faults_said(self) -> list[str]:
         """What is wrong with what the form says, apart from name, reason and moment, each with its field's name."""
-        wrong = {name: errors for name, errors in self.errors.items() if name not in ABOUT}
-        return [self._called(name, str(words)) for name, errors in wrong.items() for words in errors]
+        wrong = {name: errors for name, errors in self.errors.as_data().items() if name not in ABOUT}
+        return [self._called(name, error) for name, errors in wrong.items() for error in errors]
 
-    def _called(self, name: str, words: str) -> str:
-        """A sentence about a limit names it already."""
-        label = self[name].label if name in self.fields else ""
-        called = str(getattr(label, "plain", label) or "")
-        return words if words.startswith(called) else f"{called}: {words}"
+    def _called(self, name: str, error: ValidationError) -> str:
+        words, label = " ".join(error.messages), self[name].label if name in self.fields else ""
+        return words if error.code == NAMED or not label else f"{getattr(label, 'plain', label)}: {words}"
 
     @property
     def overtaken(self) -> str:
