@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from playwright.sync_api import Locator, Page, expect
+from playwright.sync_api import Locator, Page, WebSocketRoute, expect
 
 LONG = 60_000  #: ms, for a turn to end
 UNDER_WAY = ("queued", "running")
@@ -31,6 +31,28 @@ class Clicks:
     def at(self, element: Locator) -> None:
         self.count += 1
         element.click()
+
+
+class Sockets:
+    """The sockets of a page, which can be gone for a while, as when a network or a server goes."""
+
+    def __init__(self, page: Page) -> None:
+        self.open: list[WebSocketRoute] = []
+        self.away = False
+        page.route_web_socket(re.compile("/ws/"), self._answer)
+
+    def leave(self) -> None:
+        """From now on, until `away` is taken back."""
+        self.away = True
+        while self.open:
+            self.open.pop().close(code=1012)
+
+    def _answer(self, socket: WebSocketRoute) -> None:
+        if self.away:
+            socket.close(code=1012)
+        else:
+            socket.connect_to_server()
+            self.open.append(socket)
 
 
 def ask(page: Page, agent: str, prompt: str, *, max_tokens: int | None = None) -> None:

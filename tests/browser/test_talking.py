@@ -6,7 +6,7 @@ import pytest
 from playwright.sync_api import Page, WebSocket, WebSocketRoute, expect
 
 from tests.browser.conftest import DESK, PHONE, NewPage
-from tests.browser.journeys import LONG, alike, ask, ended, go_on, scrolls_sideways, until
+from tests.browser.journeys import LONG, Sockets, alike, ask, ended, go_on, scrolls_sideways, until
 from tests.browser.test_accessible import check
 from tests.browser.test_operating import agent, held
 from tests.nightly import nightly
@@ -112,27 +112,16 @@ def test_a_page_that_was_offline_receives_every_update_once(page: Page, new_page
 
 @pytest.mark.nightly
 def test_a_page_without_a_connection_says_that_it_may_be_old_until_reconnected(page: Page):
-    lines: list[WebSocketRoute] = []
-    away = {"now": False}
-
-    def answer(line: WebSocketRoute) -> None:
-        if away["now"]:
-            line.close(code=1012)
-            return
-        line.connect_to_server()
-        lines.append(line)
-
-    page.route_web_socket(re.compile("/ws/"), answer)
+    sockets = Sockets(page)
     page.goto("/agents/sim-essay/live")
-    until(page, lambda: lines, "no socket was opened")
+    until(page, lambda: sockets.open, "no socket was opened")
     said = page.locator("#messages")
     expect(said).to_have_text("")
-    away["now"] = True
-    cut(lines)
+    sockets.leave()
     expect(said).to_contain_text("Connection lost. Retrying…")
     go_on(page, "sim-essay", "What was lost no longer exists.")
     expect(page.locator("#turn-head")).to_contain_text("What was lost no longer exists.")
-    away["now"] = False
+    sockets.away = False
     expect(said).to_have_text("", timeout=LONG)
 
 

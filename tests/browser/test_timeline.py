@@ -10,7 +10,7 @@ from playwright.sync_api import Browser, Locator, Page, Route, WebSocketRoute, e
 
 from tests import forked_start
 from tests.browser.conftest import DESK, PHONE, NewPage
-from tests.browser.journeys import LONG, ask, ended, resting, scrolls_sideways, until
+from tests.browser.journeys import LONG, Sockets, ask, ended, resting, scrolls_sideways, until
 from tests.nightly import nightly
 
 #: Turns of two models in yesterday's hours, every third one cut off; and one of another agent for a test to erase, for
@@ -256,28 +256,16 @@ def test_all_matching_turns_are_erased_after_a_confirmation_that_names_the_count
 
 
 def test_a_list_whose_connection_is_lost_is_offline_until_reconnected(page: Page):
-    lines: list[WebSocketRoute] = []
-    away = {"now": False}
-
-    def answer(line: WebSocketRoute) -> None:
-        if away["now"]:
-            line.close(code=1012)
-            return
-        line.connect_to_server()
-        lines.append(line)
-
-    page.route_web_socket(re.compile("/ws/"), answer)
+    sockets = Sockets(page)
     page.goto("/?agent=sim-essay")
     connected(page)
     button = page.locator("[data-tail]")
     expect(button).to_have_text("Pause")
-    away["now"] = True
-    for line in lines:
-        line.close(code=1012)
+    sockets.leave()
     expect(button).to_have_text("Offline")
     expect(button).to_have_attribute("title", "Connection lost: the list is not updated until it is back")
     assert button.locator("i").evaluate("dot => getComputedStyle(dot).backgroundColor") == "rgba(0, 0, 0, 0)"
-    away["now"] = False
+    sockets.away = False
     expect(button).to_have_text("Pause", timeout=LONG)
 
 
