@@ -7,6 +7,7 @@ once that is committed.
 import re
 import secrets
 import subprocess
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -70,6 +71,11 @@ _TOO_OLD = (
     "PostgreSQL's client programs of version 18, 17.6, 16.10, 15.14, 14.19 or newer."
 )
 _IN_USE = "Others are connected to the database ({others}): stop every process of Whystop first."
+_CONNECTED: LiteralString = (
+    "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database()"
+    " AND pid <> pg_backend_pid() AND backend_type = 'client backend'"
+)
+_LEAVING = 5.0  #: seconds; as long as PostgreSQL itself waits before it refuses to drop a database in use
 _NEWER = "The backup was made by a newer Whystop, which has {names}: restore it with that version or a later one."
 _OTHER_KEY = (
     "The backup was signed with another key than WHYSTOP_SIGNING_KEY holds, so that its seals would count as forged: "
@@ -133,11 +139,7 @@ def check_target(parameters: Mapping[str, Any], place: str, *, replace: bool) ->
             tables = _one(asked, "SELECT count(*) FROM pg_tables WHERE schemaname = %s", place)
             if tables and not replace:
                 raise StartError(_TAKEN.format(tables=tables))
-            others = _one(
-                asked,
-                "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database()"
-                " AND pid <> pg_backend_pid() AND backend_type = 'client backend'",
-            )
+            others = _others(asked)
             if others:
                 raise StartError(_IN_USE.format(others=f"{others} connections"))
             return asked.info.server_version // 10000
@@ -145,6 +147,17 @@ def check_target(parameters: Mapping[str, Any], place: str, *, replace: bool) ->
         if is_away(error):
             raise
         raise StartError(f"The database cannot be restored: {str(error).strip()}") from error
+
+
+def _others(asked: psycopg.Connection[Any]) -> int:
+    """How many clients beside us stay connected to the database. The server process of a connection that was closed,
+    such as ours before, outlives it by a moment: like DROP DATABASE, we wait up to `_LEAVING` for those."""
+    until = time.monotonic() + _LEAVING
+    while others := _one(asked, _CONNECTED):
+        if time.monotonic() >= until:
+            return others
+        time.sleep(0.05)
+    return 0
 
 
 def _one(asked: psycopg.Connection[Any], query: LiteralString, *values: str) -> int:
