@@ -18,6 +18,7 @@ from pytest_django import DjangoDbBlocker
 
 from dashboard.client import Whystop
 from dashboard.platform.errors import StartError
+from dashboard.runtime.operations import restore as restoring
 from dashboard.runtime.operations.archive import DATABASE, MANIFEST, Archive, Writer
 from dashboard.runtime.operations.restore import _put_files, check_target, restore
 from dashboard.turns.seals.keys import AUDIT_HEAD_FILE, HEAD_FILE, KEY_FILE
@@ -170,12 +171,29 @@ def test_a_database_with_tables_is_replaced_only_on_request():
         check_target(parameters, "public", replace=False)
 
 
-def test_a_database_in_use_is_not_replaced(django_db_setup: None, django_db_blocker: DjangoDbBlocker):
+@pytest.fixture
+def parameters(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> dict[str, object]:
+    """Of a connection to the tests' database, to which nothing else is connected."""
     with django_db_blocker.unblock():
-        parameters = connection.get_connection_params()
-        del parameters["cursor_factory"]
-        with psycopg.connect(**parameters), pytest.raises(StartError, match="stop every process of Whystop first"):
-            check_target(parameters, "public", replace=True)
+        found = connection.get_connection_params()
+        connection.close()
+    del found["cursor_factory"]
+    return found
+
+
+def test_a_database_in_use_is_not_replaced(parameters: dict[str, object], monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(restoring, "_LEAVING", 0.1)
+    with psycopg.connect(**parameters), pytest.raises(StartError, match="stop every process of Whystop first"):
+        check_target(parameters, "public", replace=True)
+
+
+def test_a_restore_waits_for_a_client_that_is_just_leaving(
+    parameters: dict[str, object], monkeypatch: pytest.MonkeyPatch
+):
+    leaving = psycopg.connect(**parameters)
+    monkeypatch.setattr(restoring.time, "sleep", lambda seconds: leaving.close())
+    assert check_target(parameters, "public", replace=True) >= 14
+    assert leaving.closed
 
 
 def test_a_backup_without_seals_leaves_no_memory_of_others(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
