@@ -135,7 +135,8 @@ def _check_key(archive: Archive) -> None:
 def check_target(parameters: Mapping[str, Any], place: str, *, replace: bool) -> int:
     """The server's major version. Raises StartError where the restore may not begin."""
     try:
-        with psycopg.connect(**parameters) as asked:
+        # Within a transaction, `pg_stat_activity` stays as it was when it was first read.
+        with psycopg.connect(**parameters, autocommit=True) as asked:
             tables = _one(asked, "SELECT count(*) FROM pg_tables WHERE schemaname = %s", place)
             if tables and not replace:
                 raise StartError(_TAKEN.format(tables=tables))

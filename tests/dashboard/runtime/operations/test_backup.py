@@ -177,6 +177,7 @@ def parameters(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> dic
     with django_db_blocker.unblock():
         found = connection.get_connection_params()
         connection.close()
+        connection.close_pool()
     del found["cursor_factory"]
     return found
 
