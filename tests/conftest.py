@@ -12,6 +12,7 @@ import shutil
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import hypothesis
@@ -64,6 +65,13 @@ os.environ["PGOPTIONS"] = "-c whystop.erasing=truncate"
 def _no_label_known(monkeypatch: pytest.MonkeyPatch) -> None:
     """Metrics tell so many names apart in a process, and one process runs thousands of tests."""
     monkeypatch.setattr(labels, "_known", {})
+
+
+@pytest.fixture
+def data_dir(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A data folder of the test's own, where seals are remembered: in the checkout's, those of other tests are."""
+    monkeypatch.setattr(settings, "ENVIRONMENT", replace(settings.ENVIRONMENT, data_dir=tmp_path, signing_key=""))
+    return tmp_path
 
 
 @pytest.fixture(autouse=True)
