@@ -6,6 +6,7 @@ from django import template
 
 from dashboard.turns.end_summary import EndSummary, end_summary_of
 from dashboard.turns.models import Turn
+from dashboard.turns.refused_calls import refused_by
 from dashboard.turns.verdicts import resource_now
 
 register = template.Library()
@@ -18,4 +19,4 @@ def ended(turn: Turn) -> EndSummary:
     if resource != turn.resource:
         turn = copy(turn)
         turn.resource = resource
-    return end_summary_of(turn)
+    return end_summary_of(turn, refused_by(turn))
