@@ -47,7 +47,7 @@ MEANINGS: Mapping[str, str] = {
     "duration_to": "At most this many milliseconds of `duration_ms`, which counts pauses by operators.",
     "has": "What the turn must have had. If the parameter is repeated, all values must match.",
     "lint": "A sign of truncation.",
-    "q": 'Words in the prompt or the answer, in the syntax of a search engine: "a phrase", -without, or.',
+    "q": 'Words in the prompt or the answer, in the syntax of a search engine: `"a phrase"`, `-without`, `or`.',
     "since": "Created at this time or later.",
     "until": "Created before this time.",
     **{asked: f"As `{name}`, but excludes turns with any of these values." for name, asked in NOT.items()},
