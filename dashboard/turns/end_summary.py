@@ -1,6 +1,7 @@
 """How a turn ended, in one label: the model's stop, the agent's stop and the status under one symbol."""
 
 from collections.abc import Callable, Mapping
+from copy import copy
 from dataclasses import dataclass, replace
 from uuid import UUID
 
@@ -17,6 +18,7 @@ from dashboard.turns.history import attempts_read
 from dashboard.turns.models import UNFINISHED, Turn
 from dashboard.turns.reason_looks import reason_label
 from dashboard.turns.refused_calls import acted_on, ended_by_a_tool, refused_by
+from dashboard.turns.verdicts import resource_now
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +40,15 @@ def end_summary_of(turn: Turn, refused_by: str = "") -> EndSummary:
         return EndSummary(turn.status, reason_label(turn.status).capitalize(), waits)
     ended = _READINGS.get(turn.status, _other)(turn)
     return replace(ended, detail=f"Tool call refused by {refused_by}") if refused_by else ended
+
+
+def end_summary_now(turn: Turn) -> EndSummary:
+    """The same, where the row names a tool error, by the history: a person refused the call, or nobody approved it."""
+    resource = resource_now(turn)
+    if resource != turn.resource:
+        turn = copy(turn)
+        turn.resource = resource
+    return end_summary_of(turn, refused_by(turn))
 
 
 def _read(ending: Ending, detail: str = "", *, look: str = "") -> EndSummary:
@@ -152,17 +163,16 @@ def end_orders(turns: QuerySet[Turn]) -> dict[UUID, str]:
         key = repr(values)
         if key not in known:
             row = Turn(**dict(zip(READ, values, strict=True)))
-            known[key] = _order_of(row), ended_by_a_tool(row)
+            known[key] = _order_of(row, end_summary_of(row)), ended_by_a_tool(row)
         found[turn_id], tool = known[key]
         if tool:
             by_a_tool.append(turn_id)
     refused = Turn.objects.filter(id__in=acted_on(by_a_tool)) if by_a_tool else ()
-    return found | {turn.id: _order_of(turn, refused_by(turn)) for turn in refused}
+    return found | {turn.id: _order_of(turn, end_summary_now(turn)) for turn in refused}
 
 
-def _order_of(turn: Turn, refused_by: str = "") -> str:
+def _order_of(turn: Turn, ended: EndSummary) -> str:
     """What it took, where that is a number, in the order of the number."""
-    ended = end_summary_of(turn, refused_by)
     rank = _ORDER.index(ended.words) if ended.words in _ORDER else len(_ORDER)
     took = f"{turn.continuations:09d}" if ended.look == "completed" else ended.detail
     return f"{rank:02d} {ended.words} {took}"

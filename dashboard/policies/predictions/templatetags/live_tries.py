@@ -22,9 +22,9 @@ from dashboard.policies.predictions.live_trials import (
     tried_so_far,
 )
 from dashboard.policies.predictions.presenters import compared_at
+from dashboard.turns.end_summary import end_summary_now
 from dashboard.turns.models import Turn
 from dashboard.turns.prices.templatetags.prices import dollars_in_words, no_price
-from dashboard.turns.templatetags.end_summary import ended
 
 register = template.Library()
 
@@ -94,5 +94,7 @@ def shown(asked: TrialSource, *, page: str, act: str, perms: Any, fault: str = "
         "turns": len(asked.turns),
         "price": _price(tried),
         "used_price": _used_price(tried),
-        "rows": [(row, ended(row.child), compared_at(row.parent_id, row.child_id)) for row in tried.predictions],
+        "rows": [
+            (row, end_summary_now(row.child), compared_at(row.parent_id, row.child_id)) for row in tried.predictions
+        ],
     }
