@@ -12,7 +12,7 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 READ = ("README.md", "CONTRIBUTING.md", "manage.py", "agentcore", "dashboard", "docs", "templates", "static")
-KINDS = {".py", ".html", ".md", ".js", ".css"}
+KINDS = {".py", ".html", ".md", ".js", ".css", ".json"}
 #: Modules that read or translate the marks of others, and one that speaks to a model.
 OF_OTHERS = {
     "agentcore/incomplete_text.py",
