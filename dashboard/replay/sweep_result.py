@@ -8,6 +8,7 @@ from typing import Any
 from agentcore.policy import LIMIT_NAMES, limit_in_words
 from agentcore.remedies import RE_RUN
 from agentcore.replay import Certainty
+from agentcore.values import replace
 from dashboard.agents.limit_fields import amount, unit_of
 from dashboard.replay.limit_controls import Number
 from dashboard.replay.suggested_value import MeasuredValue, SuggestedValue
@@ -161,7 +162,16 @@ class Sweep:
 
     def _rows_of(self, points: Iterable[Point]) -> tuple[Row, ...]:
         told, again = {each.value: each for each in reversed(self.named_by_page)}, self._again
-        return tuple(row_of(point, told.get(point.value), again.get(point.value)) for point in points)
+        rows = (row_of(point, told.get(point.value), again.get(point.value)) for point in points)
+        return tuple(replace(row, why_in_words=f"{row.why_in_words}{self._beside_likely(row)}") for row in rows)
+
+    def _beside_likely(self, row: Row) -> str:
+        """Why a value is not known though a smaller one is known, by something else than the recording."""
+        smaller = (each for each in self.named_by_page if each.value < row.value and not each.beside)
+        if not row.undecidable or (said := next(smaller, None)) is None:
+            return ""
+        by = "a live re-run" if said.rerun else "other turns"
+        return f" (judged by this recording alone; {said.value:,} is {said.word} by {by})"
 
     @property
     def _again(self) -> dict[int, MeasuredValue]:

@@ -22,7 +22,7 @@ from dashboard.policies.predictions.live_trials import (
     tried_so_far,
 )
 from dashboard.policies.predictions.presenters import compared_at
-from dashboard.turns.end_summary import end_summary_of
+from dashboard.turns.end_summary import end_summary_now
 from dashboard.turns.models import Turn
 from dashboard.turns.prices.templatetags.prices import dollars_in_words, no_price
 
@@ -95,6 +95,6 @@ def shown(asked: TrialSource, *, page: str, act: str, perms: Any, fault: str = "
         "price": _price(tried),
         "used_price": _used_price(tried),
         "rows": [
-            (row, end_summary_of(row.child), compared_at(row.parent_id, row.child_id)) for row in tried.predictions
+            (row, end_summary_now(row.child), compared_at(row.parent_id, row.child_id)) for row in tried.predictions
         ],
     }

@@ -17,7 +17,7 @@ from dashboard.policies.suggestions.selectors import suggestion_for
 from dashboard.policies.suggestions.services import limit_find, policy_draft
 from dashboard.policies.suggestions.suggestion import Basis, Suggestion
 from dashboard.replay.rerun_service import turn_rerun
-from dashboard.turns.end_summary import end_summary_of
+from dashboard.turns.end_summary import end_orders, end_summary_of
 from dashboard.turns.models import Turn
 from tests.dashboard.driving import AgentOf, Play, drive
 from tests.dashboard.pages import HTMX, page, text_of
@@ -92,6 +92,9 @@ def test_such_a_turn_that_an_earlier_version_stored_names_the_time_in_its_row_to
     row = text_of(page(browser, "/"))
     assert "Approval time limit reached" in row
     assert "Tool error" not in row
+    assert end_orders(Turn.objects.filter(id=turn.id))[turn.id].endswith("Approval time limit reached"), (
+        "sorted so, too"
+    )
 
 
 @pytest.mark.parametrize("otherwise", [Otherwise.REFUSE, Otherwise.CANCEL])
