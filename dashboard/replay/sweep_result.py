@@ -170,7 +170,7 @@ class Sweep:
         smaller = (each for each in self.named_by_page if each.value < row.value and not each.beside)
         if not row.undecidable or (said := next(smaller, None)) is None:
             return ""
-        by = "a live re-run" if said.rerun else "other turns"
+        by = "a live re-run" if said.rerun else "the estimate above"
         return f" (judged by this recording alone; {said.value:,} is {said.word} by {by})"
 
     @property

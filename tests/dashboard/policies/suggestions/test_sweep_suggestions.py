@@ -393,6 +393,23 @@ def test_every_value_reads_alike_on_page_terminal_and_api(browser: Client, play:
     assert f"likely completed at {said.value}" in text_of(html), "and so does the chart"
 
 
+def test_a_larger_value_that_is_not_known_says_why_beside_a_smaller_one_that_is_likely(browser: Client, play: Play):
+    turn = play("sim-essay", max_tokens=60, overrides={"limits": {"max_continuations": 0}})
+    lengths(turn, [340] * 4 * LEAST)
+    said = suggestion_for(turn)
+    assert said is not None
+    assert said.certainty is Certainty.ESTIMATED
+    html = page(
+        browser, f"/turns/{turn.id}/replay/sweep?limit=max_tokens&begin={said.value - 1}&end={said.value + 3}&step=1"
+    )
+    *_, before, _likely, after, _more, _last = rows_of(html.split("<table")[2])
+    assert f"judged by this recording alone; {said.value} is likely by the estimate above" in after
+    assert "by the estimate above" not in before
+    lead = html.split('class="verdict"')[1].split("</p>")[0]
+    assert "(<code>max_tokens</code>)" in lead
+    assert text_of(lead).count("Max tokens per call") == 1
+
+
 def test_a_call_that_is_only_tried_again_is_not_said_to_complete(browser: Client, play: Play):
     turn = play("sim-flaky", overrides={"error_policy": {"max_retries": 0}})
     said = suggestion_for(turn)
