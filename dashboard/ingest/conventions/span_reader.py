@@ -1,5 +1,6 @@
 """A span with its log events → what it is: a call of a model, a loop around calls, a run of a tool; or nothing."""
 
+import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -51,6 +52,11 @@ from dashboard.ingest.conventions.vendor_tables import (
 _ASKED = ("traceloop.entity.input", "input.value")  #: what an agent was asked, as a text
 _WRAPPED = frozenset({"type", "value"})  #: LangWatch's form of any value
 _LLAMA_INDEX_DEFAULT = 256
+#: How a model's resource begins: Google's, on Vertex AI and elsewhere, and AWS's of a model that has a name.
+_PATH = re.compile(
+    r"^(?:(?:projects/[^/]+/locations/[^/]+/publishers/[^/]+|projects/[^/]+/locations/[^/]+|publishers/[^/]+)/models/"
+    r"|arn:aws[\w-]*:bedrock:[^/]*:(?:foundation-model|inference-profile)/)(?=[^/]+$)"
+)
 _CAPS = ("max_tokens", "max_completion_tokens", "max_output_tokens", "maxOutputTokens", "maxTokens", "num_predict")
 
 
@@ -119,7 +125,7 @@ def _call(convention: Convention, span: Span) -> ModelCall:
     return ModelCall(
         span=span,
         provider=provider,
-        model=text_of(convention, attributes, "model") or words(parameters.get("model")),
+        model=model_named(text_of(convention, attributes, "model") or words(parameters.get("model"))),
         max_tokens=count_of(convention, attributes, "max_tokens")
         or _cap_in(parameters)
         or _cap_of_llama_index(span, parameters),
@@ -136,6 +142,11 @@ def _call(convention: Convention, span: Span) -> ModelCall:
         invented=invented,
         holds_steps=convention is VOLTAGENT,
     )
+
+
+def model_named(told: str) -> str:
+    """The model's own name, where a cloud's path to it is told."""
+    return _PATH.sub("", told)
 
 
 def _invented(span: Span, told: Sequence[str]) -> str:

@@ -1,0 +1,105 @@
+"""What becomes of answers that instrumentations write in forms of their own, or lose; as recorded around real calls."""
+
+import json
+from typing import Any
+
+import pytest
+
+from agentcore.messages import CallIssue
+from dashboard.ingest.assembly.model_answers import NO_TEXT
+from dashboard.ingest.assembly.trace import TraceTurn
+from tests.dashboard.ingest.conventions.test_more_instrumentations import LLM, codes, one_turn
+from tests.dashboard.ingest.conventions.test_span_reader import call
+
+CUT = '{"expression": "(17 + 25) * 3 - 48 / 6 + 1024 - 77 * 2 + (9 -'
+OLDER = {"llm.request.type": "chat", "gen_ai.request.model": "m"}
+
+
+def status(turn: TraceTurn) -> str:
+    assert turn.history.snapshot.end is not None
+    return turn.history.snapshot.end.status.value
+
+
+def note(turn: TraceTurn, code: str) -> str:
+    return next(note.words for note in turn.notes if note.code == code)
+
+
+def agno(message: dict[str, Any], used: int, **more: Any) -> TraceTurn:
+    """A call as OpenInference for Agno writes it, which tells no stop reason."""
+    told = {f"llm.output_messages.0.message.{name}": value for name, value in {"role": "assistant", **message}.items()}
+    return one_turn(**LLM, **told, **{"llm.token_count.prompt": 6, "llm.token_count.completion": used}, **more)
+
+
+def test_a_blank_answer_without_a_reason_that_used_tokens_was_lost_and_is_not_empty() -> None:
+    """As a refusal arrives: 21 tokens, and neither the text nor “content_filter”."""
+    turn = agno({}, 21)
+    assert (status(turn), turn.history.snapshot.output_text) == ("completed", NO_TEXT)
+    assert "21 output tokens, but contains neither text nor a tool call" in note(turn, "reason_unknown")
+
+
+@pytest.mark.parametrize("more", [{}, {"llm.token_count.completion_details.reasoning": 21}])
+def test_a_blank_answer_without_a_reason_and_without_other_tokens_than_thoughts_is_shown_as_empty(
+    more: dict[str, Any],
+) -> None:
+    turn = agno({}, 21 if more else 0, **more)
+    assert (status(turn), turn.history.turn.steps[0].answer.diagnostics) == ("partial", ("empty_output",))
+    assert "recorded as empty" in note(turn, "reason_unknown")
+
+
+def test_arguments_without_an_end_are_truncated_where_the_answer_used_all_its_tokens() -> None:
+    asked = "tool_calls.0.tool_call"
+    told = {f"{asked}.id": "call_1", f"{asked}.function.name": "calculator", f"{asked}.function.arguments": CUT}
+    cap = {"llm.invocation_parameters": '{"max_tokens": 30}'}
+    at_cap, below = agno(told, 30, **cap), agno(told, 20, **cap)
+    assert [turn.history.turn.steps[0].answer.broken_tool_calls[0].issue for turn in (at_cap, below)] == [
+        CallIssue.TRUNCATED,
+        CallIssue.MALFORMED,
+    ]
+    assert "reason_unknown" in codes(at_cap), "which nobody has told"
+
+
+@pytest.mark.parametrize(
+    ("written", "text"),
+    [('[{"type": "text", "text": "Agents "}, {"text": "stop.", "type": "text"}]', "Agents stop."), ("[]", "")],
+)
+def test_coheres_blocks_are_the_text_of_an_answer(written: str, text: str) -> None:
+    """As OpenLLMetry writes them."""
+    told = {**OLDER, "gen_ai.completion.0.role": "assistant", "gen_ai.completion.0.content": written}
+    assert call(**told, **{"gen_ai.system": "Cohere"}).content.text == text
+    assert call(**told, **{"gen_ai.system": "OpenAI"}).content.text == written, "others answer with such JSON"
+
+
+def test_coheres_thoughts_stand_apart_from_its_text() -> None:
+    blocks = [{"type": "thinking", "thinking": "Why?"}, {"type": "text", "text": "So."}]
+    told = {"gen_ai.system": "Cohere", "gen_ai.completion.0.content": json.dumps(blocks)}
+    content = call(**OLDER, **told).content
+    assert (content.text, content.reasoning) == ("So.", "Why?")
+
+
+@pytest.mark.parametrize("arguments", [CUT, 'it\'s \\ "so"\n'])
+def test_tool_calls_that_dspy_writes_as_python_shows_them_are_not_lost(arguments: str) -> None:
+    shown = f"ChatCompletionMessageToolCall(function=Function(arguments={arguments!r}, name='calculator'), id='call_1')"
+    told = {"output.value": json.dumps([{"text": None, "tool_calls": [shown, "x", 1]}])}
+    content = call(**LLM, **told).content
+    assert content.text == ""
+    assert [(one.id, one.name, one.raw) for one in content.calls or ()] == [("call_1", "calculator", arguments)]
+
+
+@pytest.mark.parametrize(
+    ("told", "shown"),
+    [
+        ("projects/p/locations/us-central1/publishers/google/models/gemini-2.5-pro", "gemini-2.5-pro"),
+        ("publishers/anthropic/models/claude-sonnet-4@20250514", "claude-sonnet-4@20250514"),
+        ("projects/p/locations/l/models/1234", "1234"),
+        ("arn:aws:bedrock:us-east-1::foundation-model/amazon.nova-lite-v1:0", "amazon.nova-lite-v1:0"),
+        ("arn:aws:bedrock:us-east-1:1:inference-profile/us.amazon.nova-lite-v1:0", "us.amazon.nova-lite-v1:0"),
+        ("arn:aws:bedrock:us-east-1:1:application-inference-profile/a1b2", None),
+        ("projects/p/locations/l/endpoints/77", None),
+        ("accounts/fireworks/models/llama-v3", None),
+        ("meta-llama/Llama-3", None),
+    ],
+)
+def test_a_model_told_as_a_path_of_a_cloud_is_shown_by_its_name(told: str, shown: str | None) -> None:
+    assert call(**{**OLDER, "gen_ai.request.model": told, "gen_ai.completion.0.content": "So."}).model == (
+        shown or told
+    )
