@@ -30,7 +30,7 @@ from dashboard.ingest.conventions.content.shapes import asked_call, mapping, wor
 from dashboard.ingest.conventions.convention import Convention, Kind
 from dashboard.ingest.conventions.failures import failure_of, last_words_of, loop_failure_of
 from dashboard.ingest.conventions.observations import AskedCall, Content, Loop, ModelCall, Seen, ToolCallSpan, ToolRun
-from dashboard.ingest.conventions.span_kinds import kind_of
+from dashboard.ingest.conventions.span_kinds import kind_of, named_in
 from dashboard.ingest.conventions.spans import Attributes, LogEvent, Span, SpanEvent
 from dashboard.ingest.conventions.tables import (
     GENAI,
@@ -66,6 +66,8 @@ def seen(span: Span, logs: Sequence[LogEvent] = ()) -> Seen | None:
     if found is None:
         return None
     convention, kind = found
+    if not span.attributes:
+        span = replace(span, attributes=named_in(span))
     span = _with_logs(span, logs)
     if convention is TRACEAI:
         convention, span = OPENINFERENCE, replace(span, attributes=_named_anew(span.attributes))

@@ -8,11 +8,16 @@ import pytest
 from agentcore.messages import CallIssue
 from dashboard.ingest.assembly.model_answers import NO_TEXT
 from dashboard.ingest.assembly.trace import TraceTurn
+from dashboard.ingest.conventions.span_reader import seen
+from dashboard.ingest.conventions.spans import Span, SpanEvent
+from tests.dashboard.ingest.assembly.test_turn_grouping import SECOND, START, made
 from tests.dashboard.ingest.conventions.test_more_instrumentations import LLM, codes, one_turn
 from tests.dashboard.ingest.conventions.test_span_reader import call
 
 CUT = '{"expression": "(17 + 25) * 3 - 48 / 6 + 1024 - 77 * 2 + (9 -'
 OLDER = {"llm.request.type": "chat", "gen_ai.request.model": "m"}
+
+LIMITED = "Error code: 429 - {'type': 'error', 'error': {'type': 'rate_limit_error', 'message': 'Try again later.'}}"
 
 
 def status(turn: TraceTurn) -> str:
@@ -103,3 +108,30 @@ def test_a_model_told_as_a_path_of_a_cloud_is_shown_by_its_name(told: str, shown
     assert call(**{**OLDER, "gen_ai.request.model": told, "gen_ai.completion.0.content": "So."}).model == (
         shown or told
     )
+
+
+def failed(name: str = "chat m", scope: str = "openlit.instrumentation.anthropic", **more: Any) -> Span:
+    """A failed call of Anthropic's as OpenLIT 1.45 writes it: without any attribute."""
+    raised = SpanEvent("exception", {"exception.type": "anthropic.RateLimitError", "exception.message": LIMITED})
+    told = {"scope": scope, "failed": True, "message": f"RateLimitError: {LIMITED}", "events": (raised,), **more}
+    return Span("1" * 32, "b" * 16, "", name, START, START + SECOND, **told)
+
+
+def test_a_failed_call_of_which_only_the_spans_name_tells_is_a_turn() -> None:
+    (turn,) = made(failed())
+    (step,) = turn.history.turn.steps
+    assert (status(turn), step.call.model, step.call.provider) == ("failed", "m", "anthropic")
+    assert step.call.error is not None
+    assert (step.call.error.kind, step.call.error.status) == ("rate_limit", 429)
+
+
+@pytest.mark.parametrize(
+    "span", [failed(scope="shop.chat"), failed(failed=False), failed("chat"), failed("rerank m"), failed("chat m now")]
+)
+def test_a_name_alone_tells_of_no_call_elsewhere(span: Span) -> None:
+    assert seen(span) is None
+
+
+def test_the_provider_is_the_one_that_the_agent_kit_tells_and_not_the_one_of_its_instrumentation() -> None:
+    """As OpenInference adds to the span of Google's agent kit around a call of LiteLLM's."""
+    assert call(**LLM, **{"llm.provider": "google", "gen_ai.provider.name": "openai"}).provider == "openai"
