@@ -135,3 +135,19 @@ def test_a_name_alone_tells_of_no_call_elsewhere(span: Span) -> None:
 def test_the_provider_is_the_one_that_the_agent_kit_tells_and_not_the_one_of_its_instrumentation() -> None:
     """As OpenInference adds to the span of Google's agent kit around a call of LiteLLM's."""
     assert call(**LLM, **{"llm.provider": "google", "gen_ai.provider.name": "openai"}).provider == "openai"
+
+
+@pytest.mark.parametrize(
+    ("written", "word"),
+    [
+        ("FinishReason.LENGTH", "LENGTH"),
+        (["FinishReason.LENGTH"], "LENGTH"),
+        ("<FinishReason.LENGTH: 'length'>", "length"),
+        ("<FinishReason.MAX_TOKENS: 2>", "MAX_TOKENS"),
+        ("max_tokens", "max_tokens"),
+    ],
+)
+def test_a_reason_that_python_shows_with_the_name_of_its_enumeration_is_understood(written: Any, word: str) -> None:
+    """As Semantic Kernel writes it."""
+    turn = one_turn(**OLDER, **{"gen_ai.response.finish_reason": written, "gen_ai.completion.0.content": "So"})
+    assert (status(turn), turn.history.turn.steps[0].answer.raw_stop_reason) == ("partial", word)
