@@ -58,9 +58,10 @@ def answer_of(call: ModelCall) -> ChatResponse:
     calls = tuple(_calls(call, reason))
     silent = reason.normalized in {_END, _UNKNOWN} and call.error is None
     text = content.text or ""
-    if (not content.answered and silent) or lacks_its_end(call, reason.normalized) or lost_with_its_reason(call):
+    is_told = content.answered or used_nothing(call, reason.normalized)
+    if (not is_told and silent) or lacks_its_end(call, reason.normalized) or lost_with_its_reason(call):
         text = NO_TEXT
-    is_empty = content.answered and silent and not (text.strip() or calls or content.refusal)
+    is_empty = is_told and silent and not (text.strip() or calls or content.refusal)
     return ChatResponse(
         text=text,
         tool_calls=tuple(one for one in calls if one.issue is None),
@@ -86,6 +87,13 @@ def lacks_its_end(call: ModelCall, reason: NormalizedStopReason) -> bool:
         return False
     is_blank = not (content.text or content.calls or content.reasoning)
     return not content.answered or (is_blank and bool(content.tools or call.usage is None or used_unseen(call)))
+
+
+def used_nothing(call: ModelCall, reason: NormalizedStopReason) -> bool:
+    """Whether an answer came to its natural end without any token: it is empty, and the AI SDK writes no text then.
+    Where the input has no tokens either, nothing was counted."""
+    usage = call.usage
+    return reason is _END and usage is not None and usage.input_tokens > 0 and usage.output_tokens == 0
 
 
 def lost_with_its_reason(call: ModelCall) -> bool:

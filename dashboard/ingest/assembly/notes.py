@@ -10,6 +10,7 @@ from dashboard.ingest.assembly.model_answers import (
     is_blank_without_reason,
     lacks_its_end,
     lost_with_its_reason,
+    used_nothing,
 )
 from dashboard.ingest.assembly.turn_grouping import TurnCall, TurnCalls
 from dashboard.ingest.conventions.observations import LoopFailure, ModelCall
@@ -92,7 +93,7 @@ def _of(step: TurnCall) -> Iterator[tuple[str, str]]:
         yield "run_without_calls", _RUN
     if content.input is None:
         yield "input_unknown", "The trace does not contain the request."
-    if not content.answered and call.error is None:
+    if not content.answered and call.error is None and not used_nothing(call, step.answer.stop_reason):
         yield "answer_unknown", "The trace does not contain the content of the answer."
     if not call.words and call.error is None:
         yield "reason_unknown", "The trace has no stop reason for this call." + _blank(call)

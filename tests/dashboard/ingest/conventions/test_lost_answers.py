@@ -151,3 +151,25 @@ def test_a_reason_that_python_shows_with_the_name_of_its_enumeration_is_understo
     """As Semantic Kernel writes it."""
     turn = one_turn(**OLDER, **{"gen_ai.response.finish_reason": written, "gen_ai.completion.0.content": "So"})
     assert (status(turn), turn.history.turn.steps[0].answer.raw_stop_reason) == ("partial", word)
+
+
+VERCEL = {"ai.operationId": "ai.generateText.doGenerate", "ai.model.id": "m", "ai.model.provider": "openai.chat"}
+
+
+@pytest.mark.parametrize(("sent", "made_of_it"), [(6, "partial"), (0, "completed")])
+def test_an_answer_that_ended_without_a_token_is_empty_where_tokens_were_counted(sent: int, made_of_it: str) -> None:
+    """As version 6 of the AI SDK writes it, without a text."""
+    turn = one_turn(
+        **VERCEL,
+        **{"ai.response.finishReason": "stop", "ai.usage.inputTokens": sent, "ai.usage.outputTokens": 0},
+    )
+    assert status(turn) == made_of_it
+    assert ("answer_unknown" in codes(turn)) == (made_of_it == "completed")
+
+
+def test_openais_sentence_for_a_server_error_says_which_error_it_is() -> None:
+    """The AI SDK's span has the sentence alone."""
+    said = "The server had an error while processing your request."
+    (turn,) = made(failed(scope="ai", attributes=VERCEL, events=(), message=said))
+    error = turn.history.turn.steps[0].call.error
+    assert (error and error.kind, error and error.status) == ("server", None)
