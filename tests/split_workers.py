@@ -11,6 +11,7 @@ import gc
 import os
 import select
 import socket
+import struct
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
@@ -58,12 +59,18 @@ def serve(run: str, *places: str) -> None:
         os.write(1, b".")
         while listener in select.select([0, listener], [], [])[0]:
             worker, _ = listener.accept()
-            if not os.fork():
+            if _is_ours(worker) and not os.fork():
                 break
             worker.close()
         else:
             return
     _be(worker)
+
+
+def _is_ours(worker: socket.socket) -> bool:
+    """Whether the same user has connected: what it sends is executed, and the address is open to all."""
+    peer = worker.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, struct.calcsize("3i"))
+    return struct.unpack("3i", peer)[1] == os.getuid()
 
 
 def _be(worker: socket.socket) -> None:
