@@ -239,7 +239,7 @@ def first_attempt(turn_id: UUID, *columns: str) -> Attempt | None:
     if known is not None:
         return known[0] if known else None
     rows = Attempt.objects.filter(turn_id=turn_id).order_by("index").only("turn_id", "index", *columns)
-    return once(("first attempt", turn_id, columns), rows.first)
+    return once(("first call", turn_id, columns), rows.first)
 
 
 def attempts_of_all(turns: Collection[UUID]) -> dict[UUID, list[Attempt]]:
