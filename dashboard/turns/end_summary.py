@@ -87,14 +87,17 @@ def cut_sign(turn: Turn) -> str:
     return next((sign for sign in turn.signs if sign != REPEAT), "")
 
 
+def is_doubtful(turn: Turn) -> bool:
+    """Whether a turn that completed may have been cut off by its row alone: its calls tell more."""
+    unknown = turn.model_stop_reason in (None, NormalizedStopReason.UNKNOWN) and turn.envelope is None
+    return turn.status == TurnStatus.COMPLETED and bool(cut_sign(turn) or unknown)
+
+
 def may_be_cut(turn: Turn) -> bool:
     """Whether a turn that completed may have been cut off at the cap of its last call. Its verdict says that its answer
     may be cut off, and its last call is not known to have ended short of its cap. Such a turn does not show that any
     limit is enough."""
-    if turn.status != TurnStatus.COMPLETED:
-        return False
-    unknown = turn.model_stop_reason in (None, NormalizedStopReason.UNKNOWN) and turn.envelope is None
-    if not (cut_sign(turn) or unknown):
+    if not is_doubtful(turn):
         return False
     answered = [each for each in attempts_read(turn.id, "max_tokens", "usage", "error") if each.error is None]
     cap, usage = (answered[-1].max_tokens, answered[-1].usage or {}) if answered else (None, {})

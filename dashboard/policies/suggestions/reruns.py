@@ -22,7 +22,7 @@ from dashboard.replay.sweep_point import CAPPING, margin_of
 from dashboard.turns.end_summary import may_be_cut
 from dashboard.turns.history import attempts_read, recording_of
 from dashboard.turns.models import UNFINISHED, Attempt, Record, Turn
-from dashboard.turns.read_ahead import read_ahead
+from dashboard.turns.read_ahead import once, read_ahead
 from dashboard.turns.record_reader import acts_of
 
 #: Errors of an envelope that more of a limit did not help. Another failure is the provider's, and tells nothing.
@@ -158,7 +158,7 @@ def _acts_of(turns: list[UUID]) -> Iterable[Record]:
     known = read_ahead().acts
     if all(turn_id in known for turn_id in turns):
         return [record for turn_id in turns for record in known[turn_id]]
-    return acts_of(turns)
+    return once(("acts", *turns), lambda: list(acts_of(turns)))
 
 
 def _tried(case: ExhaustedLimit, other: Turn) -> LimitTrial | None:
