@@ -3,8 +3,8 @@
 Each such request is a thread, and all threads share one interpreter with the loop that serves the gateway: a hundred at
 once would make every call wait for a hundred turns. A place is taken when the whole request is here, and given back
 when its answer begins, so that nobody holds one by sending or reading slowly. Files have a room of their own: there a
-place is held until the file is sent, for all of it is in memory until then. So have replays and comparisons, the map of limits, which keeps the
-interpreter busy for longest, and imports, which wait for each other. Passwords that are typed
+place is held until the file is sent, for all of it is in memory until then. So have replays and comparisons, the map of
+limits, which keeps the interpreter busy for longest, and imports, which wait for each other. Passwords that are typed
 have a queue (`sign_in_queue`). The gateway, the ingest, health checks and static files have bounds of their own, and
 take no place.
 
