@@ -23,9 +23,8 @@ from dashboard.turns.certainty_text import ending_in_words, if_high, if_low, why
 from dashboard.turns.evidence import Fault
 from dashboard.turns.history import recording_of
 from dashboard.turns.models import UNFINISHED, Turn
-from dashboard.turns.projection import failed_by, project, undecided
+from dashboard.turns.projection import failed_by, held_ms, project, undecided
 from dashboard.turns.seals.seal_check import turn_faults
-from dashboard.turns.time_breakdown import held_seconds
 from dashboard.turns.verification import diverging, verification_of
 
 
@@ -82,7 +81,7 @@ class WhatIf:
     @property
     def _counted(self) -> dict[str, Any]:
         """Its columns, without the time for which operators held the recorded turn."""
-        held = round(1000 * held_seconds(self.recording.records))
+        held = held_ms((record.command, record.event.at) for record in self.recording.records)
         return {**self.turn, "duration_ms": max(0, self.turn["duration_ms"] - held)}
 
 

@@ -21,7 +21,6 @@ from dashboard.replay.sweep_result import Sweep
 from dashboard.replay.sweep_service import turn_sweep
 from dashboard.turns.models import UNFINISHED, Turn
 from dashboard.turns.prices.selectors import price_of
-from dashboard.turns.time_breakdown import held_ms_of
 
 
 def suggestions_of_sweep(turn: Turn) -> tuple[Suggestion, ...]:
@@ -115,8 +114,7 @@ def _value(turn: Turn, said: Suggestion) -> SuggestedValue:
         about = {"calls": said.calls, "tokens": said.used}
     elif said.rerun is not None:
         again = Turn.objects.get(pk=said.rerun)
-        held = held_ms_of([again]).get(again.id, 0)
-        seconds = None if again.duration_ms is None else max(0, again.duration_ms - held) / 1000
+        seconds = None if again.took_ms is None else again.took_ms / 1000
         about = {"calls": again.attempts, "tokens": again.output_tokens, "price": price_of(again), "seconds": seconds}
         about["rerun"] = said.rerun
     elif said.costs is not None:

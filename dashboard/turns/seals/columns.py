@@ -73,6 +73,7 @@ COMPARED: Mapping[type, Mapping[str, str]] = {
         "node": "it is chained with all messages up to there",
         "shared": "it is chained with all values up to there",
         "cohort": "its values are those of the turn",
+        "held_ms": "the records",
         "raw_removed_at": "the signed notes of removals",
     },
     models.Record: {

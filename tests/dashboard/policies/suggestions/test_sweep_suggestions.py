@@ -174,10 +174,9 @@ def test_the_limit_that_stopped_a_turn_is_not_called_another_one(browser: Client
     assert "The page of this turn suggests another limit. How large Max tokens per call (max_tokens) must be" in html
 
 
-def test_held_time_of_a_re_run_is_not_part_of_its_duration(cut: Turn, monkeypatch: pytest.MonkeyPatch):
+def test_held_time_of_a_re_run_is_not_part_of_its_duration(cut: Turn):
     proven(cut, {"max_tokens": 900})
-    Turn.objects.filter(pk=cut.children.get().pk).update(duration_ms=95_000)
-    monkeypatch.setattr(sweep_suggestions, "held_ms_of", lambda turns: {turn.id: 90_000 for turn in turns})
+    Turn.objects.filter(pk=cut.children.get().pk).update(duration_ms=95_000, held_ms=90_000)
     swept = sweep_suggestions.suggested_sweep(turn=cut, name="max_tokens", values=range(10, 300, 10), overrides={})
     assert [each.seconds for each in swept.suggested if each.seconds is not None] == [5]
 
