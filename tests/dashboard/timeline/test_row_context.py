@@ -220,3 +220,13 @@ def test_a_word_that_is_longer_than_a_snippet_shows_is_cut():
     snippet = snippet_of(Turn(input_text=f"{'a' * 40}\nWhy?", output_text=""), "why")
     assert snippet is not None
     assert "".join(snippet.pieces) == f"…{'a' * 19} Why?"
+
+
+def test_a_search_in_a_script_without_spaces_says_that_only_whole_words_are_found(browser: Client):
+    make_turn(input_text="模型为什么停止", output_text="Because.")
+    make_turn(input_text="模型 stops", output_text="Because.")
+    note = "In a text without spaces, such as Chinese, it finds no part of"
+    html = page(browser, "/?q=模型")
+    assert note in html
+    assert ("停止" in html, "<mark>模型</mark> stops" in html) == (False, True)
+    assert note not in page(browser, "/?q=mod%C3%A8le")
