@@ -4,6 +4,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from itertools import takewhile
 from typing import Any
+from urllib.parse import urlencode
 
 from agentcore.policy import LIMIT_NAMES, limit_in_words
 from agentcore.remedies import RE_RUN
@@ -244,6 +245,19 @@ class Sweep:
             return None if self.lead else self.suggested[0].value
         unknown = [point.value for point in self.points if point.undecidable]
         return unknown[-1] if unknown and not self.recommended and (self.least is None or self._at_cap) else None
+
+    @property
+    def asks_beside(self) -> SuggestedValue | None:
+        """What has to be given with that value, or another limit would end the re-run first; None: nothing."""
+        said = next(iter(self.suggested), None)
+        return said if said is not None and said.value == self.asks and said.settings else None
+
+    @property
+    def asks_query(self) -> str:
+        """The value and what has to be given with it, as the form of a re-run takes them from its address."""
+        beside = self.asks_beside.settings if self.asks_beside else {}
+        given = (("no_" + name, "on") if value is None else (name, value) for name, value in beside.items())
+        return urlencode([(self.name, self.asks), *given])
 
     @property
     def proof(self) -> str:

@@ -421,3 +421,25 @@ def test_a_call_that_is_only_tried_again_is_not_said_to_complete(browser: Client
     assert "likely completed" not in html + " ".join(lines)
     assert f"tried again {said.value}" in text_of(html), "in the chart"
     assert words[0] in rows_of(html.split("<table")[1])[0]
+
+
+def test_a_likely_value_that_a_re_run_completed_under_is_told_by_that_re_run_everywhere(browser: Client, cut: Turn):
+    lengths(cut, [340 - END_AT_MOST] * 4 * LEAST)
+    likely = suggestion_for(cut)
+    assert likely is not None
+    for value in (likely.value, cut_length(cut) + 2):
+        drive(turn_rerun(turn=cut, overrides={"max_tokens": value}))
+    for begin, end in ((int(likely.value) - 2, int(likely.value) + 2), (50, 60)):
+        answer, html, lines = told_of(browser, cut, "max_tokens", begin, end)
+        measured = {each["value"]: each["certainty"] for each in answer["measured"]}
+        assert measured[likely.value] == "proven", "also where it is no value of the range"
+        told = [*answer["recommendations"], *answer["suggested"]]
+        assert likely.value not in [each["value"] for each in told if each["attempts"] is None]
+        assert f"{likely.value} likely" not in text_of(html)
+        assert not [line for line in lines if f" {likely.value} (likely)" in line]
+
+
+def cut_length(turn: Turn) -> int:
+    """Tokens of the whole answer, by a re-run."""
+    again = drive(turn_rerun(turn=turn, overrides={"max_tokens": 900}))
+    return again.output_tokens
