@@ -6,8 +6,9 @@ from decimal import Decimal
 from itertools import count
 
 from agentcore.replay import Certainty
+from dashboard.replay.found_values import Found
 from dashboard.replay.sweep_point import Point
-from dashboard.replay.sweep_result import Found, Sweep
+from dashboard.replay.sweep_result import Sweep
 from dashboard.replay.sweep_row import Row
 from dashboard.turns.prices.templatetags.prices import dollars_in_words
 from dashboard.turns.reason_looks import look_of

@@ -1,72 +1,22 @@
 """The result of a sweep: each value tried, and the smallest at which the turn completes."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import takewhile
 from typing import Any
 from urllib.parse import urlencode
 
+from agentcore.number_format import count
 from agentcore.policy import LIMIT_NAMES, limit_in_words
 from agentcore.remedies import RE_RUN
 from agentcore.replay import Certainty
 from agentcore.values import replace
 from dashboard.agents.limit_fields import amount, unit_of
+from dashboard.replay.found_values import Found, found_in
 from dashboard.replay.limit_controls import Number
 from dashboard.replay.suggested_value import MeasuredValue, SuggestedValue
-from dashboard.replay.sweep_point import Holds, Point
+from dashboard.replay.sweep_point import Point, margin_of
 from dashboard.replay.sweep_row import Row, row_of, row_of_suggested
-
-#: What a larger value is at which it does not hold, the worst last, with its words: beyond, and between.
-_GAPS = {
-    "likely": ("only likely at some larger values", "only likely at some values between"),
-    "unknown": ("at some larger values that were tried it is not known", "at some values between it is not known"),
-    "fails": ("not at every larger value that was tried", "not at every value between"),
-}
-_WORST = tuple(_GAPS)
-
-
-@dataclass(frozen=True, slots=True)
-class Found:
-    """Values at which the turn completes, of those that were tried. `first`: the smallest. `since`: the smallest from
-    which on every larger one completes as well; None where the largest does not. `gap`: what the larger values are at
-    which it does not hold."""
-
-    first: int
-    since: int | None
-    gap: str = field(default="fails", compare=False)
-
-    @property
-    def value(self) -> int:
-        """The smallest that can be recommended."""
-        return self.first if self.since is None else self.since
-
-    @property
-    def words(self) -> str:
-        """`from 88`; where completing comes and goes, that is said. Not to be known is not to fail."""
-        beyond, between = _GAPS[self.gap]
-        if self.since is None:
-            return f"at {self.first:,}, but {beyond}"
-        if self.since == self.first:
-            return f"from {self.since:,}"
-        return f"from {self.since:,} (and at {self.first:,}, but {between})"
-
-    def shown(self) -> dict[str, Any]:
-        return {"since": self.since, "first": self.first}
-
-
-def found_in(points: Iterable[Point], holds: Holds) -> Found | None:
-    """What is said of the values at which it holds; None where it holds at none. `points`: every one that was tried."""
-    tried = sorted(points, key=lambda point: point.value, reverse=True)
-    first = min((point.value for point in tried if holds(point)), default=None)
-    unbroken = [point.value for point in takewhile(holds, tried)]
-    if first is None:
-        return None
-    gaps = (_gap(point) for point in tried if point.value > first and not holds(point))
-    return Found(first, unbroken[-1] if unbroken else None, max(gaps, key=_WORST.index, default="fails"))
-
-
-def _gap(point: Point) -> str:
-    return "unknown" if point.undecidable else "likely" if point.is_enough else "fails"
 
 
 @dataclass(frozen=True, slots=True)
@@ -210,10 +160,16 @@ class Sweep:
     @property
     def told(self) -> dict[str, Found]:
         """What is worth saying: what is certain is likely too, and what the turn's page suggests is said already."""
-        told = self.with_reruns
-        told = {**told, "likely": None if told["likely"] == told["certain"] else told["likely"]}
         said = {each.value for each in self.suggested if each.known}
-        return {name: found for name, found in told.items() if found is not None and found.value not in said}
+        likely = self.marked.get("likely")
+        again = likely is not None and likely == self.marked.get("certain")
+        told = {name: found for name, found in self.marked.items() if not (again and name == "likely")}
+        return {name: found for name, found in told.items() if found.value not in said}
+
+    @property
+    def marked(self) -> dict[str, Found]:
+        """`with_reruns` as it is named: not by one number with the margin, and by another without."""
+        return {name: self._with_margin(found) for name, found in self.with_reruns.items() if found is not None}
 
     @property
     def unit(self) -> str:
@@ -265,7 +221,7 @@ class Sweep:
         if self.lead:
             undecided = "" if self.recommended else "The recording itself does not decide it."
             return " ".join(filter(None, (undecided, self._left_out)))
-        return " ".join(filter(None, (self._known_so_far, self._cut, self._left_out, self._stopped)))
+        return " ".join(filter(None, (self._margin, self._known_so_far, self._cut, self._left_out, self._stopped)))
 
     @property
     def _at_cap(self) -> bool:
@@ -294,16 +250,51 @@ class Sweep:
     @property
     def _known_so_far(self) -> str:
         if self.least is not None and (self.recommended or not self._at_cap):
-            if not self.left_out and self.least.value == self.points[0].value:
-                return "The range begins there."
-            said = f"{'Every' if self.sure else 'Not every'} smaller value in the range was tried"
-            more = f"; at {self.unknown:,} of them it is not known how the turn ends" if self.unknown else ""
-            return f"{said}{more}."
+            return self._known_below(self.least.value)
         unknown = next((point for point in self.points if point.undecidable), None)
         if unknown is None:
             return "Every value shown was tried."
         said = self.in_vain or RE_RUN
         return f"From {amount(self.name, unknown.value)} on, it is not known how the turn ends at some values. {said}"
+
+    def _known_below(self, least: int) -> str:
+        """Of the smallest value that completes. It is named where another one is recommended, or named as well."""
+        alone = self.best is None or self.best.value == least
+        alone = alone and all(found.value == found.first == least for found in self.told.values())
+        if not self.left_out and least == self.points[0].value:
+            return "The range begins there." if alone else f"It also completes with {least:,}, where the range begins."
+        begins = "" if alone else f"The smallest value that completes is {least:,}. "
+        said = f"{'Every' if self.sure else 'Not every'} smaller value in the range was tried"
+        more = f"; at {self.unknown:,} of them it is not known how the turn ends" if self.unknown else ""
+        return f"{begins}{said}{more}."
+
+    @property
+    def _margin(self) -> str:
+        """What the recommended value leaves for the end of an answer, where that is a guess."""
+        if self.best is None or self._without_margin is None:
+            return ""
+        more = count(self.best.value - self._without_margin, "token")
+        return f"{self.best.value:,} leaves a margin of {more}, because this is an estimate."
+
+    @property
+    def _without_margin(self) -> int | None:
+        """The smallest value, up to a margin below the recommended one, from which on the turn likely completes in as
+        few calls; None where there is none."""
+        best = self.best
+        if best is None or best.certainty is not Certainty.ESTIMATED:
+            return None
+        least = best.value - margin_of(self.name)
+        near = sorted((point for point in self.known if least <= point.value < best.value), key=lambda it: -it.value)
+        as_good = [it.value for it in takewhile(lambda it: it.is_enough and it.calls <= best.calls, near)]
+        return as_good[-1] if as_good else None
+
+    def _with_margin(self, found: Found) -> Found:
+        """The values as they are named: not one number with the margin and another without."""
+        if self.best is None or self._without_margin is None:
+            return found
+        near = range(self._without_margin, self.best.value)
+        first, since = (self.best.value if value in near else value for value in (found.first, found.since))
+        return replace(found, first=first if first is not None else found.first, since=since)
 
 
 def _shown(found: Mapping[str, Found | None]) -> dict[str, Any]:

@@ -25,11 +25,12 @@ from dashboard.agents.policies import overridden
 from dashboard.agents.policy_validation import limit_clean, listed
 from dashboard.live.services import overrides_clean
 from dashboard.live.turn_loader import connection_of
+from dashboard.replay.found_values import found_in
 from dashboard.replay.limit_controls import Number
 from dashboard.replay.services import answered_calls, turn_experience
 from dashboard.replay.suggested_value import SuggestedValue
 from dashboard.replay.sweep_point import Holds, Point, calls_of, margin_of, recommended, stretch_of, surer
-from dashboard.replay.sweep_result import Sweep, found_in
+from dashboard.replay.sweep_result import Sweep
 from dashboard.turns.end_summary import may_be_cut
 from dashboard.turns.history import recording_of
 from dashboard.turns.models import Turn

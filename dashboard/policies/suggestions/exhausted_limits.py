@@ -22,6 +22,7 @@ from dashboard.policies.suggestions.used_amounts import (
     LARGER,
     USED,
     approval_seconds,
+    began_anew,
     is_at_least,
     is_cut_call,
     is_cut_envelope,
@@ -203,7 +204,9 @@ def exhausted_limit_of(turn: Turn, last: Snapshot) -> ExhaustedLimit | None:
         return _retried(turn, last)
     limit = _limit(last)
     case = None if limit is None else ExhaustedLimit(turn, last, limit, together=_together(last, limit))
-    return continued_instead(turn, last) if case is not None and case.is_full else case
+    if case is None or not case.is_full:
+        return case
+    return None if began_anew(last) else continued_instead(turn, last)
 
 
 def _completed(turn: Turn, last: Snapshot) -> ExhaustedLimit | None:
@@ -247,8 +250,8 @@ def _limit(last: Snapshot) -> str | None:
         return None
     if last.repairing is CallIssue.TRUNCATED and ended in ("tool_repair_failed", "max_tokens", "broken_tool_call"):
         return "max_tokens"
-    if ended == "repetition":
-        return "max_tokens" if last.eaten else None
+    if ended == "repetition":  # a model that begins anew after each cut needs one call
+        return "max_tokens"
     was_cut = last.model_stop_reason == NormalizedStopReason.MAX_TOKENS
     if was_cut and resource in (*CONTINUING, "max_tokens") and not is_total(last, resource):
         return "max_tokens"

@@ -29,7 +29,7 @@ from dashboard.policies.suggestions.exhausted_limits import (
 from dashboard.policies.suggestions.relatives import relatives_of, settings_changed
 from dashboard.policies.suggestions.reruns import LimitTrial, reruns_of
 from dashboard.policies.suggestions.suggestion import Goal
-from dashboard.policies.suggestions.used_amounts import CONTINUING, is_total, value_of
+from dashboard.policies.suggestions.used_amounts import CONTINUING, began_anew, is_total, value_of
 from dashboard.turns.models import Turn
 
 #: By who says so. `most`: the largest cap that is allowed; `below`: the smallest that is not.
@@ -124,6 +124,8 @@ def limit_trials(turn: Turn, last: Snapshot) -> tuple[TriedLimit, ...]:
         return (first,)
     if (continued := _continued(turn, last)) is not None:
         return (continued, first)
+    if began_anew(last):
+        return () if first.case.is_full else (first,)
     if not (first.case.is_full or first.case.refused):
         return (first,)
     instead = replace(continued_instead(turn, last), refused=first.case.refused, most=first.case.most)

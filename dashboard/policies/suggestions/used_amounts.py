@@ -28,9 +28,18 @@ def is_cut_call(last: Snapshot) -> bool:
     return last.repairing is CallIssue.TRUNCATED or any(call.issue is CallIssue.TRUNCATED for call in calls)
 
 
+def began_anew(last: Snapshot) -> bool:
+    """Whether the last answers added nothing and had text of their own: no continuation helps."""
+    assert last.end is not None, "asked of ended turns"
+    return last.end.terminal_reason == "repetition" and not last.eaten
+
+
 def _longest_known(last: Snapshot) -> int:
     """Tokens that the answer is known to need at least. A structured answer and a tool call are requested whole again,
-    with a larger cap, so what was truncated before is no part of them."""
+    with a larger cap, so what was truncated before is no part of them; nor are answers that added nothing."""
+    if last.end is not None and began_anew(last):
+        each = (last.response.usage.output_tokens if last.response and last.response.usage else 0) or last.sent_cap or 0
+        return max(last.spent.output_tokens - last.idle_answers * each, min(each, last.spent.output_tokens))
     alone = is_cut_call(last) or (last.setup is not None and last.setup.envelope_schema is not None)
     if not alone or last.model_stop_reason != NormalizedStopReason.MAX_TOKENS or last.response is None:
         return last.spent.output_tokens
@@ -99,11 +108,11 @@ def share(limit: str, times: Number) -> Number:
 
 
 def is_short(last: Snapshot, limit: str, times: int) -> bool:
-    """Whether `LARGER` times what was used of a limit is more than it allows. The first call of an answer is no
-    continuation, and takes its share of the text."""
+    """Whether `LARGER` times what was used of a limit is all that it allows, or more: a continuation may repeat some of
+    the text. The first call of an answer is no continuation, and takes its share of the text."""
     value = last.completion_budget if limit == "max_total_completion_tokens" else getattr(last.limits, limit)
     first = 1 if limit == "max_continuations" else 0
-    return value is not None and LARGER * times * (used_of(limit, last) + first) - first > value
+    return value is not None and LARGER * times * (used_of(limit, last) + first) - first >= value
 
 
 def wider(*beside: Mapping[str, Any] | None) -> dict[str, Any] | None:

@@ -9,6 +9,7 @@ from django.test import Client
 
 from agentcore.replay import Certainty
 from agentcore.replay.work_budget import MOST_WORK
+from agentcore.sufficient_max_tokens import END_AT_MOST
 from dashboard.agents.models import Agent, PolicyVersion
 from dashboard.agents.samples import REPORT_SCHEMA
 from dashboard.agents.selectors import project_default
@@ -18,12 +19,13 @@ from dashboard.policies.policy_creation import policy_create
 from dashboard.policies.policy_versions import policy_attach
 from dashboard.policies.suggestions.selectors import suggestion_for
 from dashboard.replay import sweep_service
+from dashboard.replay.found_values import Found, found_in
 from dashboard.replay.rerun_changes import RerunChanges
 from dashboard.replay.rerun_service import turn_rerun
 from dashboard.replay.services import turn_what_if
 from dashboard.replay.sweep_chart import Band, charts_of
 from dashboard.replay.sweep_point import Point, margin_of, recommended
-from dashboard.replay.sweep_result import Found, Sweep, found_in
+from dashboard.replay.sweep_result import Sweep
 from dashboard.replay.sweep_service import SWEPT, turn_sweep
 from dashboard.turns.models import Attempt, Turn
 from dashboard.turns.provider_words import stored
@@ -80,7 +82,7 @@ def test_from_is_used_only_where_every_larger_tried_value_also_completes(whole: 
     assert found.likely.since is not None
     assert all(point.completed for point in found.points if point.value >= found.likely.since)
     assert not completes(whole, found.likely.since - 1)
-    assert f"likely from {found.likely.since}" in found.words
+    assert f"likely from {found.told['likely'].since}" in found.words
 
 
 def a_point(value: int, certainty: Certainty | None) -> Point:
@@ -433,3 +435,29 @@ def test_the_values_below_the_chart_are_round_and_equally_far_apart(
     name = "max_tokens" if len(values) > 9 else "max_continuations"
     charts = charts_of(turn_sweep(turn=whole, name=name, values=values, overrides={}))
     assert [[tick.words for tick in chart.ticks] for chart in charts] == [wide, narrow]
+
+
+def test_the_words_name_one_number_and_the_margin_that_it_leaves(whole: Turn):
+    found = turn_sweep(turn=whole, name="max_tokens", values=range(20, 620, 50), overrides={})
+    assert found.best is not None
+    assert found.likely is not None
+    margin = found.best.value - (found.likely.since or 0)
+    assert (found.best.certainty, margin) == (Certainty.ESTIMATED, END_AT_MOST)
+    assert f"{found.best.value} leaves a margin of {margin} tokens, because this is an estimate." in found.words
+    assert f"from {found.best.value}" in found.words
+    assert f"from {found.likely.since}" not in found.words
+    named = [words for _, _, words in found.named]
+    assert named
+    assert not [words for words in named if f" {found.likely.since}" in words]
+    assert found.shown()["likely"]["since"] == found.likely.since, "the data of the API stay as they are"
+
+
+def test_what_was_tried_below_a_value_names_the_value_it_speaks_of(whole: Turn):
+    found = turn_sweep(turn=whole, name="max_tokens", values=range(20, 620, 50), overrides={})
+    assert found.best is not None
+    assert found.least is not None
+    assert found.least.value < found.best.value
+    said = f"The smallest value that completes is {found.least.value}. Every smaller value in the range was tried"
+    assert said in found.proof
+    low = turn_sweep(turn=whole, name="max_tokens", values=range(found.least.value, 620, 50), overrides={})
+    assert f"It also completes with {found.least.value}, where the range begins." in low.proof

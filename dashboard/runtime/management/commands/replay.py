@@ -175,7 +175,7 @@ def _price(row: Row, turn: Turn) -> str:
 
 def _mark(found: Sweep, row: Row) -> str:
     """What the value is named for, if for anything: by a re-run or the turn's page, else by the recording."""
-    said = (name for name, each in found.with_reruns.items() if each is not None and each.value == row.value)
+    said = (name for name, each in found.marked.items() if each.value == row.value)
     word = row.named or next(said, "")
     return f"  <- {word}{f' with {row.beside}' if row.beside else ''}" if word else ""
 
