@@ -47,8 +47,9 @@ def limits(request: HttpRequest) -> HttpResponse:
 
 @require_safe
 def sweep_map(request: HttpRequest) -> HttpResponse:
-    """A page that asks for the map, as evaluating it takes seconds; with `?evaluate=part` the map alone, and with
-    `?evaluate=page` the page with the map, for readers without scripts. With `?continuations=&max_tokens=` the turns
+    """A page that asks for the map, as evaluating it takes seconds: with `?evaluate=first` for one of few turns, which
+    asks for the whole map with `?evaluate=part`. With `?evaluate=page` the page with the map, for readers without
+    scripts. With `?continuations=&max_tokens=` the turns
     of that cell.
 
     A cell's address names the newest and the oldest turn that the map was made of, so that it tells of the same turns
@@ -63,10 +64,11 @@ def sweep_map(request: HttpRequest) -> HttpResponse:
     if cell is None:
         if "evaluate" not in request.GET:
             return render(request, "backtests/map.html", context)
-        part = request.GET["evaluate"] == "part"
-        project = project_current()
-        found = map_of(sample_of(project=project, filters=filters), experience_with(project))
-        return render(request, "backtests/_map.html" if part else "backtests/map.html", {**context, "map": found})
+        wanted, project = request.GET["evaluate"], project_current()
+        sample = sample_of(project=project, filters=filters)
+        found = map_of(sample, experience_with(project), first=wanted == "first")
+        template = "backtests/_map.html" if wanted in ("first", "part") else "backtests/map.html"
+        return render(request, template, {**context, "map": found})
     said = cell.cleaned_data
     project = project_current()
     sample = sample_of(project=project, filters=filters, newest=said["newest"], oldest=said["oldest"])

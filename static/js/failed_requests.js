@@ -2,8 +2,8 @@
    was typed stays. A place with data-told says where instead. One that is too large has a note of its own (below).
    Where something is only asked for, the old result stays, is marked as old (data-stale), and that is said. A part that
    was never shown says why it is missing, in place of what stood in for it (data-pending). What a busy server has not
-   begun says so, and a form that may wait (data-waits) is sent again by itself. */
-import { notBegun, saidBefore } from "./ask_again.js";
+   begun says so, and a form that may wait (data-waits) is sent again by itself. So is a form that only asks. */
+import { isAskedAgain, notBegun, saidBefore } from "./ask_again.js";
 
 const TOO_LARGE = 413;
 const GONE = "The server did not answer, so this may not have been done. Check before you try again.";
@@ -16,7 +16,7 @@ const BUSY = "The server is working on too many requests. Nothing was done. Try 
 const WAITING = "The server is working on too many requests. This one waits, and is sent again by itself.";
 const LEAST_PAUSE = 2000; // ms between two tries, and up to twice as much, so that those who wait do not come together
 const REFUSED = "This was refused, and nothing was done. Reload the page, then try again.";
-const OLD = "so the result shown is not for these values. Try again.";
+const OLD = "so the result shown is not for these values.";
 const OUTDATED = "so this may be out of date.";
 const MISSING = "so this is not shown. Reload the page.";
 const FAILED = "The server failed; its log has the cause. Reload the page before you try again.";
@@ -56,8 +56,10 @@ function say(text, { requestConfig, target, shouldSwap, xhr }) {
     return;
   }
   if (asks) target?.setAttribute("data-stale", "");
+  if (asks && [form, target].some((part) => saidBefore(requestConfig.elt, part))) return;
   const elsewhere = form.closest("[data-told]")?.dataset.told;
-  const note = noted(asks ? because(xhr, OLD) : text);
+  const again = isAskedAgain(requestConfig.elt) ? "Retrying…" : "Try again.";
+  const note = noted(asks ? `${because(xhr, OLD)} ${again}` : text);
   forget(form);
   said.set(form, note);
   if (elsewhere) document.getElementById(elsewhere).replaceChildren(note);
@@ -105,9 +107,10 @@ document.addEventListener("htmx:responseError", ({ detail }) => {
   else if (status !== TOO_LARGE) say(SAID[status] ?? (status < 500 ? REFUSED : FAILED), detail);
 });
 document.addEventListener("htmx:afterSwap", ({ detail }) => detail.target?.removeAttribute("data-stale"));
+document.addEventListener("htmx:beforeSwap", ({ detail }) => detail.xhr.status < 400 && forget(detail.requestConfig.elt));
 document.addEventListener("htmx:beforeRequest", ({ target }) => {
   const form = target.closest?.("form");
-  forget(form);
+  if (!isAskedAgain(target)) forget(form);
   form?.querySelector(":scope > .too-large")?.remove();
 });
 

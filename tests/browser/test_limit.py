@@ -63,7 +63,7 @@ def test_a_search_that_a_busy_server_has_not_begun_waits_and_is_sent_again(new_p
     page = new_page(missing=True)
     page.goto(played(page, "sim-essay", "What waits for its turn?", max_tokens=40))
     limit, sent = page.locator("#limit"), list[Route]()
-    busy = refusal("/turns/x/limit/find", 503, "Too many requests wait already.", more=NOT_BEGUN)
+    busy = refusal("/turns/x/limit/find", 503, "Whystop is busy.", more=NOT_BEGUN)
     headers = {name.decode(): value.decode() for name, value in busy.headers}
 
     def refused_once(route: Route) -> None:
@@ -90,7 +90,7 @@ def test_a_result_of_a_busy_server_is_not_blamed_on_the_database(new_page: NewPa
     page.route("**/replay?*", lambda route: route.fulfill(status=503, headers={"X-Not-Begun": "1"}, body="no"))
     page.get_by_label("Max tokens per call", exact=True).fill("70")
     expect(page.locator("#dials .unanswered")).to_have_text(
-        "The server is working on too many requests, so the result shown is not for these values. Try again."
+        "The server is working on too many requests, so the result shown is not for these values. Retrying…"
     )
 
 

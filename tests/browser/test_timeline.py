@@ -286,6 +286,31 @@ def test_counts_that_were_asked_for_in_vain_are_asked_for_again_with_the_list(ne
     expect(old).to_have_count(0)
 
 
+def test_a_filter_chosen_while_the_server_is_away_stays_and_is_applied_later(new_page: NewPage, yesterday: None):
+    page = new_page(missing=True)
+    sockets = Sockets(page)
+    page.goto("/")
+    connected(page)
+    chosen = page.locator("#facets [name=stop_reason][value=retry_limit]")
+    expect(chosen).to_be_visible(timeout=LONG)
+    sockets.leave()
+    page.route(re.compile("/(timeline/|[?]|$)"), lambda route: route.abort())
+    chosen.check()
+    note = page.get_by_text("The server did not answer, so the result shown is not for these values. Retrying…")
+    expect(note).to_be_visible()
+    asked = page.evaluate("() => new Promise((done) => document.addEventListener('htmx:sendError', () => done(1)))")
+    assert asked, "it is asked for again"
+    expect(note).to_have_count(1)
+    sockets.away = False
+    page.unroute_all()
+    expect(page.locator("#timeline[data-query*=retry_limit]:not([data-stale])")).to_be_visible(timeout=LONG)
+    expect(note).to_have_count(0)
+    expect(chosen).to_be_checked()
+    counted(page, page.locator("#chart .total").inner_text())
+    expect(chosen).to_be_checked()
+    expect(page.locator("#rows tr").first).to_contain_text("Yesterday")
+
+
 def test_counts_that_were_asked_for_in_vain_are_asked_for_again_by_themselves(new_page: NewPage):
     page = new_page(missing=True)
     away = {"now": True}

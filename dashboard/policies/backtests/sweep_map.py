@@ -25,6 +25,7 @@ from dashboard.turns.sent_caps import sent_cap
 
 SAMPLE = 100  #: turns, the newest
 MOST_WORK = 32_000  #: of one map, in steps of following a recording (`agentcore.replay.work_budget`)
+FIRST_WORK = 4_000  #: the same of a first map, which is shown while the whole one is made
 CONTINUATIONS = (0, 1, 2, 3, 5, 8)
 #: Of the largest max_tokens in the sample, or of the most tokens that a turn gave under it: a cap far above all answers
 #: would make every column alike. That largest one is a column too.
@@ -164,6 +165,7 @@ class SweepMap:
     unset: int = 0
     oldest: UUID | None = None
     used: tuple[int, int] | None = None
+    goes_on: bool = False  #: whether a first map has less than a whole one would
 
 
 def sample_of(
@@ -186,12 +188,15 @@ def experience_with(project: Project) -> Known:
     return lambda told: experience_of(project=project, provider=told.provider, model=told.model)
 
 
-def map_of(sample: Sequence[tuple[TurnRow, Recording | None]], known: Known = no_experience) -> SweepMap:
-    """Every pair of limits; each recording's past is read once. The newest turns first, as far as the work allows."""
+def map_of(
+    sample: Sequence[tuple[TurnRow, Recording | None]], known: Known = no_experience, *, first: bool = False
+) -> SweepMap:
+    """Every pair of limits; each recording's past is read once. The newest turns first, as far as the work allows.
+    `first`: a small part of it."""
     used = _used(sample)
     columns = tuple(sorted({*columns_of(sample), *(used[1:] if used else ())}))
     pairs = tuple(product(CONTINUATIONS, columns))
-    tried = _tried(sample, pairs, known)
+    tried = _tried(sample, pairs, known, FIRST_WORK if first else MOST_WORK)
     cells = {pair: Cell(*pair, tuple(each[place] for each in tried)) for place, pair in enumerate(pairs)}
     rows = tuple((n, tuple(cells[n, tokens] for tokens in columns)) for n in CONTINUATIONS)
     left_out = len(sample) - len(tried)
@@ -199,11 +204,12 @@ def map_of(sample: Sequence[tuple[TurnRow, Recording | None]], known: Known = no
     watched = sum(was_watched(recording.policy) for recording in known_turns)
     unset = sum(cap_of(recording) is None for recording in known_turns)
     newest, oldest = (sample[-1][0].id, sample[left_out][0].id) if tried else (None, None)
-    return SweepMap(columns, rows, len(tried), newest, watched, left_out, unset, oldest, used)
+    goes_on = first and (left_out > 0 or sum(each.work for ended in tried for each in ended) >= FIRST_WORK)
+    return SweepMap(columns, rows, len(tried), newest, watched, left_out, unset, oldest, used, goes_on)
 
 
 def _tried(
-    sample: Sequence[tuple[TurnRow, Recording | None]], pairs: Sequence[tuple[int, int]], known: Known
+    sample: Sequence[tuple[TurnRow, Recording | None]], pairs: Sequence[tuple[int, int]], known: Known, most: int
 ) -> list[list[CellOutcome]]:
     """Each turn under each of the pairs, in the order of the sample; older ones are left out where the work is spent.
 
@@ -213,7 +219,7 @@ def _tried(
     for told, recording in reversed(sample):
         experience, ended = known(told), list[CellOutcome]()
         for pair in pairs:
-            over = work >= MOST_WORK
+            over = work >= most
             if over and found:
                 return found[::-1]
             ended.append(CellOutcome(told, "undecidable", None) if over else _ended(told, recording, *pair, experience))
@@ -258,7 +264,7 @@ def cell_of(
     known: Known = no_experience,
 ) -> Cell:
     """The turns under one pair, the newest first as far as the work allows."""
-    ended = tuple(each for (each,) in _tried(sample, [(continuations, max_tokens)], known))
+    ended = tuple(each for (each,) in _tried(sample, [(continuations, max_tokens)], known, MOST_WORK))
     return Cell(continuations, max_tokens, ended, len(sample) - len(ended))
 
 

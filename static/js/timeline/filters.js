@@ -102,7 +102,7 @@ form.addEventListener("change", ({ target }) => {
 form.addEventListener("change", (event) => {
   if (event.target !== form && event.target.form !== form) event.stopImmediatePropagation();
 }, true);
-/* Counts of a list that goes are not shown any more: they would undo a choice that was made since. */
+/* Counts of a list that goes, or is marked as old, are not shown any more: they would undo a choice that was made since. */
 form.addEventListener("htmx:beforeRequest", () => {
   asking = true;
 });
@@ -112,7 +112,8 @@ form.addEventListener("htmx:afterRequest", () => {
 document.addEventListener("htmx:beforeSwap", (event) => {
   const { target, requestConfig } = event.detail;
   const counts = target.id === "facets" || target.id === "chart";
-  if (counts && (asking || !requestConfig.elt.isConnected)) event.detail.shouldSwap = false;
+  const old = asking || !requestConfig.elt.isConnected || document.querySelector("#timeline[data-stale]");
+  if (counts && old) event.detail.shouldSwap = false;
 });
 document.addEventListener("htmx:afterSwap", (event) => {
   const { target } = event.detail;

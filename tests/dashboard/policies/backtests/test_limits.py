@@ -290,6 +290,21 @@ def test_a_map_that_needs_too_much_work_omits_older_turns_and_counts_them(
     assert "of the sample were not evaluated" in cell
 
 
+def test_a_first_map_shows_what_is_evaluated_so_far_and_asks_for_the_whole_one(
+    browser: Client, monkeypatch: pytest.MonkeyPatch
+):
+    list(copy_turns(project=project_default(), turns=6))
+    so_far, whole = "These are the results so far: more turns are being evaluated.", "evaluate=part&amp;status=partial"
+    address = "/backtests/limits/map?evaluate={}&status=partial"
+    assert so_far not in page(browser, address.format("first")), "it is the whole one"
+    monkeypatch.setattr(sweep_map, "FIRST_WORK", 8)
+    html = page(browser, address.format("first"))
+    assert (so_far in html, whole in html, 'hx-trigger="load"' in html) == (True, True, True)
+    assert "not evaluated" not in html
+    html = page(browser, address.format("part"))
+    assert (so_far in html, whole in html) == (False, False)
+
+
 def test_a_cell_has_the_same_turns_as_its_map_even_where_it_was_limited(
     browser: Client, monkeypatch: pytest.MonkeyPatch
 ):
@@ -333,7 +348,7 @@ def test_the_page_of_the_map_answers_before_anything_is_evaluated(browser: Clien
     monkeypatch.setattr(limit_views, "map_of", evaluated)
     html = page(browser, "/backtests/limits/map?model=sim-essay")
     assert "Evaluating the newest turns under each pair of limits…" in html
-    assert 'hx-get="/backtests/limits/map?evaluate=part&amp;model=sim-essay"' in html
+    assert 'hx-get="/backtests/limits/map?evaluate=first&amp;model=sim-essay"' in html
     assert 'href="/backtests/limits/map?evaluate=page&amp;model=sim-essay"' in html
     assert "None of these turns" not in html
     assert "Evaluating the newest turns" in page(browser, "/backtests/limits")
