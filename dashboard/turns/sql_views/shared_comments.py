@@ -134,6 +134,7 @@ OF_TABLE: Mapping[str, Mapping[str, str]] = {
         "envelope_retries": "Calls that requested a structured answer again",
         "breakpoints": "Breakpoints that operators set",
         "lint": "Signs of truncation, whatever the stop reason",
+        "cut_sign": "Sign that the last answer was truncated; empty: none",
     },
     "turns_cohort": {
         "resource": "The limit that ended them",
