@@ -13,8 +13,6 @@ from agentcore.sufficient_max_tokens import enough_for_one_call
 from agentcore.truncation_text import BY_CAP, CAP, where
 from agentcore.values import replace
 
-REPEAT = "ambiguous_seam"  #: the one sign that is none of truncation
-
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
@@ -66,7 +64,7 @@ def _unsure(snapshot: Snapshot) -> str:
     """That the answer may be cut: it counts as an end, but there is a sign of truncation, or its provider did not say
     an end that is known."""
     structured = snapshot.setup is not None and snapshot.setup.envelope_schema is not None  # it fits, so it is whole
-    if sign := next((code for code in CODES if code in snapshot.flagged and code != REPEAT), None):
+    if sign := snapshot.cut_sign:
         return f" The answer may be cut off: {_lower(CODES[sign])}."
     if snapshot.model_stop_reason != NormalizedStopReason.UNKNOWN or structured:
         return ""

@@ -120,7 +120,7 @@ def unapproved(snapshot: Snapshot) -> str | None:
     """`nobody approved the call of calculator within 30 seconds`, of a turn that was cancelled for it, or that the
     error of the refused call ended; else None."""
     approvals = snapshot.setup.approvals if snapshot.setup else None
-    names = list(dict.fromkeys(unapproved_tools(snapshot)))
+    names = unapproved_tools(snapshot)
     if not names or approvals is None or approvals.seconds is None:
         return None
     return f"nobody approved {_calls(names)} within {count(approvals.seconds, 'second')}"
@@ -131,11 +131,12 @@ def refused_by_person(snapshot: Snapshot) -> str | None:
     failure = refusal_that_ended(snapshot)
     if failure is None or failure.refused_by == APPROVAL_TIME_LIMIT:
         return None
-    return f"{failure.refused_by} refused {_calls(list(dict.fromkeys(failure.refused)))}"
+    return f"{failure.refused_by} refused {_calls(failure.refused)}"
 
 
 def _calls(tools: Sequence[str]) -> str:
-    return f"the call{'s' if tools[1:] else ''} of {' and '.join(tools)}"
+    """`the call of calculator`; of several calls `the calls of calculator and search`. `tools`: that of each call."""
+    return f"the call{'s' if tools[1:] else ''} of {' and '.join(dict.fromkeys(tools))}"
 
 
 def sentence(words: str) -> str:

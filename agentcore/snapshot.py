@@ -71,6 +71,7 @@ class Snapshot(Judged):
     #: signs in the answers so far: codes of `agentcore.lint`, `unknown_reason`, `operator_answered`,
     #: `whole_though_cut`, `request_changed`
     flagged: tuple[str, ...] = ()
+    last_signs: tuple[str, ...] = ()  #: those of the last answer, codes of `agentcore.lint`
     tell_estimates: bool | None = None  #: the policy's
     revision: int | None = None  #: the policy's
     watched: bool | None = None  #: the policy's, where it allows no continuation
@@ -82,6 +83,12 @@ class Snapshot(Judged):
     reasoned: bool | None = None
     cancelled_by: str | None = None  #: who or what cancelled the turn
     end: Finish | None = None  #: decided; then the command of the terminal state
+
+    @property
+    def cut_sign(self) -> str:
+        """The first sign that the last answer was cut off, though it is said to have ended; empty without any. The
+        signs of calls before it tell nothing of its end: they were continued, or their tools ran."""
+        return self.last_signs[0] if self.last_signs else ""
 
     @property
     def asked(self) -> Setup:

@@ -106,6 +106,7 @@ def _responded(snapshot: Snapshot, event: ModelResponded, *, signs: bool) -> Int
     if snapshot.state not in CALLS:
         _require(False, snapshot, "model_responded")
     response = event.response
+    found = _signs(snapshot, response) if signs else ()
     brought = {
         **counted(snapshot, response, seconds_since(snapshot, event.at, event.waited)),
         "response": response,
@@ -116,15 +117,19 @@ def _responded(snapshot: Snapshot, event: ModelResponded, *, signs: bool) -> Int
         "rejected": (),
         "supplied": (),
         "stand_in": None,
-        "flagged": _flagged(snapshot, response) if signs else snapshot.flagged,
+        "flagged": _flagged(snapshot, response, found) if signs else snapshot.flagged,
+        "last_signs": found,
     }
     return _RESPONDED, snapshot, "the model answered", (), brought
 
 
-def _flagged(snapshot: Snapshot, response: ChatResponse) -> tuple[str, ...]:
-    """What was flagged before, and the signs in this answer."""
+def _signs(snapshot: Snapshot, response: ChatResponse) -> tuple[str, ...]:
     cap, stops = snapshot.known_cap, asks_for_stops(snapshot.asked.extra)
-    found = lint(response, cap, snapshot.answer.text, stops=stops, rule=rule_of(snapshot.revision))
+    return lint(response, cap, snapshot.answer.text, stops=stops, rule=rule_of(snapshot.revision))
+
+
+def _flagged(snapshot: Snapshot, response: ChatResponse, found: tuple[str, ...]) -> tuple[str, ...]:
+    """What was flagged before, and the signs in this answer."""
     if response.answered_by:
         found = (*found, "operator_answered")
     return (*snapshot.flagged, *(code for code in found if code not in snapshot.flagged)) if found else snapshot.flagged

@@ -32,8 +32,8 @@ SAME = {
     "state": "complete", "raw_stop_reason": NULL, "error_message": "", "notice": "", "tokens_estimated": "f",
     "max_tokens": "400", "policy_version_id": NULL, "parent_id": NULL, "forked_at": NULL, "base_snapshot": NULL,
     "policy": json.dumps({"limits": {"max_continuations": 3}, "max_tokens": 400}), "overrides": "{}", "setup": "{}",
-    "breakpoints": "[]", "envelope": NULL, "lint": "[]", "last_seq": "0", "core_version": VERSION, "agent_id": NULL,
-    "created_by_id": NULL,
+    "breakpoints": "[]", "envelope": NULL, "lint": "[]", "cut_sign": "", "last_seq": "0", "core_version": VERSION,
+    "agent_id": NULL, "created_by_id": NULL,
 }  # fmt: skip
 MADE = (
     "id", "project_id", "created_at", "started_at", "finished_at", "agent_name", "provider", "model", "status",

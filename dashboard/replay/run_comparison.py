@@ -14,9 +14,10 @@ from agentcore.states import TERMINAL, State
 from agentcore.values import replace
 from dashboard.live.services import OVERRIDES
 from dashboard.replay.divergence_text import live_divergence, parting_words, reach_words
-from dashboard.replay.services import WhatIf, turn_what_if
+from dashboard.replay.services import RECORDED_MAY_BE_CUT, WhatIf, turn_what_if
 from dashboard.turns.certainty_text import why_in_words
 from dashboard.turns.draft_answer import DraftAnswer, draft_shown
+from dashboard.turns.endings import MAY_BE_CUT
 from dashboard.turns.history import recording_of
 from dashboard.turns.models import UNFINISHED, Turn
 from dashboard.turns.prices.rates import Price, Rate
@@ -82,7 +83,10 @@ class Side:
         """The verdict in parts."""
         if self.undecidable:
             return VerdictLead("Undecidable:", f" {self.why}.", RE_RUN)
-        return verdict_lead(self.shown.snapshot, str(self.row["verdict"]), self.reason)
+        told = verdict_lead(self.shown.snapshot, str(self.row["verdict"]), self.reason)
+        if self.provenance == "derived" and self.row.get("cut_sign") and not self.shown.snapshot.cut_sign:
+            return replace(told, rest=f"{told.rest} {RECORDED_MAY_BE_CUT}", look=MAY_BE_CUT.look)
+        return told
 
     @property
     def bars(self) -> tuple[Bar, ...]:

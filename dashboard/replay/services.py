@@ -8,6 +8,7 @@ from typing import Any
 from django.core.exceptions import ValidationError
 
 from agentcore.policy import Policy
+from agentcore.reasons import TurnStatus
 from agentcore.replay import Certainty, Experience, Recording, Verification, fold, what_if
 from agentcore.replay import WhatIf as Imagined
 from agentcore.snapshot import Snapshot
@@ -20,12 +21,16 @@ from dashboard.live.turn_loader import connection_of
 from dashboard.replay.experience import experience_of
 from dashboard.turns.api_serializers import what_if_json
 from dashboard.turns.certainty_text import ending_in_words, if_high, if_low, why_in_words
+from dashboard.turns.end_summary import cut_sign
 from dashboard.turns.evidence import Fault
 from dashboard.turns.history import recording_of
 from dashboard.turns.models import UNFINISHED, Turn
-from dashboard.turns.projection import failed_by, held_ms, project, undecided
+from dashboard.turns.projection import failed_by, held_ms, project, status_of, undecided
 from dashboard.turns.seals.seal_check import turn_faults
 from dashboard.turns.verification import diverging, verification_of
+
+#: Of an imagined turn that ends where the recorded one may have been cut, below another cap.
+RECORDED_MAY_BE_CUT = "The recorded answer may be cut off where it ends, so this one may be longer."
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,6 +132,8 @@ def _told(imagined: Imagined, turn: Turn) -> WhatIf:
     endings = tuple(_told(ending, turn) for ending in imagined.endings)
     if (happened := _happened(imagined)) is not None:
         columns["verdict"] = happened
+    if lost := _lost_sign(imagined, turn):
+        columns |= {"cut_sign": lost, "verdict": f"{columns['verdict']} {RECORDED_MAY_BE_CUT}"}
     if imagined.undecidable:
         columns = undecided(columns, why_in_words(imagined.why)) | {"attempts": answered_calls(imagined.final)}
     if imagined.stopped:
@@ -147,6 +154,15 @@ def _told(imagined: Imagined, turn: Turn) -> WhatIf:
 def answered_calls(final: Snapshot) -> int:
     """The calls of a what-if that the recording answers; at its open end, one more would have followed."""
     return final.own.attempts - (final.state in CALLS)
+
+
+def _lost_sign(imagined: Imagined, turn: Turn) -> str:
+    """The sign that the recorded answer was cut at its cap, where the imagined turn completes with that answer below
+    another cap: it does not show the sign, and goes on no further. Empty without any."""
+    final = imagined.final
+    completed = final is not None and status_of(final) is TurnStatus.COMPLETED and not imagined.undecidable
+    hidden = completed and turn.status == TurnStatus.COMPLETED and final is not None and not final.cut_sign
+    return cut_sign(turn) if hidden else ""
 
 
 def _happened(imagined: Imagined) -> str | None:

@@ -253,7 +253,7 @@ class Sweep:
             return self._known_below(self.least.value)
         unknown = next((point for point in self.points if point.undecidable), None)
         if unknown is None:
-            return "Every value shown was tried."
+            return f"Every value shown was tried. {self.in_vain}".rstrip()
         said = self.in_vain or RE_RUN
         return f"From {amount(self.name, unknown.value)} on, it is not known how the turn ends at some values. {said}"
 

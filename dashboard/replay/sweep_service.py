@@ -126,11 +126,11 @@ def _at(name: str, value: int) -> dict[str, Any]:
 
 
 def _completes(point: Point) -> bool:
-    return point.completed
+    return point.is_enough
 
 
 def _completes_certainly(point: Point) -> bool:
-    return point.completes_certainly
+    return point.is_enough and point.completes_certainly
 
 
 def completes_within(calls: int) -> Holds:

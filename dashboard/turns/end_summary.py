@@ -7,7 +7,6 @@ from uuid import UUID
 
 from django.db.models import QuerySet
 
-from agentcore.completed_verdict import REPEAT
 from agentcore.messages import BEYOND_CAP
 from agentcore.number_format import count
 from agentcore.policy import LIMIT_NAMES
@@ -79,11 +78,15 @@ def _partial(turn: Turn) -> EndSummary:
     return _read(endings.STOPPED, cause)
 
 
+REPEAT = "ambiguous_seam"  #: the one sign that is none of truncation
 NEAR = 0.98  #: of its cap, from which on an answer is not short of it: some servers do not count their end marker
 
 
 def cut_sign(turn: Turn) -> str:
-    """The first sign that the turn's answer was cut off, though it is said to have ended; empty without any."""
+    """The first sign that the turn's last answer was cut off, though it is said to have ended; empty without any.
+    Rows from before this was stored tell the signs of all calls only."""
+    if turn.cut_sign is not None:
+        return turn.cut_sign
     return next((sign for sign in turn.signs if sign != REPEAT), "")
 
 
@@ -151,7 +154,7 @@ def _other(turn: Turn) -> EndSummary:
 #: The columns of a turn that its summary is made of.
 READ = (
     "status", "stop_reason", "terminal_reason", "model_stop_reason", "raw_stop_reason", "resource", "error_type",
-    "lint", "continuations", "attempts",
+    "lint", "cut_sign", "continuations", "attempts",
 )  # fmt: skip
 #: From the best end to the worst; turns that have not ended, and ends that are none of these, come after.
 _ORDER = tuple(ending.name for ending in endings.ENDINGS)

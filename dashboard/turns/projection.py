@@ -42,6 +42,7 @@ def project(snapshot: Snapshot, *, seq: int, started_at: datetime | None, at: da
         "duration_ms": round(snapshot.at * 1000) if ended else None,
         "envelope": end.envelope if end else None,
         "lint": [code for code in CODES if code in snapshot.flagged],
+        "cut_sign": snapshot.cut_sign,
         "last_seq": seq,
         "core_version": VERSION,
         **_spent(snapshot.own),

@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from django.core.cache import cache
 
 from agentcore import VERSION
-from agentcore.completed_verdict import REPEAT
 from agentcore.errors import CoreError, ErrorType
 from agentcore.reasons import NormalizedStopReason
 from agentcore.resource import out_of_time, resource_of
@@ -106,4 +105,4 @@ def _look(last: Snapshot, lead: str) -> str:
 
 def _is_doubtful(last: Snapshot) -> bool:
     unknown = last.spent.attempts > 0 and last.model_stop_reason in (None, NormalizedStopReason.UNKNOWN)
-    return unknown or any(code != REPEAT for code in last.flagged)
+    return unknown or bool(last.cut_sign)

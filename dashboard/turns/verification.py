@@ -42,7 +42,7 @@ ROW = (
     "last_seq",
 )  # fmt: skip
 #: What else the records give, in the words of the version that wrote them.
-SAID = ("resource", "verdict", "notice", "lint", "error_type", "tokens_estimated")
+SAID = ("resource", "verdict", "notice", "lint", "cut_sign", "error_type", "tokens_estimated")
 #: Of a turn that was given up, whose row says how it ended because its records do not.
 GIVEN_UP = frozenset(
     {"status", "stop_reason", "terminal_reason", "error_code", "error_message", "finished_at", "notice", "verdict"}

@@ -52,7 +52,7 @@ TURN_COLUMNS = (
     "id", "agent_name", "provider", "model", "status", "state", "stop_reason", "model_stop_reason", "terminal_reason",
     "resource", "input_tokens", "output_tokens", "tokens_estimated", "attempts", "continuations", "tool_repairs",
     "envelope_retries", "max_tokens", "created_at", "started_at", "finished_at", "duration_ms", "forked_at", "last_seq",
-    "core_version", "lint",
+    "core_version", "lint", "cut_sign",
 )  # fmt: skip
 TURN_SENTENCES = ("notice", "verdict", "raw_stop_reason", "error_code")
 ATTEMPT_COLUMNS = (

@@ -31,8 +31,8 @@ ENDED = (
 PROJECTED = (
     "status", "state", "stop_reason", "model_stop_reason", "raw_stop_reason", "terminal_reason", "error_code",
     "error_message", "output_text", "notice", "verdict", "started_at", "finished_at", "duration_ms", "envelope", "lint",
-    "last_seq", "core_version", "input_tokens", "output_tokens", "tokens_estimated", "attempts", "continuations",
-    "tool_repairs", "envelope_retries", "model", "max_tokens", "resource",
+    "cut_sign", "last_seq", "core_version", "input_tokens", "output_tokens", "tokens_estimated", "attempts",
+    "continuations", "tool_repairs", "envelope_retries", "model", "max_tokens", "resource",
 )  # fmt: skip
 
 #: Columns of a turn's row that have its call: those that begin it, and what its caller was told in the end.

@@ -43,6 +43,7 @@ ROW = (
     "verdict",
     "last_seq",
     "lint",
+    "cut_sign",
 )
 
 #: Each of these turns, and those that it runs again: its own id, theirs, and how far away they are.

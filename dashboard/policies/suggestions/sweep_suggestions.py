@@ -9,6 +9,7 @@ from agentcore.replay import Certainty
 from agentcore.values import replace
 from agentcore.verdict import verdict_of
 from dashboard.policies.suggestions.measured_values import measured_values
+from dashboard.policies.suggestions.next_step import next_step_of
 from dashboard.policies.suggestions.panel import last_of
 from dashboard.policies.suggestions.selectors import suggestions_for
 from dashboard.policies.suggestions.suggestion import Basis, Goal, Suggestion
@@ -21,6 +22,9 @@ from dashboard.replay.sweep_result import Sweep
 from dashboard.replay.sweep_service import turn_sweep
 from dashboard.turns.models import UNFINISHED, Turn
 from dashboard.turns.prices.selectors import price_of
+
+#: Of a turn that a person or a client cancelled.
+NO_LIMIT = "The turn was cancelled, not stopped by a limit."
 
 
 def suggestions_of_sweep(turn: Turn) -> tuple[Suggestion, ...]:
@@ -58,7 +62,7 @@ def suggested_sweep(
     found = turn_sweep(turn=turn, name=name, values=values, overrides=overrides, suggested=suggested, also=also)
     elsewhere = bool(said) and all(each.limit != name for each in said)
     found = _as_run(found, _as_suggested(measured, suggested, said))
-    return replace(found, elsewhere=elsewhere, in_vain="" if said else _in_vain(turn))
+    return replace(found, elsewhere=elsewhere, in_vain="" if said and not elsewhere else _in_vain(turn))
 
 
 def _as_run(found: Sweep, measured: tuple[MeasuredValue, ...]) -> Sweep:
@@ -97,10 +101,14 @@ def _as_suggested(
 
 
 def _in_vain(turn: Turn) -> str:
-    """What the verdict says where no limit would have helped; empty where it says nothing, or to re-run."""
+    """What the turn's page says where no larger value of a limit would have helped; empty where it says to re-run."""
     last = None if turn.status in (*UNFINISHED, TurnStatus.COMPLETED) else last_of(turn)
     verdict = None if last is None else verdict_of(last)
-    return verdict.helps if verdict is not None and not verdict.rerun else ""
+    if last is None or verdict is None or verdict.rerun:
+        return ""
+    step = next_step_of(turn, last)
+    told = " ".join(filter(None, (verdict.helps, step.advice if step else "")))
+    return told or (NO_LIMIT if turn.status == TurnStatus.CANCELLED else "")
 
 
 def _beyond(said: Iterable[Suggestion], name: str) -> tuple[Suggestion, ...]:

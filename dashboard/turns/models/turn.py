@@ -102,6 +102,8 @@ class Turn(models.Model):
     breakpoints = ExactJSONField(default=list)
     envelope = ExactJSONField(null=True)  #: the accepted value
     lint = ExactJSONField(default=list)
+    #: the first sign that the last answer was cut off; empty: none; null in rows from before this was stored
+    cut_sign = models.TextField(null=True)
     last_seq = models.PositiveIntegerField(default=0)  #: of the record this row was projected from
     core_version = models.TextField(default="")
     created_by = models.ForeignKey(settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL)

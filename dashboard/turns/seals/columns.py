@@ -72,6 +72,7 @@ COMPARED: Mapping[type, Mapping[str, str]] = {
     models.Turn: {
         "node": "it is chained with all messages up to there",
         "shared": "it is chained with all values up to there",
+        "cut_sign": "the answers of its records",
         "cohort": "its values are those of the turn",
         "held_ms": "the records",
         "raw_removed_at": "the signed notes of removals",

@@ -135,6 +135,7 @@ OF_TABLE: Mapping[str, Mapping[str, str]] = {
         "held_ms": "Milliseconds of its duration for which it was held",
         "breakpoints": "Breakpoints that operators set",
         "lint": "Signs of truncation, whatever the stop reason",
+        "cut_sign": "Sign that the last answer was truncated; empty: none",
     },
     "turns_cohort": {
         "resource": "The limit that ended them",

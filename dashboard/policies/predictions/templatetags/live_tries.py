@@ -8,6 +8,7 @@ from django import template
 from django.template.context import Context
 from django.urls import reverse
 
+from agentcore.reasons import TurnStatus
 from dashboard.agents.samples import is_simulated
 from dashboard.policies.backtests.models import Backtest
 from dashboard.policies.models import Shadow
@@ -23,7 +24,8 @@ from dashboard.policies.predictions.live_trials import (
 )
 from dashboard.policies.predictions.presenters import compared_at
 from dashboard.turns.end_summary import end_summary_now
-from dashboard.turns.models import Turn
+from dashboard.turns.endings import MAY_BE_CUT
+from dashboard.turns.models import UNFINISHED, Turn
 from dashboard.turns.prices.templatetags.prices import dollars_in_words, no_price
 
 register = template.Library()
@@ -82,6 +84,7 @@ def _used_price(tried: TrialProgress) -> str:
 def shown(asked: TrialSource, *, page: str, act: str, perms: Any, fault: str = "", tokens: int = 0) -> dict[str, Any]:
     """The part's context. `page`: where it stands; `act`: where a click goes; `fault`: why the last one did nothing."""
     tried = tried_so_far(asked)
+    ends = [end_summary_now(row.child) for row in tried.predictions]
     return {
         "key": asked.key,
         "page": page,
@@ -94,7 +97,11 @@ def shown(asked: TrialSource, *, page: str, act: str, perms: Any, fault: str = "
         "turns": len(asked.turns),
         "price": _price(tried),
         "used_price": _used_price(tried),
+        "ended": len(ended := [row.child for row in tried.predictions if row.child.status not in UNFINISHED]),
+        "completed": sum(child.status == TurnStatus.COMPLETED for child in ended),
+        "doubtful": sum(end.words == MAY_BE_CUT.name for end in ends),
         "rows": [
-            (row, end_summary_now(row.child), compared_at(row.parent_id, row.child_id)) for row in tried.predictions
+            (row, end, compared_at(row.parent_id, row.child_id))
+            for row, end in zip(tried.predictions, ends, strict=True)
         ],
     }

@@ -111,7 +111,10 @@ def test_a_live_trial_shows_how_such_a_turn_ends(cut: Turn, browser: Client):
     assert "Try 1" not in shown
     child.refresh_from_db()
     used = child.input_tokens + child.output_tokens
-    assert f"1 turn tried live used {used:,} tokens (simulator, free)" in text_of(compact(shown)).replace("\u00a0", " ")
+    words = text_of(compact(shown)).replace("\u00a0", " ")
+    assert f"1 turn tried live used {used:,} tokens (simulator, free) 1 of 1 completed" in words
+    assert "The recordings do not show how they end; the live re-runs below do." in words
+    assert "By the recordings alone, no turn has a known end." in words
 
 
 @pytest.mark.parametrize(
@@ -236,6 +239,9 @@ def test_a_shadow_lists_such_turns_and_tries_them(play: Play, browser: Client):
     assert child.continuations == 1
     way_back = f'<a href="/policies/{draft.policy_id}">tried live from a shadow</a>'
     assert way_back in page(browser, f"/turns/{child.id}")
+    words = text_of(compact(page(browser, f"/policies/{draft.policy_id}"))).replace("\u00a0", " ")
+    assert "0 of 1 completed" in words
+    assert "output tokens 0" not in words, "no turn has a known end, so no sum is shown"
 
 
 def test_the_overrides_of_a_turn_decide_in_backtest_and_what_if_alike(cut: Turn, browser: Client):

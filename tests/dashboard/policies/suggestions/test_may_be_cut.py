@@ -161,7 +161,7 @@ def says_stop(turn: Turn) -> None:
     """Of a re-run that was cut at its cap, the stop of a server that calls a cut an end."""
     ended = {"terminal_reason": "end_turn", "model_stop_reason": "end_turn", "raw_stop_reason": "stop"}
     Turn.objects.filter(pk=turn.pk).update(
-        status="completed", stop_reason="completed", resource=None, lint=[AT_CAP], **ended
+        status="completed", stop_reason="completed", resource=None, lint=[AT_CAP], cut_sign=AT_CAP, **ended
     )
 
 

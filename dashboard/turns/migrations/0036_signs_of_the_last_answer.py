@@ -1,0 +1,8 @@
+"""The sign of truncation in a turn's last answer. Rows from before have none stored."""
+
+from django.db import migrations, models
+
+
+class Migration(migrations.Migration):
+    dependencies = [("turns", "0035_answers_without_limits")]
+    operations = [migrations.AddField("turn", "cut_sign", models.TextField(null=True))]
