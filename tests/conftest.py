@@ -12,7 +12,9 @@ import shutil
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import hypothesis
 import psycopg
@@ -28,7 +30,7 @@ from dashboard.agents.current_project import current
 from dashboard.metrics import labels
 from dashboard.platform.database import database_settings
 from dashboard.platform.postgres import Share, start
-from tests import early_imports, emptying, first_start, lanes, template_database
+from tests import emptying, first_start, lanes, split_workers, template_database
 from tests.examples import ALL, USUAL, examples, without_constants_of_the_tree
 from tests.redis_server import Redis
 
@@ -66,6 +68,13 @@ def _no_label_known(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(labels, "_known", {})
 
 
+@pytest.fixture
+def data_dir(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A data folder of the test's own, where seals are remembered: in the checkout's, those of other tests are."""
+    monkeypatch.setattr(settings, "ENVIRONMENT", replace(settings.ENVIRONMENT, data_dir=tmp_path, signing_key=""))
+    return tmp_path
+
+
 @pytest.fixture(autouse=True)
 def _no_current_project() -> None:
     """A test that calls a handler may leave its project as the current one, and no other has that row."""
@@ -97,13 +106,27 @@ def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
     return 2 * len(os.sched_getaffinity(0))
 
 
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_setupnodes(config: pytest.Config, specs: list[Any]) -> None:
+    """Workers on this machine are split from one process that has imported the tests."""
+    source = split_workers.Source(config.args)
+    config.add_cleanup(source.end)
+    for spec in specs:
+        if spec.popen and not spec.python:
+            spec.python = source.interpreter
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_configure_node(node: Any) -> None:
+    node.workerinput["run"] = os.getpid()
+
+
 @pytest.hookimpl(wrapper=True)
 def pytest_collection(session: pytest.Session) -> Iterator[object]:
     """What nine thousand tests are kept as stays to the end: no search for garbage goes through it, neither while
     it grows, which takes a third of its time, nor afterwards. What comes later is searched seldom, as in a server."""
     gc.disable()
     try:
-        early_imports.load(session.config)
         return (yield)
     finally:
         gc.freeze()
@@ -194,7 +217,7 @@ def _no_skip(report):
 @pytest.fixture(scope="session")
 def started_once(request: pytest.FixtureRequest) -> Callable[[Path], None]:
     """Makes a data folder what it is after a first start."""
-    run = os.getppid() if hasattr(request.config, "workerinput") else os.getpid()
+    run = getattr(request.config, "workerinput", {}).get("run", os.getpid())
     tables = functools.partial(template_database.stored_in, url=_share[0].url) if _share else None
     return functools.partial(first_start.copied_to, run=run, with_tables=tables)
 

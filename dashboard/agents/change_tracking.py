@@ -18,6 +18,16 @@ from dashboard.platform.fields import storable_text
 MAX_WHY = 500  #: characters
 #: The entry of the audit log in whose course something is changed; empty where there is none.
 action: ContextVar[str] = ContextVar("audited_action", default="")
+#: Which of a route's actions were done, of a request that the audit log records. A list, for a view may run in a copy
+#: of the context.
+done: ContextVar[list[str] | None] = ContextVar("audited_done", default=None)
+
+
+def tell_done(what: str) -> None:
+    """Tell the audit log which of its route's actions a request did; without an entry, nobody."""
+    told = done.get()
+    if told is not None:
+        told.append(what)
 
 
 def keep_changes(model: type[models.Model], *, but: tuple[str, ...] = ()) -> None:

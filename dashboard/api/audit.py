@@ -9,7 +9,9 @@ from ninja import Query, Router
 from pydantic import BaseModel, Field
 
 from dashboard.accounts.audit import selectors
+from dashboard.accounts.audit.action_words import CONTROL_WORDS
 from dashboard.accounts.projects import sees_all_projects
+from dashboard.agents.policy_validation import listed
 from dashboard.agents.selectors import project_current
 from dashboard.api.callers import caller
 from dashboard.api.list_pages import Page, page_of
@@ -58,7 +60,11 @@ class Asked(Page):
 
     by: Text = Field(default="", description="The user's name.", max_length=150)
     action: Text = Field(default="", description="Part of the action.", max_length=100)
-    target: Text = Field(default="", description="Part of the address.", max_length=200)
+    target: Text = Field(
+        default="",
+        description=f"Part of the address. Of an action on a turn it ends with `?action=` and {listed(CONTROL_WORDS)}.",
+        max_length=200,
+    )
     since: Moment | None = Field(default=None, description="At this time or later.")
     until: Moment | None = Field(default=None, description="Before this time.")
 

@@ -7,6 +7,7 @@ from pydantic import BaseModel, Field
 
 from dashboard.api.turn_response_schemas import Draft
 from dashboard.exports.formats import FORMATS as FORMATS_OF_FILES
+from dashboard.turns.error_types import TOOL_MEANS
 from dashboard.turns.filters import CHOICES, FILTER_NAMES, NOT, NUMBERS, WORDS
 from dashboard.turns.selectors import DEFAULT_LIMIT, MAX_LIMIT
 
@@ -39,14 +40,14 @@ MEANINGS: Mapping[str, str] = {
     "model": "The model's name.",
     "agent": "The agent's name.",
     "tag": "A tag of the turn.",
-    "error_type": "The type of the last failure, even if a retry succeeded.",
+    "error_type": f"The type of the last failure, even if a retry succeeded. {TOOL_MEANS}",
     "tokens_from": "At least this many input and output tokens.",
     "tokens_to": "At most this many input and output tokens.",
-    "duration_from": "At least this many milliseconds of `duration_ms`, which counts pauses by operators.",
-    "duration_to": "At most this many milliseconds of `duration_ms`, which counts pauses by operators.",
+    "duration_from": "At least this many milliseconds, without pauses by operators, unlike `duration_ms`.",
+    "duration_to": "At most this many milliseconds, without pauses by operators, unlike `duration_ms`.",
     "has": "What the turn must have had. If the parameter is repeated, all values must match.",
     "lint": "A sign of truncation.",
-    "q": 'Words in the prompt or the answer, in the syntax of a search engine: "a phrase", -without, or.',
+    "q": 'Words in the prompt or the answer, in the syntax of a search engine: `"a phrase"`, `-without`, `or`.',
     "since": "Created at this time or later.",
     "until": "Created before this time.",
     **{asked: f"As `{name}`, but excludes turns with any of these values." for name, asked in NOT.items()},

@@ -219,12 +219,10 @@ class Sweep(BaseModel):
 
     limit: str
     certain: Found | None = Field(
-        description="Values at which the turn completes, `recorded` or `certain`, and its answer is not one that may be "
-        "cut off; null if there are none."
+        description="Values at which the turn completes, `recorded` or `certain`, and its answer is not one that may "
+        "be cut off; null if there are none."
     )
-    likely: Found | None = Field(
-        description="The same, `estimated` included; null if there are none."
-    )
+    likely: Found | None = Field(description="The same, `estimated` included; null if there are none.")
     with_reruns: dict[Literal["certain", "likely"], Found | None] = Field(
         description="The same two with what live re-runs of the turn took (`measured`) in place of what the recording "
         "shows, as pages and `manage.py replay --sweep` show them."

@@ -67,6 +67,7 @@ CASES: Mapping[str, str] = {
     "tokens, in old turns only": "tokens_from=300&tokens_to=600&model=gpt-4o",
     "most tokens in no time, and completed": "tokens_from=2000&duration_to=4000&status=completed",
     "a word, and many tokens": "q={tenth}&tokens_from=10000",
+    "a word of most turns, in no time": "q={common}&duration_to=200",
     "without a value of most turns": "not_status=completed",
     "without two values, and a third": "not_status=completed&not_status=partial&provider=openai",
     "without a tag": "not_tag=batch-7",

@@ -39,7 +39,7 @@ MINUTES = """
 WITH made AS MATERIALIZED (
     SELECT id, whystop_minute(id) AS start, left(agent_name, 200) AS agent_name, left(provider, 200) AS provider,
            left(model, 200) AS model, status, stop_reason, model_stop_reason, continuations, tool_repairs,
-           envelope_retries, input_tokens, output_tokens, duration_ms, lint
+           envelope_retries, input_tokens, output_tokens, duration_ms - held_ms AS took_ms, lint
       FROM turns_turn WHERE project_id = %(project)s AND id >= %(low)s AND id < %(high)s
        AND whystop_minute(id) = ANY(%(starts)s)
 ), cached AS (
@@ -82,8 +82,8 @@ WITH made AS MATERIALIZED (
            (CASE jsonb_typeof(lint) WHEN 'array' THEN lint ELSE '[]' END) code WHERE lint <> '[]' GROUP BY 1, 2, 3, 4, 5
     UNION ALL
     SELECT start, agent_name, provider, model,
-           'took:' || width_bucket((duration_ms / 1000.0)::float8, %(bounds)s::float8[]), count(*)
-      FROM made WHERE continuations > 0 AND duration_ms IS NOT NULL GROUP BY 1, 2, 3, 4, 5
+           'took:' || width_bucket((took_ms / 1000.0)::float8, %(bounds)s::float8[]), count(*)
+      FROM made WHERE continuations > 0 AND took_ms IS NOT NULL GROUP BY 1, 2, 3, 4, 5
     UNION ALL
     SELECT start, agent_name, made.provider, made.model, 'failed_predictions', count(*)
       FROM made JOIN predictions_prediction prediction ON prediction.child_id = made.id

@@ -16,6 +16,7 @@ from dashboard.turns import history, selectors
 from dashboard.turns.damaged_pages import damage_words_of
 from dashboard.turns.draft_answer import DraftAnswer, draft_shown
 from dashboard.turns.models import UNFINISHED, Turn
+from dashboard.turns.read_ahead import reading_once
 from dashboard.turns.views import turn_context
 
 #: The parts of a turn's page that change while it runs.
@@ -114,6 +115,7 @@ class TurnScene(Scene):
         now, refused = self.now, page.refused if page else ()
         return [changed], DisplayedTurn(now.seq, now.draft, True, now.line, refused, now.status)
 
+    @reading_once()
     def _parts(self, turn: Turn) -> RenderedParts:
         context = {**turn_context(turn), "oob": True}
         page = context["page"]

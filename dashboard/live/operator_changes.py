@@ -194,5 +194,5 @@ def _answer(given: Mapping[str, Any]) -> dict[str, Any]:
 def _given_call(given: Mapping[str, Any]) -> ToolCall:
     name, arguments = given.get("name"), given.get("arguments", {})
     if not isinstance(name, str) or not name or not isinstance(arguments, Mapping):
-        raise ValidationError({"answer": "Each call of an answer needs a tool’s name, and arguments as an object."})
+        raise ValidationError({"answer": "Each call of an answer needs a tool's name, and arguments as an object."})
     return ToolCall("", wire_name_of(name), dict(arguments), json.dumps(dict(arguments), ensure_ascii=False))

@@ -19,6 +19,7 @@ from agentcore.reasons import TurnStatus
 from agentcore.snapshot import Snapshot
 from agentcore.states import State
 from agentcore.values import replace
+from dashboard.agents.change_tracking import tell_done
 from dashboard.live import conversation_queue
 from dashboard.live.jobs import defer_drive
 from dashboard.live.models import OwnedTurn, Signal
@@ -74,6 +75,7 @@ def turn_control(
 def _tell_decision(turn: Turn, action: str, by: str) -> None:
     """Of calls that waited for approval: who decided stands in the inbox, where the entry was."""
     approving = position_of(turn).snapshot.approving if action in DECIDING and by != APPROVAL_TIME_LIMIT else ()
+    tell_done("approve" if approving and action == "release" else action)
     if approving:
         told = f"Calls of {' and '.join(dict.fromkeys(approving))} {DECIDING[action]}."
         calls_decided.send(sender=Turn, turn=turn, by=by, told=told)

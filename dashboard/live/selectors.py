@@ -7,6 +7,7 @@ from agentcore.states import CALLS
 from dashboard.live.models import CallSlot, Signal
 from dashboard.turns.api_serializers import turn_json
 from dashboard.turns.models import UNFINISHED, Turn
+from dashboard.turns.read_ahead import reading_once
 
 TOLD = 3  #: refused actions that are shown
 
@@ -21,7 +22,8 @@ def turn_now(turn: Turn) -> dict[str, Any]:
     ]
     calls = turn.status in UNFINISHED and turn.state in CALLS
     waiting = waiting_words(turn.id) if calls else None
-    return {**turn_json(turn), "waiting": waiting, "not_done": refused}
+    with reading_once():
+        return {**turn_json(turn), "waiting": waiting, "not_done": refused}
 
 
 def refused_of(turn: Turn) -> tuple[Signal, ...]:

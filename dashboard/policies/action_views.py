@@ -146,7 +146,7 @@ def attach(request: HttpRequest) -> HttpResponse:
                 raise ValidationError("Name the provider, such as openai.")
             place = {"provider": said["provider"]}
         elif said.get("level") != SITE_PLACE:
-            raise ValidationError("Choose what it applies to: a connection’s model, a provider, or the site.")
+            raise ValidationError("Choose what it applies to: a connection's model, a provider, or the site.")
         policy_versions.policy_attach(project=project, policy=policy, by=_by(request), why=_why(request), **place)
 
     words = "The policy applies there from the next turn on."

@@ -13,6 +13,7 @@ from agentcore.policy import Policy as CorePolicy
 from dashboard.accounts.models import User
 from dashboard.agents.models import Policy, PolicyVersion, Project
 from dashboard.agents.policies import POLICY_FIELDS, overridden, policy_said, stored_policy
+from dashboard.agents.policy_resolution import DEFAULTS, Resolved, spoken
 from dashboard.agents.selectors import policy_version_standing
 from dashboard.live.services import overrides_clean
 from dashboard.live.turn_loader import connection_of
@@ -73,8 +74,15 @@ def policy_of_replay(*, turn: Turn, overrides: Mapping[str, Any], name: str, by:
     if not name:
         raise ValidationError(NAMELESS)
     wanted = overrides_clean(overrides, connection_of(turn))
-    said = _said(overridden(stored_policy(turn.policy), wanted))
+    said = _without_defaults(turn, wanted, _said(overridden(stored_policy(turn.policy), wanted)))
     return draft_keep(project=turn.project, name=name, said=said, filter=_turns_of(turn, name), by=by)
+
+
+def _without_defaults(turn: Turn, wanted: Mapping[str, Any], said: Mapping[str, Any]) -> dict[str, Any]:
+    """Without defaults that no policy of the turn and none of these overrides sets: a draft says what was changed."""
+    kept = {*(turn.policy_sources or {}).get("fields", {}), *spoken(wanted)}
+    told = {name: v for name, v in spoken(said).items() if name in kept or name not in DEFAULTS or v != DEFAULTS[name]}
+    return {part: value for part, value in Resolved(told, (), {}).said.items() if value}
 
 
 def _turns_of(turn: Turn, name: str) -> dict[str, Any]:

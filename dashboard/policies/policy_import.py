@@ -104,7 +104,7 @@ def _merged(file: _File, policy: Policy, known: dict[str, PolicyVersion]) -> Ite
     now = policy_version_active(policy=policy)
     if file.active is not None and (now is None or file.active.key != _key(now)):
         version = known[file.active.key] = file.kept(file.active, counts=True)
-        yield f"“{file.name}” differs; the file’s settings are its version {version.version}, which is now active."
+        yield f"“{file.name}” differs; the file's settings are its version {version.version}, which is now active."
     scheduled = [told for told, _, _ in file.schedule]
     left: list[_Told] = []
     for told in file.versions:

@@ -62,7 +62,7 @@ class BudgetForm(forms.Form):
 
     @property
     def opened(self) -> bool:
-        """Whether something behind "all limits" is said."""
+        """Whether something behind “all limits” is said."""
         return any(self.data.get(name) for name in NAMES if name not in FIRST)
 
     @property

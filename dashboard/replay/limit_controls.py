@@ -9,7 +9,7 @@ from dashboard.turns.models import Turn
 from dashboard.turns.sent_caps import NO_CAP_SET
 
 Number = int | float
-#: Those that stand open on the page; the others are behind "all limits".
+#: Those that stand open on the page; the others are behind “all limits”.
 FIRST = ("max_tokens", "max_continuations", "max_total_completion_tokens", "max_total_output_chars")
 
 

@@ -95,7 +95,7 @@ def changes(child: Turn, parent: Turn | None) -> Iterator[str]:
     if child.model != parent.model:
         yield f"model {parent.model} → {child.model}"
     if child.overrides.get("connection") != parent.overrides.get("connection"):
-        yield f"at {child.overrides.get('connection', 'its agent’s connection')}"
+        yield f"at {child.overrides.get('connection') or 'the connection of its agent'}"
     if child.policy.get("system_prompt") != parent.policy.get("system_prompt"):
         yield "new system prompt"
     yield from _said(child.overrides.get("said", {}))
@@ -132,7 +132,7 @@ def _said(said: Mapping[str, Any]) -> Iterator[str]:
     if places:
         yield f"message{'s' if len(places) > 1 else ''} {', '.join(map(str, places))} rewritten"
     if said.get("left_out"):
-        yield f"without the caller’s {', '.join(said['left_out'])}"
+        yield f"without the caller's {', '.join(said['left_out'])}"
     if said.get("results"):
         yield f"{len(said['results'])} tool result{'s' if len(said['results']) > 1 else ''} given"
     if said.get("breakpoints"):

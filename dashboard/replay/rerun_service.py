@@ -150,7 +150,7 @@ def _begin_from(child: Turn, base: Snapshot, words: RerunChanges, connection: Co
         if call.echo:
             raise ValidationError(
                 {
-                    "connection": f"This request returns {base.asked.provider}’s own paused answer, which no other "
+                    "connection": f"This request returns {base.asked.provider}'s own paused answer, which no other "
                     "provider accepts. Keep the connection, or choose an earlier record."
                 }
             )

@@ -25,9 +25,8 @@ from dashboard.turns.end_summary import cut_sign
 from dashboard.turns.evidence import Fault
 from dashboard.turns.history import recording_of
 from dashboard.turns.models import UNFINISHED, Turn
-from dashboard.turns.projection import failed_by, project, status_of, undecided
+from dashboard.turns.projection import failed_by, held_ms, project, status_of, undecided
 from dashboard.turns.seals.seal_check import turn_faults
-from dashboard.turns.time_breakdown import held_seconds
 from dashboard.turns.verification import diverging, verification_of
 
 #: Of an imagined turn that ends where the recorded one may have been cut, below another cap.
@@ -87,7 +86,7 @@ class WhatIf:
     @property
     def _counted(self) -> dict[str, Any]:
         """Its columns, without the time for which operators held the recorded turn."""
-        held = round(1000 * held_seconds(self.recording.records))
+        held = held_ms((record.command, record.event.at) for record in self.recording.records)
         return {**self.turn, "duration_ms": max(0, self.turn["duration_ms"] - held)}
 
 

@@ -4,10 +4,12 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from itertools import takewhile
 from typing import Any
+from urllib.parse import urlencode
 
 from agentcore.policy import LIMIT_NAMES, limit_in_words
 from agentcore.remedies import RE_RUN
 from agentcore.replay import Certainty
+from agentcore.values import replace
 from dashboard.agents.limit_fields import amount, unit_of
 from dashboard.replay.limit_controls import Number
 from dashboard.replay.suggested_value import MeasuredValue, SuggestedValue
@@ -161,7 +163,16 @@ class Sweep:
 
     def _rows_of(self, points: Iterable[Point]) -> tuple[Row, ...]:
         told, again = {each.value: each for each in reversed(self.named_by_page)}, self._again
-        return tuple(row_of(point, told.get(point.value), again.get(point.value)) for point in points)
+        rows = (row_of(point, told.get(point.value), again.get(point.value)) for point in points)
+        return tuple(replace(row, why_in_words=f"{row.why_in_words}{self._beside_likely(row)}") for row in rows)
+
+    def _beside_likely(self, row: Row) -> str:
+        """Why a value is not known though a smaller one is known, by something else than the recording."""
+        smaller = (each for each in self.named_by_page if each.value < row.value and not each.beside)
+        if not row.undecidable or (said := next(smaller, None)) is None:
+            return ""
+        by = "a live re-run" if said.rerun else "the estimate above"
+        return f" (judged by this recording alone; {said.value:,} is {said.word} by {by})"
 
     @property
     def _again(self) -> dict[int, MeasuredValue]:
@@ -234,6 +245,19 @@ class Sweep:
             return None if self.lead else self.suggested[0].value
         unknown = [point.value for point in self.points if point.undecidable]
         return unknown[-1] if unknown and not self.recommended and (self.least is None or self._at_cap) else None
+
+    @property
+    def asks_beside(self) -> SuggestedValue | None:
+        """What has to be given with that value, or another limit would end the re-run first; None: nothing."""
+        said = next(iter(self.suggested), None)
+        return said if said is not None and said.value == self.asks and said.settings else None
+
+    @property
+    def asks_query(self) -> str:
+        """The value and what has to be given with it, as the form of a re-run takes them from its address."""
+        beside = self.asks_beside.settings if self.asks_beside else {}
+        given = (("no_" + name, "on") if value is None else (name, value) for name, value in beside.items())
+        return urlencode([(self.name, self.asks), *given])
 
     @property
     def proof(self) -> str:

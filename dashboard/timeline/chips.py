@@ -13,7 +13,7 @@ from dashboard.turns.timeline_page import query_of
 from dashboard.turns.turn_query import find
 
 #: By the column, what a range is called and counted in.
-RANGE_WORDS: Mapping[str, tuple[str, str]] = {"tokens": ("Tokens", ""), "duration_ms": ("Took, with pauses", " ms")}
+RANGE_WORDS: Mapping[str, tuple[str, str]] = {"tokens": ("Tokens", ""), "duration_ms": ("Took", " ms")}
 MOST_DROPPED = 1_000  #: turns counted for each filter that could go
 
 

@@ -12,6 +12,7 @@ from dashboard.platform.replica import read_connection
 from dashboard.timeline.turn_counts import Counts, TurnCounts, held_by_rollups
 from dashboard.timeline.values import MOST_COUNTED, Facet, FacetValue
 from dashboard.turns.cohorts import COLUMNS, HAS_COLUMNS
+from dashboard.turns.error_types import error_words
 from dashboard.turns.filters import NOT, TimelineFilters
 from dashboard.turns.id_range import id_range_of
 from dashboard.turns.models import Cohort
@@ -37,7 +38,8 @@ NAMES = (*COLUMNS, "has")
 #: How values are called that are not shown as they are stored.
 NAMED: Mapping[str, Callable[[str], str]] = {
     **dict.fromkeys(("lint", "stop_reason", "model_stop_reason", "terminal_reason", "status"), reason_label),
-    **dict.fromkeys(("has", "error_type"), lambda word: word.replace("_", " ")),
+    "has": lambda word: word.replace("_", " "),
+    "error_type": error_words,
     "resource": lambda key: LIMIT_NAMES.get(key, key),
     "provider": name_of,
 }

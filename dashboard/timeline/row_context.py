@@ -8,7 +8,6 @@ from functools import lru_cache
 from dashboard.turns.models import Turn
 from dashboard.turns.prices.selectors import prices_of
 from dashboard.turns.search_words import words_query
-from dashboard.turns.time_breakdown import held_ms_of
 from dashboard.turns.timeline_page import SHOWN
 
 BEFORE = 20  #: characters before the first word: a column of a narrow window shows 35 of a snippet
@@ -63,12 +62,11 @@ def _of(part: str) -> list[str]:
 
 
 def with_row_context(turns: Iterable[Turn], asked: str) -> list[Turn]:
-    """These turns, each with its price, how long it was held and, where `asked` are words, the place of these in it."""
+    """These turns, each with its price and, where `asked` are words, the place of these in it."""
     shown = list(turns)
-    prices, held = prices_of(shown), held_ms_of(shown)
+    prices = prices_of(shown)
     for turn in shown:
         turn.price = prices[turn.id]
-        turn.held_ms = held.get(turn.id, 0)
         turn.snippet = snippet_of(turn, asked) if asked else None
         turn.input_text, turn.output_text = turn.input_text[:SHOWN], ""  # a socket keeps its rows
     return shown

@@ -30,7 +30,7 @@ def specs_of(names: Sequence[str], *, project_id: UUID) -> tuple[ToolSpec, ...]:
     gone = [name for name in names if name not in known]
     if gone:
         raise ValidationError(
-            {"agent": f"The agent’s tool “{gone[0]}” is not there any more; take it from the agent, or bring it back."}
+            {"agent": f"The agent's tool “{gone[0]}” is not there any more; take it from the agent, or bring it back."}
         )
     return tuple(known[name].spec for name in names)
 

@@ -159,7 +159,7 @@ GROUPS: Mapping[str, tuple[Lesson, ...]] = {
         Lesson(
             "rate-limit",
             "429, without a retry",
-            "The provider asks for a retry after 1 s; the policy stops. The turn’s page names the setting.",
+            "The provider asks for a retry after 1 s; the policy stops. The turn's page names the setting.",
             "sim-flaky",
             "Are you there?",
         ),
@@ -197,7 +197,7 @@ GROUPS: Mapping[str, tuple[Lesson, ...]] = {
         Lesson(
             "not-an-api",
             "A web page instead of an answer",
-            "Status 200, but the body is a network’s sign-in page. Whystop does not accept it as an answer.",
+            "Status 200, but the body is a network's sign-in page. Whystop does not accept it as an answer.",
             "sim-flaky",
             "Is this an API?",
             {"model": "sim-html"},
@@ -222,7 +222,7 @@ GROUPS: Mapping[str, tuple[Lesson, ...]] = {
         Lesson(
             "context-full",
             "The context window is full",
-            "The conversation does not fit into the model’s context window. More tokens per call do not help.",
+            "The conversation does not fit into the model's context window. More tokens per call do not help.",
             "sim-odd",
             "Read all of this, and then answer.",
             {"model": "sim-context"},

@@ -42,8 +42,8 @@ def load(request: HttpRequest) -> HttpResponse:
     except services.TourBusyError as busy:
         messages.warning(request, str(busy))
     else:
-        said = "The tour was started. Its turns appear below." if started else "The tour was loaded already."
-        messages.success(request, said)
+        if not started:  # one that was started says itself how far it is
+            messages.success(request, "The tour was loaded already.")
     secret = request.POST.get("secret", "")
     return _page(request, secret=secret) if secret else redirect("tour:page")
 

@@ -1,7 +1,8 @@
 """How a turn ended, in one label: the model's stop, the agent's stop and the status under one symbol."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from copy import copy
+from dataclasses import dataclass, replace
 from uuid import UUID
 
 from django.db.models import QuerySet
@@ -15,6 +16,8 @@ from dashboard.turns.endings import Ending
 from dashboard.turns.history import attempts_read
 from dashboard.turns.models import UNFINISHED, Turn
 from dashboard.turns.reason_looks import reason_label
+from dashboard.turns.refused_calls import acted_on, ended_by_a_tool, refused_by
+from dashboard.turns.verdicts import resource_now
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,12 +29,25 @@ class EndSummary:
     detail: str = ""
 
 
-def end_summary_of(turn: Turn) -> EndSummary:
-    """Of a turn that has not ended, where it stands. Green is only what the model is known to have ended itself."""
+def end_summary_of(turn: Turn, refused_by: str = "") -> EndSummary:
+    """Of a turn that has not ended, where it stands. Green is only what the model is known to have ended itself.
+
+    `refused_by`: who refused the call whose error ended the turn (`refused_calls`), where the row names a tool error.
+    """
     if turn.status in UNFINISHED:
         waits = "waiting for an operator" if turn.status == TurnStatus.HELD else ""
         return EndSummary(turn.status, reason_label(turn.status).capitalize(), waits)
-    return _READINGS.get(turn.status, _other)(turn)
+    ended = _READINGS.get(turn.status, _other)(turn)
+    return replace(ended, detail=f"Tool call refused by {refused_by}") if refused_by else ended
+
+
+def end_summary_now(turn: Turn) -> EndSummary:
+    """The same, where the row names a tool error, by the history: a person refused the call, or nobody approved it."""
+    resource = resource_now(turn)
+    if resource != turn.resource:
+        turn = copy(turn)
+        turn.resource = resource
+    return end_summary_of(turn, refused_by(turn))
 
 
 def _read(ending: Ending, detail: str = "", *, look: str = "") -> EndSummary:
@@ -74,14 +90,17 @@ def cut_sign(turn: Turn) -> str:
     return next((sign for sign in turn.signs if sign != REPEAT), "")
 
 
+def is_doubtful(turn: Turn) -> bool:
+    """Whether a turn that completed may have been cut off by its row alone: its calls tell more."""
+    unknown = turn.model_stop_reason in (None, NormalizedStopReason.UNKNOWN) and turn.envelope is None
+    return turn.status == TurnStatus.COMPLETED and bool(cut_sign(turn) or unknown)
+
+
 def may_be_cut(turn: Turn) -> bool:
     """Whether a turn that completed may have been cut off at the cap of its last call. Its verdict says that its answer
     may be cut off, and its last call is not known to have ended short of its cap. Such a turn does not show that any
     limit is enough."""
-    if turn.status != TurnStatus.COMPLETED:
-        return False
-    unknown = turn.model_stop_reason in (None, NormalizedStopReason.UNKNOWN) and turn.envelope is None
-    if not (cut_sign(turn) or unknown):
+    if not is_doubtful(turn):
         return False
     answered = [each for each in attempts_read(turn.id, "max_tokens", "usage", "error") if each.error is None]
     cap, usage = (answered[-1].max_tokens, answered[-1].usage or {}) if answered else (None, {})
@@ -144,19 +163,22 @@ _ORDER = tuple(ending.name for ending in endings.ENDINGS)
 def end_orders(turns: QuerySet[Turn]) -> dict[UUID, str]:
     """By turn, words that sort it beside those that end with the same summary. Most turns of a list are alike in what
     is read of them, so that each kind of turn is summed up once."""
-    known: dict[str, str] = {}
-    found = {}
+    known: dict[str, tuple[str, bool]] = {}
+    found, by_a_tool = {}, []
     for turn_id, *values in turns.values_list("id", *READ):
         key = repr(values)
         if key not in known:
-            known[key] = _order_of(Turn(**dict(zip(READ, values, strict=True))))
-        found[turn_id] = known[key]
-    return found
+            row = Turn(**dict(zip(READ, values, strict=True)))
+            known[key] = _order_of(row, end_summary_of(row)), ended_by_a_tool(row)
+        found[turn_id], tool = known[key]
+        if tool:
+            by_a_tool.append(turn_id)
+    refused = Turn.objects.filter(id__in=acted_on(by_a_tool)) if by_a_tool else ()
+    return found | {turn.id: _order_of(turn, end_summary_now(turn)) for turn in refused}
 
 
-def _order_of(turn: Turn) -> str:
+def _order_of(turn: Turn, ended: EndSummary) -> str:
     """What it took, where that is a number, in the order of the number."""
-    ended = end_summary_of(turn)
     rank = _ORDER.index(ended.words) if ended.words in _ORDER else len(_ORDER)
     took = f"{turn.continuations:09d}" if ended.look == "completed" else ended.detail
     return f"{rank:02d} {ended.words} {took}"

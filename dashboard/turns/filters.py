@@ -42,7 +42,8 @@ MAX_VALUES = 50
 MAX_LENGTH = 500  #: characters of one value
 #: Of a search: each phrase is looked for in texts by a regular expression of its own.
 MOST_PHRASES, MOST_PHRASE_WORDS = 16, 500
-#: Filters by a number: at least the first, at most the second. Tokens are input and output; durations milliseconds.
+#: Filters by a number: at least the first, at most the second. Tokens are input and output; durations
+#: milliseconds, without those for which a turn was held.
 RANGES: Mapping[str, tuple[str, str]] = {
     "tokens": ("tokens_from", "tokens_to"),
     "duration_ms": ("duration_from", "duration_to"),

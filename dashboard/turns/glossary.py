@@ -55,7 +55,7 @@ _WORDS: Mapping[str, tuple[str, str]] = {
     "repair": ("Tool-call repair", "A further call that requests a truncated or malformed tool call again."),
     "envelope": (
         "Envelope",
-        "An answer in the JSON form that an agent’s answers must have. Other programs call it a structured answer. An "
+        "An answer in the JSON form that an agent's answers must have. Other programs call it a structured answer. An "
         "invalid one is requested again.",
     ),
     "iteration": (
@@ -63,7 +63,7 @@ _WORDS: Mapping[str, tuple[str, str]] = {
         "One step of the agent: a model answer and the tools that it calls. Max steps limits their number.",
     ),
     "model_stop": ("Model stop reason", "Why the model ended an answer, in one vocabulary for all providers."),
-    "provider_stop": ("Provider’s stop reason", "The stop reason exactly as the provider reported it."),
+    "provider_stop": ("Provider's stop reason", "The stop reason exactly as the provider reported it."),
     "agent_stop": ("Agent stop reason", "Why the agent ended the turn: completed, or what stopped it before that."),
     "terminal_reason": ("Terminal reason", "Why the turn ended, more precise than the agent stop reason."),
     "status": ("Status", "How a turn ended: completed, partial, failed, aborted, cancelled or interrupted."),

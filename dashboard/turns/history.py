@@ -22,8 +22,8 @@ from agentcore.snapshot import Snapshot
 from dashboard.agents.policies import stored_policy
 from dashboard.turns import models, nodes
 from dashboard.turns.models import Attempt
-from dashboard.turns.projection import failed_by, project
-from dashboard.turns.read_ahead import read_ahead
+from dashboard.turns.projection import failed_by, held_ms, project
+from dashboard.turns.read_ahead import once, read_ahead
 from dashboard.turns.record_reader import record_at, records_of
 from dashboard.turns.request_frames import MESSAGE_KEYS, joined
 
@@ -60,7 +60,7 @@ def base_snapshot_of(turn: models.Turn) -> Snapshot:
 
 def recording_of(turn: models.Turn, *, upto: int | None = None) -> Recording:
     """The whole history of a turn, or its records up to number `upto`."""
-    return recording_from(turn, records_of(turn.id, upto=upto))
+    return once(("recording", turn.id, upto), lambda: recording_from(turn, records_of(turn.id, upto=upto)))
 
 
 def recording_from(turn: models.Turn, rows: Iterable[models.Record]) -> Recording:
@@ -114,7 +114,8 @@ def rebuilt_columns(turn: models.Turn, rows: Sequence[models.Record] | None = No
     started = rows[0].at if rows else None
     standing = _fold(stored_policy(turn.policy), base_snapshot_of(turn), 0, rows, started)
     columns = project(standing.snapshot, seq=standing.seq, started_at=started, at=standing.last_at)
-    return {**columns, "error_type": failed_by(transition for row in rows for transition in row.transitions)}
+    failed = failed_by(transition for row in rows for transition in row.transitions)
+    return {**columns, "error_type": failed, "held_ms": held_ms((row.command, row.event["at"]) for row in rows)}
 
 
 def begun_as(turn: models.Turn) -> dict[str, Any]:
@@ -228,7 +229,8 @@ def attempts_read(turn_id: UUID, *columns: str) -> list[Attempt]:
     known = read_ahead().attempts.get(turn_id)
     if known is not None:
         return known
-    return list(Attempt.objects.filter(turn_id=turn_id).order_by("index").only("turn_id", "index", *columns))
+    rows = Attempt.objects.filter(turn_id=turn_id).order_by("index").only("turn_id", "index", *columns)
+    return once(("attempts", turn_id, columns), lambda: list(rows))
 
 
 def first_attempt(turn_id: UUID, *columns: str) -> Attempt | None:
@@ -236,7 +238,8 @@ def first_attempt(turn_id: UUID, *columns: str) -> Attempt | None:
     known = read_ahead().attempts.get(turn_id)
     if known is not None:
         return known[0] if known else None
-    return Attempt.objects.filter(turn_id=turn_id).order_by("index").only("turn_id", "index", *columns).first()
+    rows = Attempt.objects.filter(turn_id=turn_id).order_by("index").only("turn_id", "index", *columns)
+    return once(("first call", turn_id, columns), rows.first)
 
 
 def attempts_of_all(turns: Collection[UUID]) -> dict[UUID, list[Attempt]]:

@@ -14,14 +14,25 @@ SEARCHED = (
     "output_tokens", "duration_ms",
 )  # fmt: skip
 
+#: What a turn took itself: limits do not count the time for which it was held.
+TOOK_SQL = "(duration_ms - held_ms)"
+TOOK = models.F("duration_ms") - models.F("held_ms")
+
 FINDING = [
-    models.Index(name=f"turns_turn_{name}", fields=fields, include=include)
-    for name, fields, include in (
-        ("walk", ["project", "-id"], ["cohort", "tokens", "duration_ms"]),
-        ("cohort", ["cohort", "-id"], ["tokens", "duration_ms"]),
-        ("tokens", ["project", "tokens"], ["id", "cohort", "duration_ms"]),
-        ("duration", ["project", "duration_ms"], ["id", "cohort", "tokens"]),
-    )
+    *(
+        models.Index(name=f"turns_turn_{name}", fields=fields, include=include)
+        for name, fields, include in (
+            ("walk", ["project", "-id"], ["cohort", "tokens", "duration_ms", "held_ms"]),
+            ("cohort", ["cohort", "-id"], ["tokens", "duration_ms", "held_ms"]),
+            ("tokens", ["project", "tokens"], ["id", "cohort", "duration_ms", "held_ms"]),
+        )
+    ),
+    models.Index(
+        models.F("project"),
+        TOOK,
+        name="turns_turn_duration",
+        include=["id", "cohort", "tokens", "duration_ms", "held_ms"],
+    ),
 ]
 
 #: Of the few turns that have any.
@@ -29,10 +40,14 @@ MARKED = [
     models.Index(
         name=f"turns_turn_{name}",
         fields=["project", "-id"],
-        include=["cohort", "tokens", "duration_ms"],
-        condition=~models.Q(**{marks: []}),
+        include=["cohort", "tokens", "duration_ms", "held_ms"],
+        condition=condition,
     )
-    for name, marks in (("tagged", "tags"), ("linted", "lint"))
+    for name, condition in (
+        ("tagged", ~models.Q(tags=[])),
+        ("linted", ~models.Q(lint=[])),
+        ("held", models.Q(held_ms__gt=0)),
+    )
 ]
 
 WORDS = models.Func(*SEARCHED, function="whystop_search", output_field=SearchVectorField())

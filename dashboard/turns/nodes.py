@@ -21,7 +21,7 @@ from django.conf import settings
 from agentcore.values import quickly_made
 from dashboard.platform.replica import read_connection
 from dashboard.turns.compression import packed, unpacked
-from dashboard.turns.read_ahead import read_ahead
+from dashboard.turns.read_ahead import once, read_ahead
 
 _PART = struct.Struct("!cI")  #: form, length in bytes
 
@@ -109,6 +109,10 @@ def read_all(heads: Iterable[UUID]) -> dict[UUID, tuple[UUID | None, dict[NodeFo
     heads, known = list(heads), read_ahead().nodes
     if known and all(head in known for head in heads):
         return known
+    return once(("nodes", *sorted(heads)), lambda: _read_all(heads))
+
+
+def _read_all(heads: list[UUID]) -> dict[UUID, tuple[UUID | None, dict[NodeForm, bytes]]]:
     with read_connection().cursor() as cursor:
         cursor.execute(_READ_ALL, [heads])
         return {node_id: (parent, dict(parts(unpacked(packed)))) for node_id, parent, packed in cursor.fetchall()}

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Mapping
 from datetime import datetime
+from itertools import pairwise
 from typing import Any
 
 from agentcore import VERSION
@@ -19,7 +20,8 @@ from dashboard.turns.sent_caps import sent_cap
 
 
 def project(snapshot: Snapshot, *, seq: int, started_at: datetime | None, at: datetime | None) -> dict[str, Any]:
-    """The columns of a turn whose last record is `seq`, recorded `at`; `failed_by` is told apart, by the records."""
+    """The columns of a turn whose last record is `seq`, recorded `at`; `failed_by` and `held_ms` are told apart, by
+    the records."""
     end = snapshot.end
     ended = end is not None
     return {
@@ -74,6 +76,13 @@ def failed_by(transitions: Iterable[Mapping[str, Any]]) -> str | None:
         if transition["outcome"] is not None:
             failed = error_of(transition["outcome"]).get("errorType", failed)
     return failed
+
+
+def held_ms(records: Iterable[tuple[Mapping[str, Any], float]]) -> int:
+    """For how long a turn was held, in milliseconds: from each record that holds it to the one after it. `records`: the
+    command of each, and the seconds since the turn started."""
+    pairs = ((at, after) for (command, at), (_, after) in pairwise(records) if command.get("type") == "hold")
+    return sum(int(1000 * max(0.0, after - at)) for at, after in pairs)
 
 
 def error_of(outcome: Mapping[str, Any]) -> Mapping[str, Any]:

@@ -2,14 +2,18 @@
 
 Within `reading_ahead` the readers of nodes, records, attempts and connections answer from what was read; of other
 turns, and outside, they ask the database one by one.
+
+Within `reading_once` a page or an answer that asks the same of a turn several times reads it once.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Hashable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeVar
 from uuid import UUID
+
+Read = TypeVar("Read")
 
 
 @dataclass(slots=True)
@@ -24,6 +28,7 @@ class ReadAhead:
     acts: dict[UUID, list[Any]] = field(default_factory=dict)  #: the records of what operators did
     connections: dict[UUID, list[Any]] = field(default_factory=dict)  #: by project, in order of their ids
     usage: dict[Any, Any] = field(default_factory=dict)  #: what turns like those of the list used of a limit
+    answers: dict[Hashable, Any] | None = None  #: by question, what was read already; None: it is read each time
 
 
 _NOTHING = ReadAhead()
@@ -43,3 +48,24 @@ def reading_ahead() -> Iterator[ReadAhead]:
         yield _read.get()
     finally:
         _read.reset(token)
+
+
+@contextmanager
+def reading_once() -> Iterator[None]:
+    """Within, nothing is written of what is read `once`."""
+    token = _read.set(ReadAhead(answers={}))
+    try:
+        yield
+    finally:
+        _read.reset(token)
+
+
+def once(question: Hashable, reader: Callable[[], Read]) -> Read:
+    """What the reader gives; within `reading_once` what it gave for the same question before."""
+    answers = _read.get().answers
+    if answers is None:
+        return reader()
+    if question not in answers:
+        answers[question] = reader()
+    found: Read = answers[question]
+    return found

@@ -36,7 +36,7 @@ LOOKS: dict[str, Look] = {
     "time_limit": Look("limit", "clock", "time limit"),
     "retry_limit": Look("limit", "wall", "continuation or retry limit"),
     "error": Look("block", "triangle", "error"),
-    "finish_reason": Look("block", "octagon", "ended by the model’s stop reason"),
+    "finish_reason": Look("block", "octagon", "ended by the model's stop reason"),
     "guard": Look("limit", "shield", "stopped by a guard"),
     "user_requested": Look("wait", "cross", "stopped by a person"),
     # where a turn stands

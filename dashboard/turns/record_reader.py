@@ -114,9 +114,3 @@ def acts_between(first: UUID, last: UUID) -> QuerySet[Record]:
 def acts_of(turns: Collection[UUID]) -> QuerySet[Record]:
     """What operators did in these turns."""
     return _ACTS.filter(turn_id__in=turns)
-
-
-def holds_of(turns: Collection[UUID]) -> list[tuple[UUID, int]]:
-    """The records after which these turns were held: turn and number."""
-    held = Record.objects.filter(turn_id__in=turns, command__type="hold")
-    return list(held.values_list("turn_id", "seq"))

@@ -6,14 +6,17 @@ from typing import Any
 from uuid import UUID
 
 from django.db import IntegrityError, connection, transaction
+from django.db.models import F
 
 from agentcore import serial
 from agentcore.events import Started
 from agentcore.replay import Record
+from agentcore.states import State
 from dashboard.platform.fields import storable_text
 from dashboard.turns import models, nodes
 from dashboard.turns.history import messages_of
 from dashboard.turns.node_writer import NodeWriter
+from dashboard.turns.projection import held_ms
 from dashboard.turns.record_compression import packed_raw
 from dashboard.turns.record_reader import record_at
 from dashboard.turns.row_mapping import (
@@ -68,6 +71,8 @@ def record_step(entry: StepRows) -> None:
     keep(telling.made)
     _insert_record(entry, record, event)
     columns = turn_columns(entry, record.transitions)
+    if record.transitions and record.transitions[0]["from"] == State.HELD:
+        columns["held_ms"] = F("held_ms") + _held_until(entry)
     if entry.ended is not None:
         _end_attempt(entry.turn_id, entry.ended, columns)
     if entry.begun is not None:
@@ -79,6 +84,12 @@ def record_step(entry: StepRows) -> None:
     if isinstance(entry.event, Started):
         columns["setup"] = {"setup": telling.setup}  # its record has the messages
     models.Turn.objects.filter(id=entry.turn_id).update(**columns)
+
+
+def _held_until(entry: StepRows) -> int:
+    """For how long the record before this step held the turn, in milliseconds."""
+    before = record_at(entry.turn_id, entry.seq - 1)
+    return held_ms([(before.command, before.event["at"]), ({}, entry.event.at)]) if before else 0
 
 
 def _telling(entry: StepRows) -> NodeWriter:

@@ -26,6 +26,12 @@ def words_of(text: str) -> list[str]:
     return _WORD.findall(text.translate(_BLANK))
 
 
+def is_unspaced(text: str) -> bool:
+    """Whether it has letters of a script that puts no spaces between words. What stands between two spaces
+    there is one word of the index, which is found by the whole of it alone."""
+    return _UNSPACED.search(text) is not None
+
+
 def phrases_in(asked: str) -> list[int]:
     """How many words each phrase of a search has. Alternatives to a phrase are looked for in texts as phrases are."""
     parts = [len(words_of(part)) + len(_PARTED.findall(part)) for part in _PART.findall(words_query(asked))]
@@ -43,6 +49,8 @@ def _harmless(part: str) -> str:
 #: A quoted phrase, or one word with its punctuation; either may be negated.
 _ASKED = re.compile(r'-?"[^"]*"?|[^\s"]+')
 _WORD = re.compile(r"\w+")
+#: Thai to Burmese, Khmer, kana, and the characters of Chinese.
+_UNSPACED = re.compile("[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\U00020000-\U0003ffff]")
 _BLANK = str.maketrans(dict.fromkeys(string.punctuation, " "))
 _PART = re.compile(r'-?"[^"]*"|\S+')
 _PARTED = re.compile(r"\d[eE]\d+[^\W\d]")  #: a word of which PostgreSQL makes two: a number, and what follows

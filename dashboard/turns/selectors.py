@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from typing import Self
 from uuid import UUID
 
-from django.db.models import Exists, OuterRef, Q, QuerySet
+from django.db.models import Exists, F, OuterRef, Q, QuerySet
+from django.db.models.lookups import GreaterThanOrEqual, LessThanOrEqual
 
 from agentcore.states import State
 from dashboard.agents.models import Project
@@ -15,6 +16,7 @@ from dashboard.platform.ids import first_id_at
 from dashboard.turns.cohorts import COLUMNS, any_of, none_of
 from dashboard.turns.filters import HAS, NOT, OLDEST_FIRST, RANGES, TimelineFilters
 from dashboard.turns.id_range import FIRST, after, id_range_of
+from dashboard.turns.indexes import TOOK
 from dashboard.turns.models import Attempt, Cohort, Outcome, Piece, Turn
 from dashboard.turns.run_fold import find_folded
 from dashboard.turns.search_words import found_by
@@ -41,6 +43,8 @@ __all__ = [
 #: Columns that may be large and that no list shows; they are read when asked for.
 UNLISTED = ("policy", "policy_sources", "overrides", "setup", "base_snapshot", "breakpoints")
 DEFAULT_LIMIT, MAX_LIMIT = 50, 200
+#: What ranges are of.
+RANGED = {"tokens": F("tokens"), "duration_ms": TOOK}
 
 
 class BadCursorError(ValueError):
@@ -190,8 +194,8 @@ def _matching(filters: TimelineFilters) -> Q:
         matching &= ~Q(lint__has_any_keys=list(filters.not_lint))
     for column in RANGES:
         low, high = filters.range_of(column)
-        matching &= Q(**{f"{column}__gte": low}) if low is not None else Q()
-        matching &= Q(**{f"{column}__lte": high}) if high is not None else Q()
+        matching &= Q(GreaterThanOrEqual(RANGED[column], low)) if low is not None else Q()
+        matching &= Q(LessThanOrEqual(RANGED[column], high)) if high is not None else Q()
     if filters.since is not None:
         matching &= Q(id__gte=first_id_at(filters.since))
     if filters.until is not None:
@@ -229,7 +233,9 @@ def turn_of_any_project(turn_id: UUID) -> Turn:
 
 
 def _turns_told() -> QuerySet[Turn]:
-    return Turn.objects.select_related("policy_version", "agent__connection", "origin__imported_by", "ingested")
+    return Turn.objects.select_related(
+        "project", "policy_version", "agent__connection", "origin__imported_by", "ingested"
+    )
 
 
 def is_gone_on_from(turn_id: UUID) -> bool:

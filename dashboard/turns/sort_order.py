@@ -11,19 +11,19 @@ from dataclasses import dataclass
 from typing import Any, Self
 from uuid import UUID
 
-from django.db.models import QuerySet
+from django.db.models.expressions import Combinable
 from django.db.models.functions import Substr
 
 from dashboard.agents.samples import is_simulated
 from dashboard.platform.provided import Provided
+from dashboard.turns.indexes import TOOK
 from dashboard.turns.models import Turn
-from dashboard.turns.time_breakdown import held_ms_of
 
 WINDOW = 2_000  #: turns
 #: Fewer where each turn's history has to be read for its place.
 WINDOWS: Mapping[str, int] = {"limit": 100}
-#: What is sorted by a column of the turn.
-COLUMNS: Mapping[str, str] = {
+#: What is sorted by a column of the turn, or what is made of its columns.
+COLUMNS: Mapping[str, str | Combinable] = {
     "raw": "raw_stop_reason",
     "failed": "error_type",
     "model": "model",
@@ -31,6 +31,7 @@ COLUMNS: Mapping[str, str] = {
     "tokens": "tokens",
     "tries": "attempts",
     "more": "continuations",
+    "took": TOOK,
 }
 #: What is sorted as words; everything else by its number.
 WORDS = frozenset({"prompt", "ended", "limit", "raw", "failed", "model"})
@@ -102,8 +103,6 @@ def _values(ids: list[UUID], name: str) -> Mapping[UUID, Any]:
     if name in COLUMNS:
         found = turns.values_list("id", COLUMNS[name])
         return {turn: None if value is None else (0, value) for turn, value in found}
-    if name == "took":
-        return _took_places(turns)
     if name == "prompt":
         begun = turns.values_list("id", Substr("input_text", 1, PROMPT_READ))
         return {turn: _prompt_place(text) for turn, text in begun}
@@ -119,15 +118,6 @@ def _values(ids: list[UUID], name: str) -> Mapping[UUID, Any]:
     free = {turn.id: (0, 0) for turn in rows if is_simulated(turn.model)}
     prices = prices_of(turn for turn in rows if turn.id not in free)
     return free | {turn: (0, int(price.dollars * NANO)) if price else None for turn, price in prices.items()}
-
-
-def _took_places(turns: QuerySet[Turn]) -> dict[UUID, tuple[int, int] | None]:
-    """By what each took itself, as its row shows it. How long an operator held it is in its history alone."""
-    rows = list(turns.only("id", "duration_ms"))
-    held = held_ms_of(turn for turn in rows if turn.duration_ms is not None)
-    for turn in rows:
-        turn.held_ms = held.get(turn.id, 0)
-    return {turn.id: None if turn.took_ms is None else (0, turn.took_ms) for turn in rows}
 
 
 def _prompt_place(text: str) -> Place | None:

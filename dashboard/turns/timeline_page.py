@@ -16,6 +16,7 @@ from dashboard.turns.filters import NEWEST_FIRST, OLDEST_FIRST, SORTED_BY, Timel
 from dashboard.turns.id_range import FIRST
 from dashboard.turns.models import Turn
 from dashboard.turns.run_fold import sums_of
+from dashboard.turns.search_words import is_unspaced
 from dashboard.turns.sort_order import WORDS
 
 PAGE_LENGTH = 50
@@ -69,6 +70,11 @@ class TimelinePage:
     def in_sight(self) -> str:
         """The id of the element with which the page can be shown: what comes after it is below the window."""
         return f"row-{self.items[IN_SIGHT - 1].id}" if len(self.items) > IN_SIGHT else "whole"
+
+    @property
+    def searches_unspaced(self) -> bool:
+        """Whether words are searched for in a script that puts no spaces between them."""
+        return is_unspaced(self.filters.q)
 
     @property
     def headings(self) -> dict[str, "Heading"]:

@@ -26,7 +26,7 @@ from dashboard.platform.statement_timeout import SEARCH_SECONDS
 from dashboard.turns import cohorts
 from dashboard.turns.filters import RANGES, TimelineFilters
 from dashboard.turns.id_range import FIRST, IdRange, after, growth_after, windows
-from dashboard.turns.indexes import WORDS_SQL
+from dashboard.turns.indexes import TOOK_SQL, WORDS_SQL
 from dashboard.turns.search_terms import span_query, text_query
 from dashboard.turns.search_words import Search, read
 
@@ -36,7 +36,7 @@ COMMON_TURNS = 20_000  #: from so many on, a range is common
 
 WALK = """
 SELECT id, cohort FROM (
-    SELECT id, cohort, tokens, duration_ms FROM turns_turn
+    SELECT id, cohort, tokens, duration_ms, held_ms FROM turns_turn
      WHERE project_id = %(project)s AND id >= %(low)s AND id < %(high)s ORDER BY id {order} LIMIT %(walked)s
 ) walked WHERE {narrow} LIMIT %(limit)s
 """
@@ -66,7 +66,7 @@ SELECT id, cohort FROM turns_turn
 #: Materialized, so that the text index alone answers; a condition on the id would tempt the planner to walk.
 SEARCH = """
 WITH found AS MATERIALIZED (
-    SELECT id, project_id, cohort, tokens, duration_ms, tags, lint FROM turns_turn WHERE {search} @@ ({query})
+    SELECT id, project_id, cohort, tokens, duration_ms, held_ms, tags, lint FROM turns_turn WHERE {search} @@ ({query})
 ) SELECT id, cohort FROM found
    WHERE project_id = %(project)s AND id >= %(low)s AND id < %(high)s AND {narrow} ORDER BY id {order} LIMIT %(limit)s
 """
@@ -74,7 +74,7 @@ WITH found AS MATERIALIZED (
 #: its offset the planner would read all of them at once.
 PHRASES = """
 WITH found AS MATERIALIZED (
-    SELECT id, project_id, cohort, tokens, duration_ms, tags, lint FROM turns_turn WHERE {search} @@ ({query})
+    SELECT id, project_id, cohort, tokens, duration_ms, held_ms, tags, lint FROM turns_turn WHERE {search} @@ ({query})
 ), candidates AS MATERIALIZED (
     SELECT id, cohort FROM found
      WHERE project_id = %(project)s AND id >= %(low)s AND id < %(high)s AND {narrow} ORDER BY id {order}
@@ -82,6 +82,11 @@ WITH found AS MATERIALIZED (
     SELECT FROM turns_turn WHERE turns_turn.id = candidates.id AND ({texts}) OFFSET 0
 ) said LIMIT %(limit)s
 """
+#: Of turns that were held, how long the longest lasted of those that took no longer than this themselves.
+LONGEST_HELD = f"""
+SELECT max(duration_ms) FROM turns_turn WHERE project_id = %(project)s AND id >= %(low)s AND id < %(high)s
+   AND held_ms > 0 AND {TOOK_SQL} <= %(most)s
+"""  # noqa: S608 - made of a constant
 AT = "SELECT id FROM turns_turn WHERE project_id = %(project)s AND id >= %(low)s AND id < %(high)s ORDER BY id {order}"
 #: Where a search begins, where its first window ends, and where there is nothing more.
 MARKS = f"""
@@ -118,7 +123,8 @@ def find(*, project: Project, filters: TimelineFilters, reach: IdRange, limit: i
         rare |= {"not_codes": list(filters.not_lint)} if filters.not_lint else {}
         rare |= {"requested_again": filters.requested_again} if filters.requested_again else {}
         values = {"project": project.pk, "cohorts": wanted, **_bounds(filters), **rare}
-        finding = _Finding(_implied(filters, wanted) if searched else filters, reach, limit, values)
+        asked = _implied(_with_held(filters, project, reach), wanted) if searched else filters
+        finding = _Finding(asked, reach, limit, values)
         return finding.by_search() if searched else finding.by_index()
 
 
@@ -127,6 +133,17 @@ def _implied(filters: TimelineFilters, wanted: list[int] | None) -> TimelineFilt
     if filters.stop_reason or not (filters.terminal_reason or filters.resource):
         return filters
     return replace(filters, stop_reason=cohorts.stop_reasons(wanted))
+
+
+def _with_held(filters: TimelineFilters, project: Project, reach: IdRange) -> TimelineFilters:
+    """The text index knows from when to when a turn lasted: one that was held may have taken less."""
+    if filters.duration_to is None:
+        return filters
+    values = {"project": project.pk, "most": filters.duration_to, "low": reach.low, "high": reach.high}
+    with read_connection().cursor() as cursor:
+        cursor.execute(LONGEST_HELD, values)
+        (longest,) = cursor.fetchone() or (None,)
+    return replace(filters, duration_to=max(filters.duration_to, longest or 0))
 
 
 @dataclass(frozen=True, slots=True)
@@ -213,6 +230,8 @@ TRUNCATED = """EXISTS (
     SELECT FROM (SELECT turn_id, stop_reason, tool_calls FROM turns_attempt) said
      WHERE said.turn_id = id AND (said.stop_reason = 'max_tokens' OR said.tool_calls @> '[{"issue": "truncated"}]')
     OFFSET 0)"""
+#: What ranges are of.
+RANGED: Mapping[str, str] = {"tokens": "tokens", "duration_ms": TOOK_SQL}
 #: By the value they need; a value that is None makes no condition.
 CONDITIONS = {
     "cohorts": "cohort = ANY(%(cohorts)s)",
@@ -223,8 +242,8 @@ CONDITIONS = {
     "codes": "lint ?| %(codes)s::text[]",
     "not_tags": "NOT (tags && %(not_tags)s::text[])",
     "not_codes": "NOT (lint ?| %(not_codes)s::text[])",
-    **{low: f"{column} >= %({low})s" for column, (low, _) in RANGES.items()},
-    **{high: f"{column} <= %({high})s" for column, (_, high) in RANGES.items()},
+    **{low: f"{RANGED[column]} >= %({low})s" for column, (low, _) in RANGES.items()},
+    **{high: f"{RANGED[column]} <= %({high})s" for column, (_, high) in RANGES.items()},
 }
 BOUNDS = tuple(name for pair in RANGES.values() for name in pair)
 

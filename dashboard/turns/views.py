@@ -19,6 +19,7 @@ from dashboard.turns.models import Turn
 from dashboard.turns.operation import operation
 from dashboard.turns.page_lookup import attempt_or_404, turn_or_404
 from dashboard.turns.payload_view import readable_of
+from dashboard.turns.read_ahead import reading_once
 from dashboard.turns.turn_view import turn_view
 
 MAX_PIECES = 200  #: of a stream that are listed
@@ -31,7 +32,8 @@ def detail(request: HttpRequest, turn_id: UUID) -> HttpResponse:
     turn = turn_or_404(turn_id)
     step, attempts = (_number(request.GET.get(name)) for name in ("step", "attempts"))
     try:
-        return render(request, "turns/detail.html", turn_context(turn, step=step, attempts=attempts))
+        with reading_once():
+            return render(request, "turns/detail.html", turn_context(turn, step=step, attempts=attempts))
     except DAMAGED:
         if not (faults := damage_of(turn_id)):
             raise

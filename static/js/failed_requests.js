@@ -2,8 +2,9 @@
    was typed stays. A place with data-told says where instead. One that is too large has a note of its own (below).
    Where something is only asked for, the old result stays, is marked as old (data-stale), and that is said. A part that
    was never shown says why it is missing, in place of what stood in for it (data-pending). What a busy server has not
-   begun says so, and a form that may wait (data-waits) is sent again by itself. So is what a part of the page asks for
-   by itself (at the end). */
+   begun says so, and a form that may wait (data-waits) is sent again by itself. */
+import { notBegun, saidBefore } from "./ask_again.js";
+
 const TOO_LARGE = 413;
 const GONE = "The server did not answer, so this may not have been done. Check before you try again.";
 const SAID = {
@@ -13,8 +14,7 @@ const SAID = {
 };
 const BUSY = "The server is working on too many requests. Nothing was done. Try again in a moment.";
 const WAITING = "The server is working on too many requests. This one waits, and is sent again by itself.";
-const NOT_BEGUN = "X-Not-Begun"; // of an answer that came before anything was done
-const LEAST_SECONDS = 2; // between two tries, and up to twice as much, so that those who wait do not come together
+const LEAST_PAUSE = 2000; // ms between two tries, and up to twice as much, so that those who wait do not come together
 const REFUSED = "This was refused, and nothing was done. Reload the page, then try again.";
 const OLD = "so the result shown is not for these values. Try again.";
 const OUTDATED = "so this may be out of date.";
@@ -38,8 +38,6 @@ function because(xhr, then) {
   return status < 500 ? `The server refused this, ${then}` : `The server failed, ${then}`;
 }
 
-const notBegun = (xhr) => xhr.getResponseHeader(NOT_BEGUN) !== null;
-
 const said = new WeakMap(); // the note of each form
 
 /** What the server says of it, on a page or in a note of its own. */
@@ -53,9 +51,8 @@ function say(text, { requestConfig, target, shouldSwap, xhr }) {
   const asks = requestConfig.verb === "get";
   if (shouldSwap && asks) return;
   if (!form) {
-    if (asks && saidBefore(requestConfig.elt, target)) return;
-    if (asks) sayInPlace(target, xhr, requestConfig.elt.matches("a"));
-    else sayBeside(requestConfig.elt, text);
+    if (!asks) sayBeside(requestConfig.elt, text);
+    else if (!saidBefore(requestConfig.elt, target)) sayInPlace(target, xhr, requestConfig.elt.matches("a"));
     return;
   }
   if (asks) target?.setAttribute("data-stale", "");
@@ -72,15 +69,13 @@ function sayBusy(detail) {
   say(form ? WAITING : BUSY, detail);
   if (!form) return;
   said.get(form).classList.remove("error");
-  const again = () => form.isConnected && window.htmx.trigger(form, "resend");
-  setTimeout(again, 1000 * LEAST_SECONDS * (1 + Math.random()));
+  setTimeout(() => form.isConnected && window.htmx.trigger(form, "resend"), LEAST_PAUSE * (1 + Math.random()));
 }
 
 /** In the part of the page that was asked for; `pressed`: by somebody who waits for it. */
 function sayInPlace(part, xhr, pressed) {
-  const pending = part.querySelectorAll("[data-pending], .unanswered");
   const missing = part.querySelector("[data-pending]") !== null;
-  for (const each of pending) each.remove();
+  for (const each of part.querySelectorAll("[data-pending], .unanswered")) each.remove();
   if (part.ariaBusy) part.ariaBusy = "false";
   part.toggleAttribute("data-stale", !missing);
   const note = noted(toldBy(xhr) ?? because(xhr, missing ? MISSING : OUTDATED));
@@ -125,38 +120,3 @@ document.addEventListener("htmx:beforeSwap", ({ detail }) => {
   form.lastElementChild.before(place);
   Object.assign(detail, { shouldSwap: true, target: place, swapOverride: "innerHTML" });
 });
-
-/* What a part asks for by itself, when it is loaded or told of news, nobody would ask for again. While no answer comes,
-   it is asked for again: when a socket of the page is open, and after a pause that grows. Its note stays as it is. */
-const LONGEST_PAUSE = 10_000; // ms
-const owed = new Map(); // by element: how many times it was asked for in vain, and the timer of the next time
-
-const saidBefore = (element, part) => owed.get(element)?.tries > 1 && part.querySelector(".unanswered") !== null;
-
-function owe({ requestConfig, xhr }) {
-  const { elt, verb, triggeringEvent } = requestConfig;
-  const byItself = verb === "get" && !triggeringEvent?.isTrusted && elt.matches("[hx-get]:not([hx-trigger^=every])");
-  if (!byItself || !(xhr.status === 0 || notBegun(xhr))) return;
-  const tries = settled(elt) + 1;
-  const pause = (0.5 + Math.random() / 2) * Math.min(1000 * 2 ** tries, LONGEST_PAUSE);
-  owed.set(elt, { tries, timer: setTimeout(askAgain, pause, elt) });
-}
-
-/** Forgets what an element waits for; gives how many times it was asked for in vain. */
-function settled(element) {
-  const { tries = 0, timer } = owed.get(element) ?? {};
-  clearTimeout(timer);
-  owed.delete(element);
-  return tries;
-}
-
-function askAgain(element) {
-  clearTimeout(owed.get(element)?.timer);
-  if (!element.isConnected) settled(element);
-  else window.htmx.ajax("GET", element.getAttribute("hx-get"), { source: element }).catch(() => {}); // said by an event
-}
-
-for (const failed of ["htmx:sendError", "htmx:responseError"])
-  document.addEventListener(failed, ({ detail }) => owe(detail), { capture: true }); // before it is said
-document.addEventListener("htmx:beforeSwap", ({ detail }) => detail.xhr.status < 400 && settled(detail.requestConfig.elt));
-document.addEventListener("htmx:wsOpen", () => [...owed.keys()].forEach(askAgain));

@@ -48,14 +48,14 @@ document.addEventListener("htmx:wsAfterMessage", ({ target }) => {
 });
 addEventListener("hashchange", mark);
 
-/* A page that comes back out of htmx’s history has a new button, so that none is held. */
+/* A page that comes back out of htmx's history has a new button, so that none is held. */
 const button = () => document.getElementById("inbox-notify");
 
 /* Why this browser cannot notify; empty where it can, or was not asked yet. */
 function barred() {
   if (!isSecureContext) return "Notifications need HTTPS";
   if (localStorage[KEY] === UNABLE) return "This browser does not show notifications of pages";
-  return Notification.permission === "denied" ? "Notifications are blocked in this browser’s settings" : "";
+  return Notification.permission === "denied" ? "Notifications are blocked in this browser's settings" : "";
 }
 
 function show() {

@@ -212,7 +212,7 @@ def waiting(page: Page) -> None:
     asking(page, "Add up the open invoices of October.")
     asking(page, "What did the trip to Lisbon cost in all?", seconds=1)
     stops = [{"state": "continue_pending"}]
-    played(page, agent(page, "sim-essay", max_tokens=60, breakpoints=stops), "Write the report on Monday’s incident.")
+    played(page, agent(page, "sim-essay", max_tokens=60, breakpoints=stops), "Write the report on Monday's incident.")
 
 
 def unended(page: Page) -> str:

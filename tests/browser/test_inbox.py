@@ -164,9 +164,9 @@ def test_notification_permission_is_requested_only_by_a_click_and_not_once_block
     page.add_init_script(f"({ANSWERING})('denied')")
     page.goto("/inbox")
     button.click()
-    expect(button).to_have_text("Notifications are blocked in this browser’s settings")
+    expect(button).to_have_text("Notifications are blocked in this browser's settings")
     page.goto("/inbox")
-    expect(button).to_have_text("Notifications are blocked in this browser’s settings")
+    expect(button).to_have_text("Notifications are blocked in this browser's settings")
     button.click(force=True)  # it says that it is disabled
     expect(button).to_have_attribute("aria-pressed", "false")
     assert page.evaluate("localStorage.asked") == "2"

@@ -114,7 +114,7 @@ def test_a_turn_runs_to_a_state_and_an_operator_answers_for_the_model(page: Page
     expect(page.locator("#attempt-2 summary")).to_contain_text("answered by operator")
     page.locator("#attempt-2 summary").click()
     expect(page.locator("#attempt-2")).to_contain_text(
-        "operator injected this response in place of the model’s, at no cost"
+        "operator injected this response in place of the model's, at no cost"
     )
 
 

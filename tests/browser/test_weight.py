@@ -70,7 +70,7 @@ def test_the_inbox_on_a_phone_does_not_shift_when_notifications_are_blocked(new_
     page = new_page(viewport=PHONE)
     # Other tests leave entries: what stands behind an age or a time left moves when that gains or loses a digit.
     assert set(painted(page, "/inbox").moved) <= {"text"}
-    expect(page.locator("#inbox-notify")).to_have_text("Notifications are blocked in this browser’s settings")
+    expect(page.locator("#inbox-notify")).to_have_text("Notifications are blocked in this browser's settings")
 
 
 @pytest.mark.nightly

@@ -5,12 +5,13 @@ Pages and the API have the same words: `api/v1/turns/<turn_id>/cancel` is `turns
 
 import re
 from collections.abc import Mapping
+from urllib.parse import parse_qs, urlsplit
 
 from django.apps import apps
 
 #: By route, without `api/v1/`, and with `<>` for what it names. Where methods differ: `METHOD route`.
 ACTION_WORDS: Mapping[str, str] = {
-    "account/password": "Change one’s password",
+    "account/password": "Change one's password",
     "account/two-factor": "Turn two-factor sign-in on",
     "account/two-factor/begin": "Begin to set up two-factor sign-in",
     "account/two-factor/codes": "Create new recovery codes",
@@ -43,7 +44,7 @@ ACTION_WORDS: Mapping[str, str] = {
     "gateway/aliases/<>/delete": "Delete a gateway alias",
     "gateway/keys": "Create a gateway key",
     "gateway/keys/<>/revoke": "Revoke a gateway key",
-    "gateway/keys/revoke": "Revoke all one’s own gateway keys",
+    "gateway/keys/revoke": "Revoke all one's own gateway keys",
     "gateway/keys/revoke-left": "Revoke gateway keys of people who have left",
     "import": "Import a file",
     "inbox/<>/seen": "Mark an inbox entry as seen",
@@ -123,6 +124,16 @@ ACTION_WORDS: Mapping[str, str] = {
     "webhooks/<>/test": "Send a test event",
     "webhooks/deliveries/<>/again": "Send a delivery again",
 }
+#: Of one route with several actions, by the `action` that its entry's target ends with.
+CONTROL_WORDS: Mapping[str, str] = {
+    "approve": "Approve tool calls",
+    "refuse": "Refuse tool calls",
+    "hold": "Hold a turn",
+    "release": "Release a held turn",
+    "step": "Step a held turn",
+    "change": "Change a running turn",
+}
+CONTROL = "turns/<>/control"
 #: In Django's admin, by the end of the address.
 _IN_ADMIN = {"add": "Create", "change": "Change", "delete": "Delete"}
 _ADMIN_PAGE = re.compile(r"admin/(\w+)/(\w+)(?:/.*?(\w+))?/?")
@@ -130,13 +141,15 @@ _NAMED = re.compile(r"<[^>]*>")
 CHANGES = {"made": "created", "changed": "changed", "deleted": "deleted"}  #: what a page calls `Changed.how`
 
 
-def action_words(method: str, action: str) -> str:
+def action_words(method: str, action: str, target: str = "") -> str:
     """An entry's action, such as *Cancel a turn*. A command (no method) and a route of a later version: empty."""
     route = _NAMED.sub("<>", action.removeprefix("api/v1/").rstrip("/"))
     if not method:
         return "Run a command"
     if route.startswith("admin/"):
         return _admin_words(route)
+    if route == CONTROL and (done := parse_qs(urlsplit(target).query).get("action")):
+        return CONTROL_WORDS.get(done[0], ACTION_WORDS[CONTROL])
     return ACTION_WORDS.get(f"{method} {route}") or ACTION_WORDS.get(route, "")
 
 

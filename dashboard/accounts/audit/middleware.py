@@ -35,11 +35,13 @@ TAKEN_AWAY = frozenset(route for route, permission in READING.items() if permiss
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """What is known before the page is asked. `by`: empty for who is signing in."""
+    """What is known before the page is asked. `by`: empty for who is signing in. `done`: which of a route's actions it
+    was, where the page said so."""
 
     id: UUID
     by: str
     began_at: datetime
+    done: str = ""
 
 
 class AuditMiddleware(MiddlewareMixin):
@@ -51,16 +53,18 @@ class AuditMiddleware(MiddlewareMixin):
         if is_recorded(request.method or "", request.path_info, route):
             request.audited = Asked(new_id(), _name(request), timezone.now())  # type: ignore[attr-defined]
             change_tracking.action.set(str(request.audited.id))  # type: ignore[attr-defined]
+            change_tracking.done.set([])
 
     def process_response(self, request: HttpRequest, response: HttpResponseBase) -> HttpResponseBase:
         asked: Asked | None = getattr(request, "audited", None)
         change_tracking.action.set("")
+        done, _ = change_tracking.done.get() or [], change_tracking.done.set(None)
         if asked is None or response.status_code == HTTPStatus.METHOD_NOT_ALLOWED:
             return response
         by = asked.by or _name(request)
         signing_in = access_form_of(request.path_info) is AccessForm.SIGN_IN
         if by and not (signing_in and asked.by):
-            _record(request, response, replace(asked, by=by))
+            _record(request, response, replace(asked, by=by, done=done[-1] if done else ""))
         return response
 
 
@@ -83,7 +87,7 @@ def _record(request: HttpRequest, response: HttpResponseBase, asked: Asked) -> N
         address=request.META.get("REMOTE_ADDR") or "",
         method=request.method or "",
         action=request.resolver_match.route.rstrip("/"),
-        target=request.path + _chosen(request),
+        target=request.path + (f"?{urlencode({'action': asked.done})}" if asked.done else _chosen(request)),
         status=response.status_code,
         led_to=urlsplit(response.get("Location", "")).path,
         project_id=_project_of(request),

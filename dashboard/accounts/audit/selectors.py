@@ -24,6 +24,7 @@ class Filters:
     by: str = ""
     action: str = ""  #: a part of it
     target: str = ""  #: a part of it
+    control: str = ""  #: an operator's action on a turn, of `action_words.CONTROL_WORDS`
     since: datetime | None = None
     until: datetime | None = None
     before: UUID | None = None  #: only those older than this entry, for the next page
@@ -49,6 +50,7 @@ def entries(filters: Filters, *, project: Project, of_none: bool = False) -> Que
         "by": filters.by,
         "action__icontains": filters.action,
         "target__icontains": filters.target,
+        "target__endswith": f"/control?action={filters.control}" if filters.control else "",
         "at__gte": filters.since,
         "at__lt": filters.until,
         "id__lt": filters.before,

@@ -48,7 +48,7 @@ def log(request: HttpRequest) -> HttpResponse:
 def _row(entry: Entry, changes: list[Changed]) -> tuple[Entry, str, list[tuple[Changed, str, str]]]:
     """An entry, its action in words, and each change with what was changed and how."""
     named = [(one, object_words(one.table), CHANGES.get(one.how, one.how)) for one in changes]
-    return entry, action_words(entry.method, entry.action), named
+    return entry, action_words(entry.method, entry.action, entry.target), named
 
 
 @never_cache

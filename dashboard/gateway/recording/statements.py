@@ -17,8 +17,8 @@ from dashboard.gateway.recording.pg_connection import Statement
 from dashboard.turns.models import Attempt, AttemptChunk, Checkpoint, Node, Record, Turn
 from dashboard.turns.run_keys import FOLLOWED
 
-#: The database fills these itself.
-_FILLED = frozenset({"tokens", "cohort"})
+#: The database fills these itself; no turn of the gateway is held.
+_FILLED = frozenset({"tokens", "cohort", "held_ms"})
 _FIRST_LARGE = 1  #: parameter that is a large text
 _FIRST_PLAIN = _FIRST_LARGE + len(MARKS)
 #: Rows that come with nothing else, in the order of the parameters.

@@ -19,7 +19,7 @@ TOLD = {
     "tool_calls": ("tool", "nut", "the caller must run tools"),
     "function_call": ("tool", "nut", "the caller must run a function"),
     "content_filter": ("block", "octagon", "the content was withheld"),
-    "error": ("block", "triangle", "an error, in OpenAI’s format"),
+    "error": ("block", "triangle", "an error, in OpenAI's format"),
     "disconnected": ("wait", "cross", "nothing was returned: the caller had disconnected"),
     "unfinished": ("wait", "ring", "nothing was returned yet"),
 }

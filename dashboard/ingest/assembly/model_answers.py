@@ -58,9 +58,10 @@ def answer_of(call: ModelCall) -> ChatResponse:
     calls = tuple(_calls(call, reason))
     silent = reason.normalized in {_END, _UNKNOWN} and call.error is None
     text = content.text or ""
-    if (not content.answered and silent) or lacks_its_end(call, reason.normalized):
+    is_told = content.answered or used_nothing(call, reason.normalized)
+    if (not is_told and silent) or lacks_its_end(call, reason.normalized) or lost_with_its_reason(call):
         text = NO_TEXT
-    is_empty = content.answered and silent and not (text.strip() or calls or content.refusal)
+    is_empty = is_told and silent and not (text.strip() or calls or content.refusal)
     return ChatResponse(
         text=text,
         tool_calls=tuple(one for one in calls if one.issue is None),
@@ -88,6 +89,26 @@ def lacks_its_end(call: ModelCall, reason: NormalizedStopReason) -> bool:
     return not content.answered or (is_blank and bool(content.tools or call.usage is None or used_unseen(call)))
 
 
+def used_nothing(call: ModelCall, reason: NormalizedStopReason) -> bool:
+    """Whether an answer came to its natural end without any token: it is empty, and the AI SDK writes no text then.
+    Where the input has no tokens either, nothing was counted."""
+    usage = call.usage
+    return reason is _END and usage is not None and usage.input_tokens > 0 and usage.output_tokens == 0
+
+
+def lost_with_its_reason(call: ModelCall) -> bool:
+    """Whether the trace has neither an answer nor a stop reason, but tokens that the answer used: it was not empty.
+    Without such tokens the answer is as empty as it is shown."""
+    return is_blank_without_reason(call) and used_unseen(call) > 0
+
+
+def is_blank_without_reason(call: ModelCall) -> bool:
+    """Whether nothing but the place of an answer is in the trace: no text, no tool call, no refusal and no reason."""
+    content = call.content
+    is_blank = content.answered and not ((content.text or "").strip() or content.calls or content.refusal)
+    return is_blank and not call.words and call.error is None
+
+
 def used_unseen(call: ModelCall) -> int:
     """Output tokens beside those of thoughts, which are counted where nobody sees them."""
     return 0 if call.usage is None else max(0, call.usage.output_tokens - call.usage.reasoning_tokens)
@@ -100,14 +121,18 @@ def _calls(call: ModelCall, reason: AnswerReason) -> Iterator[ToolCall]:
         issue = CallIssue.MALFORMED if is_bad else None
         yield ToolCall(f"call_{call.span.id}", UNNAMED, issue=issue, shown_whole=not is_bad)
         return
+    at_cap = call.usage is not None and call.max_tokens is not None and call.usage.is_at(call.max_tokens)
     is_cut = reason.normalized in _CUT
     for place, one in enumerate(asked or ()):
         named = one if one.id else replace(one, id=f"call_{call.span.id}_{place}")  # some dialects give calls no ids
-        yield _call(named, is_cut=is_cut, is_last=place == len(asked or ()) - 1)
+        yield _call(named, is_cut=is_cut, at_cap=at_cap, is_last=place == len(asked or ()) - 1)
 
 
-def _call(asked: AskedCall, *, is_cut: bool, is_last: bool) -> ToolCall:
+def _call(asked: AskedCall, *, is_cut: bool, at_cap: bool, is_last: bool) -> ToolCall:
+    """`at_cap`: the answer used all its tokens, which shows that arguments without an end were cut, and no more."""
     arguments, issue = read_arguments(asked.raw, cut=is_cut)
+    if issue is CallIssue.MALFORMED and at_cap and is_last:
+        _, issue = read_arguments(asked.raw, cut=True)
     if is_cut and is_last and asked.may_hide_a_cut and not arguments:
         issue = CallIssue.TRUNCATED  # an empty object in place of what was cut
     shown = issue is None and not (asked.is_object and is_last)

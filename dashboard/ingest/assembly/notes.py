@@ -5,7 +5,13 @@ from dataclasses import dataclass
 
 from agentcore.reasons import NormalizedStopReason
 from agentcore.values import quickly_made
-from dashboard.ingest.assembly.model_answers import AUTOGEN_CALLS, lacks_its_end
+from dashboard.ingest.assembly.model_answers import (
+    AUTOGEN_CALLS,
+    is_blank_without_reason,
+    lacks_its_end,
+    lost_with_its_reason,
+    used_nothing,
+)
 from dashboard.ingest.assembly.turn_grouping import TurnCall, TurnCalls
 from dashboard.ingest.conventions.observations import LoopFailure, ModelCall
 from dashboard.ingest.conventions.tables import LUMPED, dialect_of
@@ -21,6 +27,7 @@ _INVENTED = (
     "The instrumentation writes “{word}” and counts of its own for every stream. The provider's stop reason and token "
     "counts are not in the trace."
 )
+_EMPTY = " The answer is recorded as empty, so it is shown as an empty answer; why it is empty is unknown."
 _RUN = (
     "The trace has the run of an agent, but none of its model calls. The run is shown as one call: its text and its "
     "token counts may be those of several calls, and their stop reasons are unknown."
@@ -86,10 +93,10 @@ def _of(step: TurnCall) -> Iterator[tuple[str, str]]:
         yield "run_without_calls", _RUN
     if content.input is None:
         yield "input_unknown", "The trace does not contain the request."
-    if not content.answered and call.error is None:
+    if not content.answered and call.error is None and not used_nothing(call, step.answer.stop_reason):
         yield "answer_unknown", "The trace does not contain the content of the answer."
     if not call.words and call.error is None:
-        yield "reason_unknown", "The trace has no stop reason for this call."
+        yield "reason_unknown", "The trace has no stop reason for this call." + _blank(call)
     if call.usage is None and call.error is None:
         yield "usage_unknown", "The trace has no token counts, so they are estimated."
     if call.max_tokens is None:
@@ -98,6 +105,14 @@ def _of(step: TurnCall) -> Iterator[tuple[str, str]]:
         yield from call.exchange.notes
     yield from _of_reason(call)
     yield from _of_calls(step)
+
+
+def _blank(call: ModelCall) -> str:
+    """What follows for an answer of which the trace has nothing."""
+    if lost_with_its_reason(call):
+        used = call.usage.output_tokens if call.usage is not None else 0
+        return f" It counts {used:,} output tokens, but contains neither text nor a tool call: the answer was lost."
+    return _EMPTY if is_blank_without_reason(call) else ""
 
 
 def _elsewhere(call: ModelCall) -> str:

@@ -30,6 +30,8 @@ _BESIDE: Mapping[str, Names] = {
     "output": ("output_",),
 }
 _SHOWN = re.compile(r"\['?([A-Za-z_]\w*(?:-\w+)*)'?(?:, [^\"]*)?\]$")
+#: A member of an enumeration, such as `FinishReason.LENGTH` or `<FinishReason.LENGTH: 'length'>`.
+_MEMBER = re.compile(r"<?[A-Z]\w*\.(?P<name>[A-Za-z]\w*)(?:: (?:'(?P<value>[\w-]+)'|\d+)>)?")
 MOST_SECONDS = 366 * 24 * 3_600  #: beyond which a number is no duration of a call
 MOST_TOKENS = 10**9  #: beyond which a number is no count of tokens
 
@@ -116,7 +118,13 @@ def words_in(value: Any) -> list[str]:
     elif isinstance(value, str) and value.startswith(("[", '"')):
         value = read_json(value)
     listed = value[:1] if isinstance(value, list) else [value]
-    return [word for word in listed if isinstance(word, str) and word]
+    return [_member(word) for word in listed if isinstance(word, str) and word]
+
+
+def _member(word: str) -> str:
+    """The reason, where Python's name of an enumeration stands before it."""
+    shown = _MEMBER.fullmatch(word)
+    return word if shown is None else shown["value"] or shown["name"]
 
 
 def read_json(value: Any) -> Any:

@@ -31,6 +31,7 @@ _WORDS: tuple[tuple[str, ErrorType, str], ...] = (
     ("authentication", ErrorType.MODEL, "auth"),
     ("internalserver", ErrorType.MODEL, "server"),
     ("serviceunavailable", ErrorType.MODEL, "unavailable"),
+    ("theserverhadanerror", ErrorType.MODEL, "server"),  # OpenAI's sentence, of which the AI SDK tells no more
     ("badrequest", ErrorType.MODEL, "invalid_request"),
     ("validationexception", ErrorType.MODEL, "invalid_request"),  # AWS's names of its errors
     ("accessdeniedexception", ErrorType.MODEL, "auth"),

@@ -1,5 +1,7 @@
 """Which convention tells what a span is, and what it is."""
 
+import re
+
 from dashboard.ingest.conventions.attributes import first
 from dashboard.ingest.conventions.content import haystack, vercel
 from dashboard.ingest.conventions.convention import Convention, Kind
@@ -18,6 +20,9 @@ from dashboard.ingest.conventions.vendor_tables import HAYSTACK, MASTRA
 #: A span that Logfire sends while another is under way; the other follows with its own id.
 _PENDING = "pending_span"
 _COMPONENT = "haystack.component.run"
+#: How a span of a call is named by OpenTelemetry's conventions, and whose spans of failed calls hold nothing else.
+_NAMED = re.compile(r"(chat|text_completion|generate_content) (\S+)")
+_NAME_ONLY = "openlit."
 _TOLD_BY = tuple((name, convention) for convention in CONVENTIONS for name in convention.told_by)
 
 
@@ -40,6 +45,8 @@ def kind_of(span: Span) -> tuple[Convention, Kind] | None:
                 return convention, kind
             if convention.scope:  # of its other spans, the name of the agent stands in another of these attributes
                 return None
+    if not attributes:
+        return (GENAI, Kind.CALL) if named_in(span) else None
     if not MASTRA.kinds.keys().isdisjoint(attributes):
         return _of_mastra(attributes)
     if (kind := HAYSTACK.kinds.get(span.name)) is not None:
@@ -52,6 +59,17 @@ def kind_of(span: Span) -> tuple[Convention, Kind] | None:
         event.name.startswith("gen_ai.") for event in span.events
     )
     return (GENAI, Kind.CALL) if is_call else None
+
+
+def named_in(span: Span) -> Attributes:
+    """What the name of a failed call's span tells, where the instrumentation writes attributes for an answer only."""
+    is_told = span.failed and not span.attributes and span.scope.startswith(_NAME_ONLY)
+    found = _NAMED.fullmatch(span.name) if is_told else None
+    return {} if found is None else {
+        "gen_ai.operation.name": found[1],
+        "gen_ai.request.model": found[2],
+        "gen_ai.provider.name": span.scope.rpartition(".")[2],
+    }  # fmt: skip
 
 
 def _of_mastra(attributes: Attributes) -> tuple[Convention, Kind] | None:

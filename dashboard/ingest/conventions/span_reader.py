@@ -1,5 +1,6 @@
 """A span with its log events → what it is: a call of a model, a loop around calls, a run of a tool; or nothing."""
 
+import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -29,7 +30,7 @@ from dashboard.ingest.conventions.content.shapes import asked_call, mapping, wor
 from dashboard.ingest.conventions.convention import Convention, Kind
 from dashboard.ingest.conventions.failures import failure_of, last_words_of, loop_failure_of
 from dashboard.ingest.conventions.observations import AskedCall, Content, Loop, ModelCall, Seen, ToolCallSpan, ToolRun
-from dashboard.ingest.conventions.span_kinds import kind_of
+from dashboard.ingest.conventions.span_kinds import kind_of, named_in
 from dashboard.ingest.conventions.spans import Attributes, LogEvent, Span, SpanEvent
 from dashboard.ingest.conventions.tables import (
     GENAI,
@@ -51,6 +52,11 @@ from dashboard.ingest.conventions.vendor_tables import (
 _ASKED = ("traceloop.entity.input", "input.value")  #: what an agent was asked, as a text
 _WRAPPED = frozenset({"type", "value"})  #: LangWatch's form of any value
 _LLAMA_INDEX_DEFAULT = 256
+#: How a model's resource begins: Google's, on Vertex AI and elsewhere, and AWS's of a model that has a name.
+_PATH = re.compile(
+    r"^(?:(?:projects/[^/]+/locations/[^/]+/publishers/[^/]+|projects/[^/]+/locations/[^/]+|publishers/[^/]+)/models/"
+    r"|arn:aws[\w-]*:bedrock:[^/]*:(?:foundation-model|inference-profile)/)(?=[^/]+$)"
+)
 _CAPS = ("max_tokens", "max_completion_tokens", "max_output_tokens", "maxOutputTokens", "maxTokens", "num_predict")
 
 
@@ -60,6 +66,8 @@ def seen(span: Span, logs: Sequence[LogEvent] = ()) -> Seen | None:
     if found is None:
         return None
     convention, kind = found
+    if not span.attributes:
+        span = replace(span, attributes=named_in(span))
     span = _with_logs(span, logs)
     if convention is TRACEAI:
         convention, span = OPENINFERENCE, replace(span, attributes=_named_anew(span.attributes))
@@ -119,7 +127,7 @@ def _call(convention: Convention, span: Span) -> ModelCall:
     return ModelCall(
         span=span,
         provider=provider,
-        model=text_of(convention, attributes, "model") or words(parameters.get("model")),
+        model=model_named(text_of(convention, attributes, "model") or words(parameters.get("model"))),
         max_tokens=count_of(convention, attributes, "max_tokens")
         or _cap_in(parameters)
         or _cap_of_llama_index(span, parameters),
@@ -136,6 +144,11 @@ def _call(convention: Convention, span: Span) -> ModelCall:
         invented=invented,
         holds_steps=convention is VOLTAGENT,
     )
+
+
+def model_named(told: str) -> str:
+    """The model's own name, where a cloud's path to it is told."""
+    return _PATH.sub("", told)
 
 
 def _invented(span: Span, told: Sequence[str]) -> str:

@@ -57,7 +57,8 @@ OPENINFERENCE = Convention(
     ("openinference.span.kind",),
     {"llm": Kind.CALL, "agent": Kind.AGENT, "chain": Kind.CHAIN, "tool": Kind.TOOL},
     {
-        "provider": ("llm.provider", "llm.system", "gen_ai.provider.name", "gen_ai.system"),
+        # Of a span that another instrumentation began, OpenInference for Google's agent kit says “google” of any model.
+        "provider": ("gen_ai.provider.name", "llm.provider", "llm.system", "gen_ai.system"),
         "model": ("llm.model_name", "llm.response.model_name", "llm.request.model_name", "gen_ai.request.model"),
         "max_tokens": ("gen_ai.request.max_tokens",),
         "parameters": ("llm.invocation_parameters",),

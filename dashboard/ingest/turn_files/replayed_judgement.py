@@ -19,7 +19,7 @@ from dashboard.agents.policies import stored_policy
 from dashboard.ingest.turn_files import file_schema
 from dashboard.ingest.turn_files.contradictions import turn_doubt
 from dashboard.turns.models import UNFINISHED, Turn
-from dashboard.turns.projection import failed_by, project
+from dashboard.turns.projection import failed_by, held_ms, project
 from dashboard.turns.turn_view import recording_view
 
 UNREADABLE = "It cannot be read: {why}."
@@ -117,6 +117,7 @@ def _columns(turn: file_schema.Turn, recording: Recording) -> dict[str, Any]:
     first, last = (turn.records[0].at, turn.records[-1].at) if turn.records else (None, None)
     columns = project(snapshot, seq=len(turn.records), started_at=first, at=last)
     columns["error_type"] = failed_by(move for record in recording.records for move in record.transitions)
+    columns["held_ms"] = held_ms((record.command, record.event.at) for record in recording.records)
     if columns["status"] in UNFINISHED:
         columns |= _given_up(turn.gave_up)
     faults = {f"turn.{name}": words for name, words in _out_of_range(columns)}

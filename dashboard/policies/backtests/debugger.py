@@ -28,7 +28,7 @@ def beyond_in_words(said: Mapping[str, Any]) -> str:
     """Of what a draft says, that which the debugger leaves as it was; empty where it can be told all of it."""
     found = [words for field, words in BEYOND.items() if said.get(field)]
     return (
-        "The what-if page supports limits, error handling and truncated tool calls, but not the draft’s "
+        "The what-if page supports limits, error handling and truncated tool calls, but not the draft's "
         f"{listed(found)}."
         if found
         else ""

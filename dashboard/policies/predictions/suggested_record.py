@@ -35,9 +35,9 @@ ORDER = {basis.value: place for place, basis in enumerate(Basis)}
 SOURCES: Mapping[str, str] = {
     Basis.RECORDING: "from the recording",
     Basis.RERUN: "from a live re-run",
-    Basis.AGENT: "from the agent’s answers",
-    Basis.MODEL: "from the model’s answers",
-    Basis.SETTING: "from the provider’s error",
+    Basis.AGENT: "from the agent's answers",
+    Basis.MODEL: "from the model's answers",
+    Basis.SETTING: "from the provider's error",
     Basis.NONE: "starting value",
 }
 
@@ -132,7 +132,7 @@ def tally_of_suggestion(said: Suggestion, *, project: Project, provider: str, mo
 
 
 def tally_words(tally: SuggestedTally) -> str:
-    """`Likely limits from the agent’s answers were enough in 37 of 41 re-runs (90 %, expected 95 %).`"""
+    """`Likely limits from the agent's answers were enough in 37 of 41 re-runs (90 %, expected 95 %).`"""
     subject = "suggested retries" if tally.retried else f"{tally.word} limits {tally.source}"
     if not tally.compared and tally.basis == Basis.RERUN and not tally.retried:
         # Each was tested by the re-run that it rests on.

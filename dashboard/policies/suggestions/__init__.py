@@ -12,6 +12,7 @@ suggestion_log     those that were told lately, by any process, so that a re-run
 api_suggestions    the same as the API shows it with each turn
 suggestion_cache   the same for the turns of a list, remembered; `list_suggestions` finds them and sorts by them
 panel              the same as the head of a turn's page shows it; `views` are the panel and a cell of the timeline
+rerun_text         why no further re-run is started or offered
 next_step          what to do about a turn that no higher limit would have helped
 sweep_suggestions  the same beside a sweep, whose page `sweep_views` makes
 services           what is done with it: a live re-run, a backtest, a draft

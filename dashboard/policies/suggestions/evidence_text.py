@@ -39,7 +39,7 @@ def _few(known: Evidence) -> str:
 
 def _stopped(known: Evidence) -> str:
     stopped = f"{number(known.cut)} of {number(known.cut + known.ended)}"
-    return f"too many of {known.of}’s {_longer(known)} were cut or stopped for an estimate: {stopped}."
+    return f"too many of {known.of}'s {_longer(known)} were cut or stopped for an estimate: {stopped}."
 
 
 def _longer(known: Evidence) -> str:
@@ -59,5 +59,5 @@ def _sooner(said: Suggestion) -> str:
     """Of time: other turns that needed no more of it."""
     if said.sooner is None:
         return ""
-    turns, took = f"{said.of}’s {count(said.answers, 'completed turn')}", amount(said.limit, said.sooner)
+    turns, took = f"{said.of}'s {count(said.answers, 'completed turn')}", amount(said.limit, said.sooner)
     return f" {turns} took at most {took}, so this one may complete as soon when it is run again."

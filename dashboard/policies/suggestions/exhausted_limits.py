@@ -19,20 +19,24 @@ from dashboard.policies.suggestions.suggestion import Goal, Number
 from dashboard.policies.suggestions.used_amounts import (
     CALLS,
     CONTINUING,
+    LARGER,
     USED,
     approval_seconds,
     is_at_least,
     is_cut_call,
     is_cut_envelope,
+    is_short,
     is_total,
+    larger,
+    share,
     used_of,
     value_of,
+    wider,
 )
 from dashboard.turns.end_summary import cut_sign, may_be_cut
 from dashboard.turns.models import UNFINISHED, Turn
 
 RETRIES = 3  #: failures running, to begin with
-LARGER = 4  #: times what was used: a live try that should leave no doubt
 SOME = 5  #: more of what is counted in ones
 #: Kinds of the provider's errors that last until someone mends the connection.
 OF_CONNECTION = frozenset({"auth", "quota", "not_found", "not_dialect"})
@@ -109,7 +113,7 @@ class ExhaustedLimit:
         if self.limit == APPROVAL_SECONDS:
             return min(LARGER * self.used, LONGEST)
         stood = max(self.used, int(self.recorded or 0), self.in_vain)
-        times = _share(self.limit, LARGER) if self._continues else LARGER
+        times = share(self.limit, LARGER) if self._continues else LARGER
         wanted = stood + SOME if self.limit in COUNTED else int(times * max(1, stood))
         return wanted if self.ceiling is None else min(wanted, self.ceiling)
 
@@ -118,11 +122,11 @@ class ExhaustedLimit:
         """What has to be raised beside `ample`. It grows with that, or a second try would be ended by the rest."""
         times = math.ceil(self.ample / replace(self, in_vain=0).ample)
         if self.limit == "max_total_output_chars":
-            return _together(self.last, self.limit, times)
+            return wider(_together(self.last, self.limit, times), self.together)
         limits = (self.together or {}).get("limits")
         if times == 1 or limits is None:
             return self.together
-        more = {name: value and value * _share(name, times) for name, value in limits.items()}
+        more = {name: value and value * share(name, times) for name, value in limits.items()}
         return {**(self.together or {}), "limits": more}
 
     def beside(self, value: Number, together: Mapping[str, Any] | None) -> Mapping[str, Any] | None:
@@ -139,7 +143,7 @@ class ExhaustedLimit:
         alone = name == "max_steps" and used == 1  # one step may be all that it takes
         if stands is None or not used + first or alone or (name in CONTINUING[:2] and not self._continues):
             return None
-        expected = math.ceil((used + first) * _share(name, self._times(value))) - first
+        expected = math.ceil((used + first) * share(name, self._times(value))) - first
         return min(SPARE * expected, int(LIMIT_FIELDS[name].maximum)) if stands < expected else None
 
     @property
@@ -229,21 +233,9 @@ def continued_instead(turn: Turn, last: Snapshot) -> ExhaustedLimit:
     answer is requested again instead."""
     if is_cut_envelope(last):
         return ExhaustedLimit(turn, last, RETRIED, together=_together(last, RETRIED))
-    bounds = {name: _larger(last, name) for name in CONTINUING[1:]}
-    larger = {name: value for name, value in bounds.items() if value is not None}
-    return ExhaustedLimit(turn, last, CONTINUING[0], together={"limits": larger} if larger else None)
-
-
-def _larger(last: Snapshot, limit: str, times: int = 1) -> int | None:
-    """Clearly more than a limit's value; None where there is no limit."""
-    value = value_of(last, limit)
-    return None if value is None else int(_share(limit, LARGER * times) * value)
-
-
-def _share(limit: str, times: Number) -> Number:
-    """How many times as much of a limit so many times the answer takes. Each call is sent all answers before it again,
-    so input grows with the square of the calls."""
-    return times**2 if limit == "max_total_tokens" else times
+    bounds = {name: larger(last, name) for name in CONTINUING[1:]}
+    raised = {name: value for name, value in bounds.items() if value is not None}
+    return ExhaustedLimit(turn, last, CONTINUING[0], together={"limits": raised} if raised else None)
 
 
 def _limit(last: Snapshot) -> str | None:
@@ -272,17 +264,9 @@ def _together(last: Snapshot, limit: str, times: int = 1) -> dict[str, Any] | No
         return None
     stood = {raised.limit for raised in remedy_of(last).raises if raised.limit != limit}
     if limit == "max_total_output_chars":  # so many more characters need as many more calls and tokens
-        stood.update(name for name in CONTINUING if _is_short(last, name, times))
-    larger = {name: _larger(last, name, times) or LARGER * times for name in stood}
-    return {"limits": larger} if larger else None
-
-
-def _is_short(last: Snapshot, limit: str, times: int) -> bool:
-    """Whether `LARGER` times what was used of a limit is more than it allows. The first call of an answer is no
-    continuation, and takes its share of the text."""
-    value = last.completion_budget if limit == "max_total_completion_tokens" else getattr(last.limits, limit)
-    first = 1 if limit == "max_continuations" else 0
-    return value is not None and LARGER * times * (used_of(limit, last) + first) - first > value
+        stood.update(name for name in CONTINUING if is_short(last, name, times))
+    raised = {name: larger(last, name, times) or LARGER * times for name in stood}
+    return {"limits": raised} if raised else None
 
 
 def _retried(turn: Turn, last: Snapshot) -> ExhaustedLimit | None:

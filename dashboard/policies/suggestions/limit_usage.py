@@ -17,17 +17,16 @@ from dashboard.policies.backtests.batched_queries import rows_of_each
 from dashboard.policies.backtests.survival import Length
 from dashboard.policies.suggestions.used_amounts import CALLS
 from dashboard.turns.filters import TimelineFilters
+from dashboard.turns.indexes import TOOK
 from dashboard.turns.models import UNFINISHED, Attempt, Turn
 from dashboard.turns.provider_words import stored
 from dashboard.turns.read_ahead import read_ahead
 from dashboard.turns.selectors import turns_matching
-from dashboard.turns.time_breakdown import held_ms_of
 
 LATELY = 5.0
 MOST_REMEMBERED = 200
 _ITERATIONS = Attempt.objects.filter(turn_id=OuterRef("pk")).order_by("-index").values("iteration")[:1]
-#: What a turn used of each limit but `max_tokens`, whose lengths of answers are those of the page of limits, and
-#: `max_seconds`.
+#: What a turn used of each limit but `max_tokens`, whose lengths of answers are those of the page of limits.
 USED: Mapping[str, Any] = {
     "max_continuations": F("continuations"),
     "max_total_completion_tokens": F("output_tokens"),
@@ -35,6 +34,7 @@ USED: Mapping[str, Any] = {
     "max_tool_repair_attempts": F("tool_repairs"),
     "max_steps": Subquery(_ITERATIONS),
     "max_total_tokens": F("tokens"),
+    "max_seconds": TOOK,
     "schema_rounds": F("envelope_retries"),
 }
 
@@ -90,8 +90,6 @@ def usage_of(*, turn: Turn, limit: str, filters: TimelineFilters) -> tuple[Lengt
         return lengths_of(project=turn.project, filters=filters)
     if limit == CALLS:
         return _call_lengths(turn.project, filters)
-    if limit == "max_seconds":
-        return _seconds(turn.project, filters)
     return _lengths(turn.project, USED[limit], filters) if limit in USED else ()
 
 
@@ -102,8 +100,8 @@ def alike(turn: Turn) -> tuple[TimelineFilters, TimelineFilters]:
 
 
 def usage_of_list(asked: Iterable[tuple[Turn, str]]) -> dict[tuple[object, ...], tuple[Length, ...] | None]:
-    """What turns like these used of a limit each, for `usage_lately`: by few statements for each limit, but for
-    `max_seconds`. None where that took too long: the other turns of the list have theirs."""
+    """What turns like these used of a limit each, for `usage_lately`: by few statements for each limit. None
+    where that took too long: the other turns of the list have theirs."""
     wanted = defaultdict[tuple[UUID, str], dict[TimelineFilters, Project]](dict)
     known: dict[tuple[object, ...], tuple[Length, ...] | None] = {}
     for turn, limit in asked:
@@ -152,18 +150,6 @@ _TOLD = ("id", "parent_id", "used", "status")
 
 def _lengths_in(rows: Iterable[tuple[Any, ...]]) -> tuple[Length, ...]:
     return _once((turn, parent, Length(int(used), _is_complete(status))) for turn, parent, used, status in rows)
-
-
-def _seconds(project: Project, filters: TimelineFilters) -> tuple[Length, ...]:
-    """How long turns took in milliseconds, without the time for which they were held: no limit counts it."""
-    turns = turns_matching(project=project, filters=filters).exclude(status__in=UNFINISHED).order_by("-id")
-    found = list(turns.exclude(duration_ms=None).only("id", "parent_id", "duration_ms", "status")[:MOST])
-    held = held_ms_of(found)
-
-    def taken_by(turn: Turn) -> Length:
-        return Length(max(0, (turn.duration_ms or 0) - held.get(turn.id, 0)), _is_complete(turn.status))
-
-    return _once((turn.id, turn.parent_id, taken_by(turn)) for turn in found)
 
 
 def _call_lengths(project: Project, filters: TimelineFilters) -> tuple[Length, ...]:

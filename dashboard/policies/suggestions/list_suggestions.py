@@ -15,7 +15,6 @@ from django.db import connection
 
 from agentcore.errors import CoreError
 from agentcore.policy import LIMIT_NAMES
-from agentcore.reasons import TurnStatus
 from dashboard.agents.models import Connection, Project
 from dashboard.policies.suggestions.exhausted_limits import may_need_a_limit
 from dashboard.policies.suggestions.limit_trials import TriedLimit
@@ -24,7 +23,7 @@ from dashboard.policies.suggestions.relatives import GENERATIONS, UNREAD, newest
 from dashboard.policies.suggestions.selectors import cases_of, proving_rerun
 from dashboard.policies.suggestions.suggestion import Goal, Suggestion
 from dashboard.policies.suggestions.suggestion_cache import remembered, suggestion_now
-from dashboard.turns.end_summary import cut_sign
+from dashboard.turns.end_summary import is_doubtful
 from dashboard.turns.history import attempts_of_all
 from dashboard.turns.models import Turn
 from dashboard.turns.nodes import read_all
@@ -142,7 +141,7 @@ def _read_relatives(held: ReadAhead, turns: list[Turn]) -> None:
             turn.parent = known[turn.parent_id]
     held.relatives.update({turn: [known[each] for each in sorted(kept[turn]) if each in known] for turn in lines})
     held.first_records.update(records_of_all(others, upto=1))
-    doubtful = {each.id for each in known.values() if each.status == TurnStatus.COMPLETED and cut_sign(each)}
+    doubtful = {each.id for each in known.values() if is_doubtful(each)}
     held.attempts.update(attempts_of_all(doubtful.union(*lines.values())))
     held.acts.update({turn_id: [] for turn_id in others})
     for record in acts_of([*others]) if others else ():

@@ -13,7 +13,6 @@ from dashboard.turns.end_summary import may_be_cut
 from dashboard.turns.models import Turn
 from dashboard.turns.prices.selectors import price_of
 from dashboard.turns.record_reader import acts_of
-from dashboard.turns.time_breakdown import held_ms_of
 
 TELLS = (TurnStatus.COMPLETED, TurnStatus.PARTIAL, TurnStatus.ABORTED, TurnStatus.FAILED)  #: others were stopped
 
@@ -32,8 +31,7 @@ def measured_values(*, turn: Turn, name: str, overrides: Mapping[str, Any]) -> t
     acts = acts_of([again.id for again in found.values()]) if found else ()
     changed = {record.turn_id for record in acts if was_changed([serial.event_from_json(record.event)])}
     kept = {value: again for value, again in found.items() if again.id not in changed}
-    held = held_ms_of(kept.values()) if kept else {}
-    return tuple(_measured(turn, value, kept[value], held.get(kept[value].id, 0)) for value in sorted(kept))
+    return tuple(_measured(turn, value, kept[value]) for value in sorted(kept))
 
 
 def _value(given: dict[str, Any], name: str, beside: Mapping[str, Any]) -> int | None:
@@ -42,7 +40,7 @@ def _value(given: dict[str, Any], name: str, beside: Mapping[str, Any]) -> int |
     return value if isinstance(value, int) and given == beside else None
 
 
-def _measured(turn: Turn, value: int, again: Turn, held_ms: int) -> MeasuredValue:
+def _measured(turn: Turn, value: int, again: Turn) -> MeasuredValue:
     whole = Turn.objects.select_related("agent__connection").get(pk=again.pk)
     completed, at_cap = again.status == TurnStatus.COMPLETED, may_be_cut(again)
     late = again.resource == "max_seconds"
@@ -55,7 +53,7 @@ def _measured(turn: Turn, value: int, again: Turn, held_ms: int) -> MeasuredValu
         again.attempts,
         again.output_tokens,
         price_of(whole),
-        None if again.duration_ms is None else max(0, again.duration_ms - held_ms) / 1000,
+        None if whole.took_ms is None else whole.took_ms / 1000,
         again.resource if late or again.status == TurnStatus.PARTIAL else None,
         at_cap,
     )

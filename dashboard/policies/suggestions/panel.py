@@ -17,8 +17,9 @@ from dashboard.policies.backtests.models import Backtest
 from dashboard.policies.suggestions.exhausted_limits import ExhaustedLimit
 from dashboard.policies.suggestions.limit_trials import TriedLimit, limit_trials, refusal_of
 from dashboard.policies.suggestions.relatives import is_reworded
-from dashboard.policies.suggestions.reruns import LimitTrial
-from dashboard.policies.suggestions.selectors import LIKELY_END, suggestion_and_less, suggestion_of_another_limit
+from dashboard.policies.suggestions.rerun_text import why_no_less, why_not_again
+from dashboard.policies.suggestions.reruns import LimitTrial, says_nothing
+from dashboard.policies.suggestions.selectors import suggestion_and_less, suggestion_of_another_limit
 from dashboard.policies.suggestions.services import backtest_found, backtest_of_cap, standing_value
 from dashboard.policies.suggestions.suggestion import Basis, Suggestion
 from dashboard.policies.suggestions.suggestion_text import (
@@ -54,6 +55,7 @@ class Panel:
     other: Suggestion | None = None
     less_tried: bool = False  #: whether a re-run was given that value, however it ended
     unanswered: LimitTrial | None = None  #: the newest re-run, where it ended and tells nothing of the limit
+    silent: LimitTrial | None = None  #: the newest re-run that completed and says nothing of the limit
     is_reworded: bool = False  #: no re-run from the start asks what this turn was asked
     shown: frozenset[int] = frozenset()
     tried: frozenset[int] = frozenset()  #: the values that a re-run was given, however it ended
@@ -119,12 +121,16 @@ class Panel:
         return self.by_rerun and self.running is not None and self.running.value < self.suggestion.value
 
     @property
-    def shows_no_less(self) -> bool:
-        """Whether a re-run in one call used less than it was given, and does not tell whether less is enough."""
-        said = self.suggestion
-        spare = said.calls == 1 and said.used is not None and said.used + LIKELY_END < said.value
-        proven = self.of_agent and self.by_rerun and said.certainty is Certainty.CERTAIN
-        return proven and spare and self.less is None and self.running is None and self.in_vain is None
+    def why_no_less(self) -> str:
+        """Why no smaller value is tried after a re-run that completed; empty where one is."""
+        shown = self.of_agent and self.by_rerun and not self.suggestion.may_be_cut
+        tried = self.less is not None or self.running is not None or self.in_vain is not None
+        return why_no_less(self.suggestion) if shown and not tried else ""
+
+    @property
+    def why_not_again(self) -> str:
+        """Why the value is not tried again, behind `A re-run`; empty where it may be."""
+        return why_not_again(self.silent) if self.silent and self.silent.value == self.suggestion.value else ""
 
     @property
     def name(self) -> str:
@@ -213,7 +219,8 @@ class Panel:
         """Whether a live re-run would tell more than is known."""
         said, estimated = self.suggestion, self.suggestion.certainty is Certainty.ESTIMATED
         shown = (said.basis is Basis.RERUN and not said.may_be_cut) or (said.basis is Basis.RECORDING and not estimated)
-        again = said.may_be_cut and said.value in self.tried  # it would fill the same cap once more
+        filled = said.may_be_cut and said.value in self.tried  # it would fill the same cap once more
+        again = filled or bool(self.why_not_again)
         tried = self.running or self.is_reworded or self.of_approval or again
         return not (shown or tried) and may_be_rerun(self.turn)
 
@@ -259,15 +266,16 @@ def panel_of(turn: Turn, last: Snapshot | None = None) -> Panel | None:
     in_vain = next((tried for tried in reversed(raised) if tried.in_vain), None)
     less_tried = less is not None and any(tried.value == less.value for tried in reruns)
     newest = next((tried for tried in reversed(raised) if not tried.is_original), None)
-    silent = newest is not None and newest.tells_nothing and refusal_of([newest]) is None
+    unanswered = newest is not None and newest.tells_nothing and refusal_of([newest]) is None
+    silent = (tried for tried in reversed(reruns) if tried.completed and says_nothing(case, tried))
     backtest = backtest_found(turn=turn, suggestion=suggestion)
     about: dict[str, Any] = {"less_tried": less_tried, "is_reworded": is_reworded(turn)}
     about["shown"] = frozenset(tried.value for tried in reruns if tried.proves)
     about["tried"] = frozenset(tried.value for tried in reruns)
-    about |= {"unanswered": newest if silent else None, "unset": _unset(turn, suggestion)}
+    about |= {"unanswered": newest if unanswered else None, "silent": next(silent, None)}
+    about |= {"unset": _unset(turn, suggestion), "of_cap": backtest_of_cap(turn=turn, suggestion=suggestion)}
     if last is not None and len(limits) > 1:
         about["other"] = suggestion_of_another_limit(turn, last, suggestion)
-    about["of_cap"] = backtest_of_cap(turn=turn, suggestion=suggestion)
     return Panel(turn, suggestion, running, in_vain, backtest, less, **about)
 
 

@@ -1,6 +1,6 @@
 """The turns that were asked the same as another one: its re-runs, the turn it runs again, and that one's re-runs."""
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 from uuid import UUID
 
@@ -14,9 +14,11 @@ from dashboard.agents.policies import stored_policy
 from dashboard.live.turn_loader import connection_of
 from dashboard.replay.rerun_changes import said_at
 from dashboard.replay.selectors import origin_of
-from dashboard.turns.history import begun_as
+from dashboard.turns.end_summary import is_doubtful
+from dashboard.turns.history import attempts_of_all, begun_as
 from dashboard.turns.models import Turn
-from dashboard.turns.read_ahead import read_ahead
+from dashboard.turns.read_ahead import once, read_ahead
+from dashboard.turns.record_reader import records_of_all
 
 #: Of what a turn began with: the id is each turn's own, and how many tokens it asks for is one of the limits.
 OWN = ("turn_id", "parent", "max_tokens")
@@ -38,12 +40,25 @@ def relatives_of(turn: Turn) -> list[Turn]:
     known = read_ahead().relatives.get(turn.id)
     if known is not None:
         return _asked_the_same(turn, known) if known and not is_reworded(turn) else []
+    return once(("relatives", turn.id), lambda: _relatives_of(turn))
+
+
+def _relatives_of(turn: Turn) -> list[Turn]:
     near = _line_of(turn)
     children = set(Turn.objects.filter(parent_id__in=near).order_by().values_list("id", flat=True))
     if len(near) == 1 and not children:
         return []
     began = [] if is_reworded(turn) else _begun(near, children, turn)
+    _read_together([turn, *began])
     return _asked_the_same(turn, began) if began else []
+
+
+def _read_together(turns: Sequence[Turn]) -> None:
+    """What is asked of each of them next, by two statements for all."""
+    held = read_ahead()
+    if held.answers is not None:
+        held.first_records.update(records_of_all([each.id for each in turns], upto=1))
+        held.attempts.update(attempts_of_all([each.id for each in turns[1:] if is_doubtful(each)]))
 
 
 def _begun(near: Collection[UUID], children: Collection[UUID], turn: Turn) -> list[Turn]:

@@ -1,7 +1,7 @@
 """Turns that were asked the same as another, and tried the limit in question and nothing else."""
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 from uuid import UUID
@@ -22,17 +22,29 @@ from dashboard.replay.sweep_point import CAPPING, margin_of
 from dashboard.turns.end_summary import may_be_cut
 from dashboard.turns.history import attempts_read, recording_of
 from dashboard.turns.models import UNFINISHED, Attempt, Record, Turn
-from dashboard.turns.read_ahead import read_ahead
+from dashboard.turns.read_ahead import once, read_ahead
 from dashboard.turns.record_reader import acts_of
 
 #: Errors of an envelope that more of a limit did not help. Another failure is the provider's, and tells nothing.
 INVALID = frozenset({"envelope_invalid", "envelope_truncation_unrecoverable"})
-#: Limits of how much a turn may write: an answer that one of them ends was too long for each of them, but for `APART`.
-OF_LENGTH = frozenset(
-    {"max_tokens", "max_continuations", "max_total_completion_tokens", "max_total_output_chars", "max_total_tokens"}
-)
-#: Limits that say nothing of whether more of another one is enough: they end a turn of however few or many calls.
+#: Limits that say nothing of whether a larger cap is enough: they end a turn of however few or many calls.
 APART = frozenset({"max_steps", "max_seconds", "max_total_output_chars"})
+#: How much a re-run used of the limits that count what it wrote, by its row. Where one of them ended it, and it had
+#: used all of another, both were too small.
+WROTE: Mapping[str, Callable[[Turn], int]] = {
+    "max_tokens": lambda turn: turn.output_tokens,
+    "max_continuations": lambda turn: turn.continuations,
+    "max_total_completion_tokens": lambda turn: turn.output_tokens,
+    "max_total_tokens": lambda turn: turn.input_tokens + turn.output_tokens,
+}
+#: How a re-run ended that was not enough either, by the limit; an answer was cut off by any other.
+FAILING = {
+    "max_retries": "failed",
+    "schema_rounds": "had no valid answer",
+    "max_seconds": "ran out of time",
+    "max_steps": "needed more",
+    "max_tool_repair_attempts": "needed more",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,15 +68,33 @@ class LimitTrial:
         """Whether it ended without being complete, by the limit again; of retries, by the same kind of failure; of a
         structured answer, without a valid one; of time, by the time limit, also before any text came. Where one call
         is to be enough, whether its answer took more. One that another limit ended says nothing of this one, except
-        that the limits of length bind together."""
+        where it had used all of this one as well."""
         refused = self.limit == "max_retries" and self.turn.terminal_reason == "provider_error"
         invalid = self.turn.status == TurnStatus.FAILED and self.turn.error_code in INVALID
         late = self.limit == self.turn.resource == "max_seconds"
-        bound = self.turn.resource
-        length = self.limit in OF_LENGTH and bound not in APART
-        again = self.turn.status == TurnStatus.PARTIAL and (length or bound is None or bound == self.limit)
+        again = self.turn.status == TurnStatus.PARTIAL and self._was_too_small
         hidden = self.hides and self.may_be_cut
         return again or refused or invalid or late or self._took_more or hidden
+
+    @property
+    def in_vain_words(self) -> str:
+        """How it ended that was not enough, behind `A re-run with Max tokens per call 640`."""
+        if self.turn.status == TurnStatus.COMPLETED:
+            return "may be cut off"
+        return FAILING.get(self.limit, "was cut off")
+
+    @property
+    def _was_too_small(self) -> bool:
+        """Of one that ended early: whether this limit ended it, or was used up when another of `WROTE` did. A call that
+        is continued was cut by its cap."""
+        bound = self.turn.resource
+        if bound in (None, self.limit):
+            return True
+        if self.limit == "max_tokens" and bound not in {*WROTE, *APART}:
+            return True
+        if self.limit == "max_tokens" and bound == "max_continuations":
+            return True
+        return bound in WROTE and self.limit in WROTE and WROTE[self.limit](self.turn) >= self.value
 
     @property
     def completed(self) -> bool:
@@ -158,7 +188,7 @@ def _acts_of(turns: list[UUID]) -> Iterable[Record]:
     known = read_ahead().acts
     if all(turn_id in known for turn_id in turns):
         return [record for turn_id in turns for record in known[turn_id]]
-    return acts_of(turns)
+    return once(("acts", *turns), lambda: list(acts_of(turns)))
 
 
 def _tried(case: ExhaustedLimit, other: Turn) -> LimitTrial | None:

@@ -28,6 +28,7 @@ from dashboard.replay.forecaster import forecaster
 from dashboard.replay.rerun_service import GONE, turn_rerun
 from dashboard.turns.filters import TimelineFilters
 from dashboard.turns.models import Turn
+from dashboard.turns.read_ahead import once
 
 CHANGED = (
     f"{LIMIT_NAMES['max_tokens']} of {{}} was changed from {{:,}} to {{:,}} in the meantime. Your value was not set. "
@@ -104,7 +105,8 @@ def standing_value(agent: Agent, suggestion: Suggestion) -> Number | None:
     does not help, because another setting has to change with it."""
     if suggestion.limit == APPROVAL_SECONDS:
         return (agent.approvals or {}).get("seconds")
-    policy, beside = effective_policy_for(agent, {}).policy, suggestion.together or {}
+    policy = once(("policy of the next turn", agent.id), lambda: effective_policy_for(agent, {}).policy)
+    beside = suggestion.together or {}
     if suggestion.limit == "max_retries":
         needed = beside.get("error_policy", {})
         retried = all(getattr(policy.error_policy, key) == decision for key, decision in needed.items())

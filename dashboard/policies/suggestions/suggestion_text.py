@@ -269,14 +269,14 @@ def _one_call(said: Suggestion) -> str:
 
 
 def _share(said: Suggestion) -> str:
-    """`Of sim-essay’s 41 answers longer than 60 tokens, 38 fit in 378 tokens; 2 were cut earlier. This limit is
+    """`Of sim-essay's 41 answers longer than 60 tokens, 38 fit in 378 tokens; 2 were cut earlier. This limit is
     estimated to be enough for 95 % of further answers like these.` First what was counted, which is true; then what is
     estimated of others."""
     answers = said.limit == "max_tokens"
     one = said.counted
     alike, fit = ("longer than", "fit in") if answers else ("that used more than", "completed within")
     newest = "newest " if said.newest else ""
-    counted = f"{said.of}’s {newest}{count(said.answers, one)} {alike} {amount(said.limit, said.longer_than or 0)}"
+    counted = f"{said.of}'s {newest}{count(said.answers, one)} {alike} {amount(said.limit, said.longer_than or 0)}"
     known = f"{number(said.within)} {fit} {amount(said.limit, said.value - said.unreported)}"
     stopped = f"{'was' if said.cut_earlier == 1 else 'were'} cut earlier" if answers else "stopped earlier"
     earlier = f"; {number(said.cut_earlier)} {stopped}" if said.cut_earlier else ""

@@ -22,7 +22,6 @@ from dashboard.replay.sweep_result import Sweep
 from dashboard.replay.sweep_service import turn_sweep
 from dashboard.turns.models import UNFINISHED, Turn
 from dashboard.turns.prices.selectors import price_of
-from dashboard.turns.time_breakdown import held_ms_of
 
 #: Of a turn that a person or a client cancelled.
 NO_LIMIT = "The turn was cancelled, not stopped by a limit."
@@ -52,11 +51,13 @@ def suggested_sweep(
     if not _others(overrides, name):
         tell(turn, *(each for each in said if each.limit == name))
     suggested = () if _others(overrides, name) else tuple(_value(turn, each) for each in _beyond(said, name))
+    named = {each.value for each in suggested}
     measured = tuple(
         each
         for each in measured_values(turn=turn, name=name, overrides=overrides)
-        if values and values[0] <= each.value <= values[-1]
+        if values and (values[0] <= each.value <= values[-1] or each.value in named)
     )
+    suggested = _not_run(suggested, measured)
     also = [each.value for each in measured]
     found = turn_sweep(turn=turn, name=name, values=values, overrides=overrides, suggested=suggested, also=also)
     elsewhere = bool(said) and all(each.limit != name for each in said)
@@ -79,6 +80,12 @@ def _as_run(found: Sweep, measured: tuple[MeasuredValue, ...]) -> Sweep:
     recommended = fewest_first(known[value] for value in advised)
     whole = replace(found, points=points, known=tuple(known.values()))
     return replace(whole, measured=measured, recommended=recommended)
+
+
+def _not_run(suggested: Iterable[SuggestedValue], measured: Iterable[MeasuredValue]) -> tuple[SuggestedValue, ...]:
+    """Without the likely values under which a re-run completed: it tells of them what is known."""
+    shown = {each.value for each in measured if each.is_enough}
+    return tuple(each for each in suggested if each.rerun or each.beside or each.value not in shown)
 
 
 def _as_suggested(
@@ -123,8 +130,7 @@ def _value(turn: Turn, said: Suggestion) -> SuggestedValue:
         about = {"calls": said.calls, "tokens": said.used}
     elif said.rerun is not None:
         again = Turn.objects.get(pk=said.rerun)
-        held = held_ms_of([again]).get(again.id, 0)
-        seconds = None if again.duration_ms is None else max(0, again.duration_ms - held) / 1000
+        seconds = None if again.took_ms is None else again.took_ms / 1000
         about = {"calls": again.attempts, "tokens": again.output_tokens, "price": price_of(again), "seconds": seconds}
         about["rerun"] = said.rerun
     elif said.costs is not None:

@@ -9,6 +9,7 @@ from agentcore.resource import APPROVAL_SECONDS, resource_of
 from agentcore.snapshot import Snapshot
 from dashboard.policies.suggestions.suggestion import Number
 
+LARGER = 4  #: times what was used: a live try that should leave no doubt
 #: What bounds how often a cut answer is continued. A larger cap needs no continuation, so none of them holds it back.
 CONTINUING = ("max_continuations", "max_total_completion_tokens", "max_total_tokens")
 #: Stands among the limits for the tokens of calls that returned tool calls: a cap that cut one is estimated by others.
@@ -83,3 +84,35 @@ def is_total(last: Snapshot, limit: str | None) -> bool:
     """Whether it is a total of tokens that somebody has set. That has to be raised: a larger cap would spend more than
     was to be spent."""
     return limit in CONTINUING[1:] and getattr(last.limits, limit) is not None
+
+
+def larger(last: Snapshot, limit: str, times: int = 1) -> int | None:
+    """Clearly more than a limit's value; None where there is no limit."""
+    value = value_of(last, limit)
+    return None if value is None else int(share(limit, LARGER * times) * value)
+
+
+def share(limit: str, times: Number) -> Number:
+    """How many times as much of a limit so many times the answer takes. Each call is sent all answers before it again,
+    so input grows with the square of the calls."""
+    return times**2 if limit == "max_total_tokens" else times
+
+
+def is_short(last: Snapshot, limit: str, times: int) -> bool:
+    """Whether `LARGER` times what was used of a limit is more than it allows. The first call of an answer is no
+    continuation, and takes its share of the text."""
+    value = last.completion_budget if limit == "max_total_completion_tokens" else getattr(last.limits, limit)
+    first = 1 if limit == "max_continuations" else 0
+    return value is not None and LARGER * times * (used_of(limit, last) + first) - first > value
+
+
+def wider(*beside: Mapping[str, Any] | None) -> dict[str, Any] | None:
+    """The settings beside a limit, of each limit the largest value; None where there are none."""
+    whole: dict[str, Any] = {}
+    limits: dict[str, Any] = {}
+    for settings in filter(None, beside):
+        whole |= settings
+        for name, value in (settings.get("limits") or {}).items():
+            told = (value, limits.get(name, value))
+            limits[name] = None if None in told else max(told)
+    return ({**whole, "limits": limits} if limits else whole) or None

@@ -13,7 +13,6 @@ from dashboard.policies.suggestions.suggestion import Basis, Evidence, Lack, Num
 from dashboard.policies.suggestions.used_amounts import USED
 from dashboard.replay.services import turn_experience
 from dashboard.replay.sweep_point import margin_of
-from dashboard.turns.time_breakdown import held_ms_of
 
 
 def usual_limit(case: ExhaustedLimit, usage: UsageOf) -> Suggestion | Evidence:
@@ -70,10 +69,7 @@ def finished_sooner(case: ExhaustedLimit, usage: UsageOf) -> dict[str, Any]:
 
 def _own_milliseconds(case: ExhaustedLimit) -> int:
     """How long the turn itself took, which is more than its calls took; 0 where the limit is not the time."""
-    turn = case.turn
-    if case.limit != "max_seconds" or turn.duration_ms is None:
-        return 0
-    return turn.duration_ms - held_ms_of([turn]).get(turn.id, 0)
+    return case.turn.took_ms or 0 if case.limit == "max_seconds" else 0
 
 
 def _beyond(case: ExhaustedLimit) -> Number:

@@ -22,7 +22,6 @@ from dashboard.turns.prices.selectors import prices_of
 from dashboard.turns.prices.templatetags.prices import dollars_in_words
 from dashboard.turns.selectors import attempts_of
 from dashboard.turns.templatetags.formatting import milliseconds, number
-from dashboard.turns.time_breakdown import held_ms_of
 from dashboard.turns.turn_view import TurnView, turn_view
 
 KEPT = 1  #: transitions that are shown at each end of a run that is the same
@@ -111,10 +110,7 @@ Value = float | None
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """A turn with its first attempt, which knows when the first token came, and what its calls cost, where known.
-
-    The time for which the turn was held has been read (`held_ms`).
-    """
+    """A turn with its first attempt, which knows when the first token came, and what its calls cost, where known."""
 
     turn: Turn
     first: Attempt | None
@@ -251,8 +247,6 @@ def _forked_at(parent: Turn, child: Turn) -> int:
 
 
 def _measured(left: Turn, right: Turn) -> tuple[Measured, Measured]:
-    prices, held = prices_of([left, right]), held_ms_of([left, right])
-    for turn in (left, right):
-        turn.held_ms = held.get(turn.id, 0)
+    prices = prices_of([left, right])
     one, other = (Measured(turn, attempts_of(turn.id).first(), prices[turn.id]) for turn in (left, right))
     return one, other

@@ -3,8 +3,8 @@
 Each such request is a thread, and all threads share one interpreter with the loop that serves the gateway: a hundred at
 once would make every call wait for a hundred turns. A place is taken when the whole request is here, and given back
 when its answer begins, so that nobody holds one by sending or reading slowly. Files have a room of their own: there a
-place is held until the file is sent, for all of it is in memory until then. So have replays, comparisons and the map of
-limits, which keep the interpreter busy for longest, and imports, which wait for each other. Passwords that are typed
+place is held until the file is sent, for all of it is in memory until then. So have replays and comparisons, the map of
+limits, which keeps the interpreter busy for longest, and imports, which wait for each other. Passwords that are typed
 have a queue (`sign_in_queue`). The gateway, the ingest, health checks and static files have bounds of their own, and
 take no place.
 
@@ -33,7 +33,7 @@ from dashboard.ingest.turn_files.import_queue import WAITING_SECONDS, is_import
 from dashboard.platform.fair_queue import FairQueue, FullError, QueueSize
 from dashboard.platform.local_client import is_near
 from dashboard.platform.trusted_proxies import customer_of
-from dashboard.runtime.replay_addresses import is_replay
+from dashboard.runtime.replay_addresses import MAP, is_replay
 from dashboard.runtime.request_guard.callers import Headers, admitted_as
 from dashboard.runtime.request_guard.sign_in_queue import SignIn, SignInPlace, SignInQueue, is_sign_in
 
@@ -43,6 +43,8 @@ STRANGERS = QueueSize(places=2, of_one=2, waiting=512, waiting_of_one=64, second
 DOWNLOADS = QueueSize(places=3, of_one=1, waiting=64, waiting_of_one=16, seconds=30.0)
 #: What follows a whole history step by step, many times over. One alone may take seconds of an interpreter.
 REPLAYS = QueueSize(places=2, of_one=1, waiting=128, waiting_of_one=32, seconds=30.0)
+#: A map follows a hundred histories: behind it a replay of the same user would wait for longer than it may.
+MAPS = QueueSize(places=1, of_one=1, waiting=32, waiting_of_one=4, seconds=30.0)
 #: One runs, and the process of the next one loads meanwhile. The bodies of those that wait are on the disk.
 IMPORTS = QueueSize(places=2, of_one=2, waiting=32, waiting_of_one=8, seconds=WAITING_SECONDS)
 #: Whose credentials an import has that are new here. To ask takes milliseconds, but strangers ask too.
@@ -85,6 +87,7 @@ class ConcurrencyLimits:
         known: QueueSize = KNOWN,
         downloads: QueueSize = DOWNLOADS,
         replays: QueueSize = REPLAYS,
+        maps: QueueSize = MAPS,
         handshakes: QueueSize = HANDSHAKES,
         imports: QueueSize = IMPORTS,
         processes: int = 1,
@@ -93,6 +96,7 @@ class ConcurrencyLimits:
         self._ask = ask
         self._strangers, self._known, self._downloads = FairQueue(strangers), FairQueue(known), FairQueue(downloads)
         self._replays, self._handshakes, self._imports = FairQueue(replays), FairQueue(handshakes), FairQueue(imports)
+        self._maps = FairQueue(maps)
         self._sign_ins, self._look_ups = SignInQueue(), FairQueue(LOOK_UPS)
         self._pace = RequestRate(A_SECOND / processes, AT_FIRST / processes)
         self._users: OrderedDict[str, str] = OrderedDict()  #: who was let in, by the digest of their credentials
@@ -131,7 +135,7 @@ class ConcurrencyLimits:
     def _line_of(self, scope: Scope) -> FairQueue:
         path = scope["path"]
         if is_replay(path, scope.get("query_string", b"")):
-            return self._replays
+            return self._maps if path.startswith(MAP) else self._replays
         if is_import(scope.get("method", ""), path):
             return self._imports
         return self._downloads if _FILE.search(path) else self._known

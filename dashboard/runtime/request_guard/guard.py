@@ -50,7 +50,7 @@ _DIGITS = 18  #: of a length; what is longer is far beyond every bound
 _AGAIN = ((b"retry-after", b"1"),)
 NOT_BEGUN = ((b"x-not-begun", b"1"),)  #: the pages' scripts tell by it that nothing was done, and send it again
 _OFTEN = "Too many requests come from you at once. Wait a second, then send this again."
-_BUSY = "Too many requests wait already. Send this again in a moment."
+_BUSY = "Whystop is busy. Your request was not carried out. Try again in a few seconds."
 _UNREAD = Answer(HTTPStatus.REQUEST_TIMEOUT, ((b"content-length", b"0"),), b"")  #: to a client that has gone
 
 
@@ -247,7 +247,7 @@ def _refused(scope: Scope, full: FullError) -> Answer:
         wait = import_queue.seconds_left(full.ahead)
         told = import_queue.TOO_MANY if full.own else import_queue.busy_words(wait)
         again = ((b"retry-after", b"%d" % wait),)
-    return refusal(scope["path"], status, told, more=(*again, *NOT_BEGUN))
+    return refusal(scope["path"], status, told, more=(*again, *NOT_BEGUN), again=scope["method"] == "GET")
 
 
 def _announced(scope: Scope) -> int | None:

@@ -46,14 +46,16 @@ class Answer:
 
 
 def refusal(
-    path: str, status: int, detail: str, *, fragment: bool = False, more: tuple[tuple[bytes, bytes], ...] = ()
-) -> Answer:
-    """JSON for programs, as they know it from the address; else a page, or the note that htmx puts beside a form."""
+    path: str, status: int, detail: str, *, fragment: bool = False, more: tuple[tuple[bytes, bytes], ...] = (),
+    again: bool = False,
+) -> Answer:  # fmt: skip
+    """JSON for programs, as they know it from the address; else a page, or the note that htmx puts beside a form.
+    `again`: whether the page leads to its own address."""
     if is_machine(path):
         content_type, error = error_body(path, status, detail)
         body = _in_dialect(path, status, error["error"], more) if _is_gateway(path) else json.dumps(error).encode()
     else:
-        content_type, body = "text/html; charset=utf-8", _page(status, detail, fragment=fragment)
+        content_type, body = "text/html; charset=utf-8", _page(status, detail, fragment=fragment, again=again)
     told = ((b"content-type", content_type.encode()), (b"content-length", b"%d" % len(body)))
     return Answer(status, (*told, *HEADERS, CLOSE, *more), body)
 
@@ -70,10 +72,10 @@ def _in_dialect(path: str, status: int, told: Mapping[str, str], more: tuple[tup
 
 
 @lru_cache(maxsize=32)
-def _page(status: int, detail: str, *, fragment: bool) -> bytes:
+def _page(status: int, detail: str, *, fragment: bool, again: bool) -> bytes:
     if fragment:
         return render_to_string("_too_large.html", {"told": detail}).encode()
-    context = {"status": status, "title": HTTPStatus(status).phrase, "detail": detail}
+    context = {"status": status, "title": HTTPStatus(status).phrase, "detail": detail, "again": again}
     return render_to_string("refused.html", context).encode()
 
 

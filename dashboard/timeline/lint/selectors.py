@@ -56,14 +56,14 @@ ADVICE: Mapping[str, str] = {
     "nothing is continued.",
     "unclosed_json": "Set an envelope schema on the agent, so that an answer with incomplete JSON is requested again. "
     f"If far fewer tokens were used than {_CAP} allows, the server has a lower limit of its own.",
-    "unclosed_fence": f"{_RAISE}. If far fewer tokens were used, raise the server’s own limit instead.",
+    "unclosed_fence": f"{_RAISE}. If far fewer tokens were used, raise the server's own limit instead.",
     "unclosed_bracket": f"{_RAISE}. Read the end of the answer before you rely on it.",
     "unclosed_sentence": f"{_RAISE}. Read the end of the answer before you rely on it.",
-    "reasoning_ate_budget": f"{_RAISE} well above the model’s reasoning tokens, or limit its reasoning with an effort "
+    "reasoning_ate_budget": f"{_RAISE} well above the model's reasoning tokens, or limit its reasoning with an effort "
     "setting or a thinking budget.",
     "relabelled": "A proxy between Whystop and the provider renames this stop reason. If Whystop knows the new name, "
     "the turn was continued all the same. Correct the mapping of the proxy, because other programs rely on it.",
-    "ambiguous_seam": "Read the marked passage on the turn’s page. If the connection can continue an assistant message "
+    "ambiguous_seam": "Read the marked passage on the turn's page. If the connection can continue an assistant message "
     "(prefill), turn this on, so that nothing is repeated.",
 }
 assert ADVICE.keys() == CODES.keys(), "every code has its advice"

@@ -73,6 +73,8 @@ class Turn(models.Model):
     started_at = models.DateTimeField(null=True)
     finished_at = models.DateTimeField(null=True)
     duration_ms = models.PositiveBigIntegerField(null=True)
+    #: for how long it was held so far (`projection.held_ms`), which is part of its duration; lists show `took_ms`
+    held_ms = models.PositiveBigIntegerField(db_default=0, default=0)
     policy_version = models.ForeignKey("agents.PolicyVersion", null=True, on_delete=models.PROTECT)
     policy = RulesField(default=dict)  #: the policy as the turn uses it (`agentcore.serial`)
     overrides = ExactJSONField(default=dict)  #: what was asked for beside the policy
@@ -138,7 +140,6 @@ class Turn(models.Model):
 
     run_sums: RunSums | None = None  #: in a list that is folded into runs, what its run comes to
     price: object = None  #: in a list, what it cost (`dashboard.turns.prices`); None where that is not known
-    held_ms: int = 0  #: in a list or beside another, how much of its duration it was held (`time_breakdown`)
     snippet: object = None  #: in a list that was searched, where the words stand (`snippets.Snippet`)
 
     def __str__(self) -> str:

@@ -61,12 +61,12 @@ class Rate:
 
     @property
     def basis(self) -> str:
-        """`gpt 4o at OpenAI’s list price in US dollars per million tokens: 2.50 in, 10 out, 1.25 cached in`."""
+        """`gpt 4o at OpenAI's list price in US dollars per million tokens: 2.50 in, 10 out, 1.25 cached in`."""
         prices = self.model.get_prices(self.at)
         named = (("input_mtok", "in"), ("output_mtok", "out"), ("cache_read_mtok", "cached in"))
         told = [f"{_per_million(price)} {word}" for key, word in named if (price := getattr(prices, key, None))]
         name = self.model.name or self.model.id
-        return f"{name} at {self.seller.name}’s list price, in US dollars per million tokens: {', '.join(told)}"
+        return f"{name} at {self.seller.name}'s list price, in US dollars per million tokens: {', '.join(told)}"
 
 
 def _per_million(price: Decimal | TieredPrices) -> str:

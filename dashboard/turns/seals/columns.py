@@ -74,6 +74,7 @@ COMPARED: Mapping[type, Mapping[str, str]] = {
         "shared": "it is chained with all values up to there",
         "cut_sign": "the answers of its records",
         "cohort": "its values are those of the turn",
+        "held_ms": "the records",
         "raw_removed_at": "the signed notes of removals",
     },
     models.Record: {

@@ -132,6 +132,7 @@ OF_TABLE: Mapping[str, Mapping[str, str]] = {
         "continuations": "Calls that continued a truncated answer",
         "tool_repairs": "Calls that repaired a broken tool call",
         "envelope_retries": "Calls that requested a structured answer again",
+        "held_ms": "Milliseconds of its duration for which it was held",
         "breakpoints": "Breakpoints that operators set",
         "lint": "Signs of truncation, whatever the stop reason",
         "cut_sign": "Sign that the last answer was truncated; empty: none",

@@ -45,10 +45,11 @@ def limit_name(key: str) -> str:
 
 
 @register.filter
-def keys_in_code(sentence: str) -> SafeString:
+def keys_in_code(sentence: object) -> SafeString:
     """The sentence as HTML, keys as code: `Max steps (<code>max_steps</code>)`. A key that does not follow its name has
     it as its title."""
-    return mark_safe(_KEYS.sub(_in_code, conditional_escape(unbroken(sentence))))  # noqa: S308 - escaped, and keys are ours
+    text = sentence if isinstance(sentence, str) else str(sentence)  # a safe string stays one
+    return mark_safe(_KEYS.sub(_in_code, unbroken(conditional_escape(text))))  # noqa: S308 - escaped, and keys are ours
 
 
 @register.filter

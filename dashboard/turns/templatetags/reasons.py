@@ -11,10 +11,12 @@ from django.templatetags.static import static
 from django.utils.html import conditional_escape, format_html
 from django.utils.safestring import SafeString, mark_safe
 
+from dashboard.turns.error_types import error_words
 from dashboard.turns.reason_looks import look_of, reason_label
 
 register = template.Library()
 register.filter(reason_label)
+register.filter(error_words)
 
 
 @register.filter

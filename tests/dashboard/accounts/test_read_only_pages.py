@@ -63,6 +63,15 @@ def test_no_button_leads_a_watcher_to_what_they_may_not_do(world: World):
     assert {route: addresses for route, addresses in found.items() if addresses} == {}
 
 
+@pytest.mark.parametrize("address", ["/agents/nobody", "/agents/nobody/live/", "/connections/nobody", "/nowhere"])
+def test_a_page_that_is_not_found_names_no_permission(world: World, address: str):
+    answer = member("watcher", world).ask("GET", address, undone=False)
+    shown = text_of(answer.content.decode())
+    assert (answer.status_code, "Page not found" in shown) == (404, True)
+    assert "permission" not in shown
+    assert "Read-only access" not in shown
+
+
 def test_a_page_whose_form_a_watcher_may_not_use_says_who_may(world: World):
     watcher = member("watcher", world)
     told, silent = [], []

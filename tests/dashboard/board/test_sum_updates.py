@@ -69,8 +69,8 @@ def counted(turns: list[Turn]) -> dict[str, float]:
         for name in ("model_stop_reason", "stop_reason"):
             if getattr(turn, name):
                 sums[f"{name}:{getattr(turn, name)}"] += 1
-        if turn.continuations and turn.duration_ms is not None:
-            place = sum(turn.duration_ms >= bound * 1000 for bound in measures.BOUNDS)
+        if turn.continuations and turn.took_ms is not None:
+            place = sum(turn.took_ms >= bound * 1000 for bound in measures.BOUNDS)
             sums[f"took:{place}"] += 1
     return {name: value for name, value in sums.items() if value}
 

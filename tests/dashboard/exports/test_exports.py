@@ -10,9 +10,9 @@ from collections.abc import AsyncIterator, Iterator
 from http.client import IncompleteRead
 from itertools import repeat
 from pathlib import Path
+from typing import Any
 from urllib.request import Request, urlopen
 
-import pyarrow.parquet as pq
 import pytest
 from django.core.management import CommandError, call_command
 from django.test import Client
@@ -51,8 +51,15 @@ def lines(**filters: object) -> list[dict]:
     return [json.loads(line) for line in file("jsonl", **filters).splitlines()]
 
 
+def parquet(source: io.BytesIO | Path) -> Any:
+    """pyarrow is loaded where it is needed alone, as in service. It starts a thread, so `split_workers` cannot."""
+    from pyarrow.parquet import ParquetFile
+
+    return ParquetFile(source)
+
+
 def rows(content: bytes) -> list[dict]:
-    return pq.read_table(io.BytesIO(content)).to_pylist()
+    return parquet(io.BytesIO(content)).read().to_pylist()
 
 
 def peak(named: str) -> int:
@@ -104,7 +111,7 @@ def test_parquet_has_the_same_content_as_jsonl(play: Play, agent_of: AgentOf):
 
 
 def test_parquet_has_its_columns_even_without_turns():
-    table = pq.read_table(io.BytesIO(file("parquet", agent=("nobody",))))
+    table = parquet(io.BytesIO(file("parquet", agent=("nobody",)))).read()
     assert (table.num_rows, table.column_names) == (0, NAMES)
     inside = table.schema.field("attempt_list").type.value_type
     assert [field.name for field in inside] == [column.name for column in ATTEMPT]
@@ -129,7 +136,7 @@ def test_a_file_has_every_turn_once_across_pages_and_row_groups(monkeypatch: pyt
     make_turns("a", status="failed")
     content = file("parquet", status=("completed",), sort="took", fold="runs")
     assert [row["id"] for row in rows(content)] == made[::-1]
-    assert pq.ParquetFile(io.BytesIO(content)).num_row_groups == 3
+    assert parquet(io.BytesIO(content)).num_row_groups == 3
 
 
 @pytest.mark.nightly  # by day the test below measures it with large answers, and the one above reads many pages
@@ -180,7 +187,7 @@ def test_the_command_exports_a_file_of_a_filter(tmp_path: Path):
     make_turns("a", "b")
     target = tmp_path / "turns.parquet"
     call_command("export", "--format", "parquet", "--filter", "agent=b", "--output", str(target))
-    assert [row["agent"] for row in pq.read_table(target).to_pylist()] == ["b"]
+    assert [row["agent"] for row in parquet(target).read().to_pylist()] == ["b"]
     assert [path.name for path in tmp_path.iterdir()] == ["turns.parquet"]
     assert list(Entry.objects.values_list("action", "via", "target")) == [("export", "command", f"agent=b {target}")]
 

@@ -58,6 +58,7 @@ def test_a_what_if_on_an_imported_trace_turn_shows_the_effect_of_another_limit()
     assert imagined.undecidable
 
 
+@pytest.mark.usefixtures("data_dir")
 def test_a_rewritten_sealed_turn_leaves_valid_evidence(browser: Client) -> None:
     spans = sorted(exports.export(AGENT).spans, key=lambda span: (not span.parent, span.start))
     exports.send(spans[0])

@@ -176,7 +176,7 @@ def test_a_turn_runs_to_a_state(held: Turn):
         ({"run_to": "request"}, "cannot be run to “request”; choose from evaluate_stop"),
         ({"answer": {}}, "Enter a response for the model"),
         ({"answer": {"stop_reason": "paused"}}, "cannot be “paused”"),
-        ({"answer": {"tool_calls": [{"name": ""}]}}, "needs a tool’s name"),
+        ({"answer": {"tool_calls": [{"name": ""}]}}, "needs a tool's name"),
         ({"tool_call": {"call_id": "a", "arguments": [1]}}, "its arguments as an object"),
         ({"request": {"model": "x" * 300}}, "1 to 200 characters"),
         ({"request": {"model": ""}}, "1 to 200 characters"),

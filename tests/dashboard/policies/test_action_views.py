@@ -244,7 +244,7 @@ def test_a_different_file_creates_the_next_version(project: Project, two, ann: U
     file = policies_export(project)
     file["policies"][0]["versions"][1]["limits"] = {"continuation_max_attempts": 7}
     (told,) = policies_import(json.dumps(file).encode(), project=project, by=ann)
-    assert "the file’s settings are its version 3" in told
+    assert "the file's settings are its version 3" in told
     active = selectors.policy_version_active(policy=two[0].policy)
     assert active is not None
     assert active.limits == {"max_continuations": 7}

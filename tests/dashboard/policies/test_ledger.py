@@ -61,7 +61,7 @@ def test_the_user_who_lowered_a_limit_is_shown_with_its_cost(play: Play, project
     assert "<q>Too dear.</q>" in html
     assert "saved without a backtest" in html
     assert ("simulator, free" in html, "price not known" in html) == (True, False)
-    assert "continuation_max_attempts" not in html  # the specification’s names stand in the glossary only
+    assert "continuation_max_attempts" not in html  # the specification's names stand in the glossary only
     told = page(browser, f"/turns/{turn.id}")
     assert "ended this turn" in told
     assert "Lowered from 5 continuations by ann" in told

@@ -329,7 +329,9 @@ def test_the_result_can_be_saved_as_a_policy(browser: Client, whole: Turn):
     address = f"/turns/{whole.id}/replay/policy"
     response = browser.post(address, {"name": "longer", "max_continuations": "7", "max_tokens": "99"}, follow=True)
     version = PolicyVersion.objects.get(policy__name="longer")
-    assert (version.version, version.limits["max_continuations"]) == (1, 7)
+    assert (version.version, version.limits) == (1, {"max_continuations": 7}), "only what differs from the defaults"
+    assert not any(getattr(version, name) for name in ("error_policy", "criteria", "finish_reasons"))
+    assert response.content.decode().count('class="way added"') == 1
     assert "Draft v1 of “longer” created" in response.content.decode()
     assert "Give the policy a name" in browser.post(address, {"name": ""}, follow=True).content.decode()
 

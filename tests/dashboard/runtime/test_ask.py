@@ -21,13 +21,11 @@ def ask(environment: dict[str, str], started_before: None):
     return asking(environment)
 
 
-#: Of this process alone, and none that the system gives to others: a simulator of somebody else may be killed any time.
-OWN_PORT = 20_000 + os.getpid() % 10_000
-
-
+# A port of this process alone, and none that the system gives to others: any time may a simulator of somebody else be
+# killed.
 @pytest.fixture
 def environment(environment: dict[str, str]) -> dict[str, str]:
-    return {**environment, "WHYSTOP_SIMULATOR_PORT": str(OWN_PORT)}
+    return {**environment, "WHYSTOP_SIMULATOR_PORT": str(20_000 + os.getpid() % 10_000)}
 
 
 def asking(environment: dict[str, str]):

@@ -12,15 +12,15 @@ from tests import forked_start
 
 from .conftest import CHECKOUT, PATIENCE
 
-#: Of this process alone, and none that the system gives to others.
-OWN_PORT = 20_000 + (os.getpid() + 5_000) % 10_000
 WORDS = ("calibrate", "--max-continuations", "0,1,2", "--max-tokens", "60,80", "--yes", "--json")
 ALL = "from dashboard.turns.models import Turn as T; print(T.objects.count(), T.objects.exclude(parent=None).count())"
 
 
 @pytest.fixture
 def environment(environment: dict[str, str], started_before: None) -> dict[str, str]:
-    return {**environment, "WHYSTOP_SIMULATOR_PORT": str(OWN_PORT), "WHYSTOP_SIM_TOKEN_MS": "0"}
+    # Of this process alone, and none that the system gives to others.
+    port = 20_000 + (os.getpid() + 5_000) % 10_000
+    return {**environment, "WHYSTOP_SIMULATOR_PORT": str(port), "WHYSTOP_SIM_TOKEN_MS": "0"}
 
 
 def run(environment: dict[str, str], *words: str) -> subprocess.CompletedProcess[str]:

@@ -21,6 +21,7 @@ from dashboard.live.services import turn_start
 from dashboard.platform.trusted_proxies import Proxies
 from tests.conftest import APT
 from tests.dashboard.driving import AgentOf, Play
+from tests.dashboard.runtime.conftest import PATIENCE
 from tests.dashboard.website import TOKEN, website
 from tests.nginx import NAME, NGINX, Nginx, documented
 
@@ -67,7 +68,7 @@ class Browser:
         context = self.site.nginx.trusting()
         port = self.site.nginx.https
         return http.client.HTTPSConnection(
-            "127.0.0.1", port, timeout=60, source_address=(self.address, 0), context=context
+            "127.0.0.1", port, timeout=PATIENCE, source_address=(self.address, 0), context=context
         )
 
     def ask(self, method: str, path: str, body: str | bytes | None = None, **headers: str) -> tuple[int, bytes]:
@@ -149,7 +150,7 @@ def test_one_time_codes_are_not_accepted_through_a_proxy_without_forwarding_head
 
 
 def test_pages_requested_over_http_are_redirected(site: Site):
-    connection = http.client.HTTPConnection("127.0.0.1", site.nginx.http, timeout=60)
+    connection = http.client.HTTPConnection("127.0.0.1", site.nginx.http, timeout=PATIENCE)
     connection.request("GET", "/turns/?a=b", headers={"Host": NAME})
     answer = connection.getresponse()
     assert (answer.status, answer.headers["Location"]) == (301, f"https://{NAME}/turns/?a=b")
@@ -171,7 +172,7 @@ def test_websockets_pass_with_the_session_and_origin_of_a_browser(first: Browser
             proxy=None,
         ) as client,
     ):
-        assert json.loads(client.recv(timeout=60))["type"]
+        assert json.loads(client.recv(timeout=PATIENCE))["type"]
 
 
 def test_an_event_stream_is_delivered_while_it_runs(first: Browser, agent_of: AgentOf, slow: Connection):
@@ -197,7 +198,7 @@ def test_a_large_turn_file_passes(first: Browser, play: Play):
 
 def _plain(port: int, path: str) -> int:
     """A browser on this machine that comes to this port without https."""
-    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=PATIENCE)
     try:
         connection.request("GET", path)
         return connection.getresponse().status

@@ -41,6 +41,7 @@ COLUMNS = st.fixed_dictionaries(
         "input_tokens": st.integers(0, 5),
         "output_tokens": st.integers(0, 300),
         "duration_ms": st.none() | st.integers(0, 5_000),
+        "held_ms": st.just(0) | st.integers(0, 5_000),
         "lint": st.lists(st.sampled_from(["output_at_cap", "relabelled", "unclosed_json"]), unique=True, max_size=2),
         "tags": st.lists(st.sampled_from(["seen", "it's\\", "x"]), unique=True, max_size=2),
         "output_text": st.lists(st.sampled_from(WORDS), max_size=4).map(" ".join),
@@ -114,4 +115,5 @@ def _turn(at: datetime | None, columns: dict[str, Any]) -> Turn:
     chance = new_id().int & (1 << 62) - 1
     turn_id = new_id() if at is None else UUID(int=first_id_at(at).int | 7 << 76 | 2 << 62 | chance)
     values = {"agent_name": "a", "provider": "openai", "model": "m", "max_tokens": 60, "id": turn_id}
-    return Turn(**{"project": agents.project_default(), **values, **columns})
+    held = {"held_ms": min(columns["held_ms"], columns.get("duration_ms") or 0)} if "held_ms" in columns else {}
+    return Turn(**{"project": agents.project_default(), **values, **columns, **held})

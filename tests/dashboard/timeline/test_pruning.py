@@ -61,6 +61,7 @@ def test_running_turns_and_turns_of_other_projects_are_kept(turns: list[Turn]):
     assert plan(project=other, kept=Kept(turns=0), now=timezone.now()).turn_ids == ()
 
 
+@pytest.mark.usefixtures("data_dir")
 def test_turns_are_erased_in_batches_and_leave_valid_evidence(turns: list[Turn], monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(pruning, "BATCH", 2)
     found = plan(project=project_default(), kept=Kept(turns=2), now=timezone.now())

@@ -9,17 +9,20 @@ from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
+from dashboard.exports.turn_rows import rows_of
 from dashboard.live import driver
 from dashboard.live.services import turn_control, turn_start
 from dashboard.policies.suggestions.limit_usage import usage_of
 from dashboard.policies.suggestions.selectors import suggestion_for
 from dashboard.policies.suggestions.suggestion_text import sentence
 from dashboard.replay.rerun_service import turn_rerun
+from dashboard.replay.services import turn_verify
 from dashboard.timeline.row_context import snippet_of
 from dashboard.turns.filters import TimelineFilters
+from dashboard.turns.history import rebuilt_columns
 from dashboard.turns.models import Turn
 from dashboard.turns.templatetags.formatting import milliseconds
-from dashboard.turns.time_breakdown import held_ms_of
+from dashboard.turns.verification import verification_of
 from tests.dashboard.driving import AgentOf, Play, drive
 from tests.dashboard.pages import HTMX, compact, page, text_of
 from tests.dashboard.timeline.populations import make_turn
@@ -94,27 +97,58 @@ def test_search_terms_are_highlighted_in_the_answer(browser: Client):
     assert "<mark>" not in page(browser, "/")
 
 
-def test_an_operators_hold_is_separate_from_the_duration_of_a_turn(browser: Client, agent_of: AgentOf, monkeypatch):
+def test_an_operators_hold_is_separate_from_the_duration_of_a_turn(browser: Client, held: Turn):
+    [used] = usage_of(turn=held, limit="max_seconds", filters=TimelineFilters())
+    assert used.tokens < 90_000, "no limit counts what a turn was held"  # milliseconds
+    html, shown = page(browser, "/"), milliseconds(held.held_ms)
+    assert f'Held, or waiting for an approval, for {shown}">+ {shown} held</small>' in html
+    assert "1\u202fmin" in shown
+    assert "1 min" not in html.split('c-took num">')[-1].split("<small")[0]
+
+
+@pytest.fixture
+def held(agent_of: AgentOf, monkeypatch: pytest.MonkeyPatch) -> Turn:
+    """A turn that an operator held for ninety seconds, and that took less than sixty itself."""
     agent = agent_of("sim-essay", max_tokens=2000)
     turn = drive(turn_start(agent=agent, input_text="hi", breakpoints=[{"state": "evaluate_stop"}]))
     monkeypatch.setattr(driver, "_now", lambda: datetime.now(UTC) + timedelta(seconds=90))
     turn_control(turn=turn, by="ada", action="release")
     drive(turn)
-    held = held_ms_of([turn])[turn.id]  # the ninety seconds, and what the machine took beside them
-    assert held >= 90_000
-    [used] = usage_of(turn=turn, limit="max_seconds", filters=TimelineFilters())
-    assert used.tokens < 90_000, "no limit counts what a turn was held"  # milliseconds
-    html = page(browser, "/")
-    assert f'Held, or waiting for an approval, for {milliseconds(held)}">+ {milliseconds(held)} held</small>' in html
-    assert "1\u202fmin 30\u202fs" in milliseconds(held)
-    assert "1 min" not in html.split('c-took num">')[-1].split("<small")[0]
+    return Turn.objects.get(pk=turn.pk)
 
 
-def test_the_heading_of_took_says_that_it_sorts_without_pauses_and_its_filter_counts_them(browser: Client):
+def test_the_row_of_a_turn_stores_how_long_it_was_held_as_its_history_tells_it(held: Turn):
+    assert 90_000 <= held.held_ms < 150_000
+    assert rebuilt_columns(held)["held_ms"] == held.held_ms
+    assert turn_verify(turn=held).verified
+    held.held_ms -= 1
+    assert not verification_of(held).verified
+
+
+@pytest.mark.parametrize("address", ["/?", "/api/v1/turns?", "/?sort=-took&", "/?q=hi&"])
+def test_the_filter_of_took_counts_what_its_column_shows(browser: Client, held: Turn, address: str):
+    def finds(asked: str) -> bool:
+        answer = browser.get(f"{address}{asked}")
+        return str(held.id) in b"".join(answer).decode()
+
+    assert held.duration_ms is not None
+    assert held.duration_ms >= 90_000
+    assert finds("duration_to=60000")
+    assert not finds("duration_from=60000")
+
+
+def test_an_export_has_the_turns_that_the_filter_of_took_finds(held: Turn):
+    def exported(**asked: int) -> list[object]:
+        return [row["id"] for row in rows_of(project=held.project, filters=TimelineFilters(**asked))]
+
+    assert exported(duration_to=60_000) == [held.id]
+    assert exported(duration_from=60_000) == []
+
+
+def test_the_heading_of_took_says_that_sorting_and_filter_do_not_count_pauses(browser: Client):
     make_turn()
-    title = "without pauses by an operator, also for sorting. The filter “Took, with pauses” counts them"
-    assert title in page(browser, "/")
-    assert "Took, with pauses" in page(browser, "/")
+    assert "without pauses by an operator, also for sorting and in the filter “Took”" in page(browser, "/")
+    assert "with pauses" not in page(browser, "/")
     sort = next(each for each in parameters(browser) if each["name"] == "sort")
     assert "`took`: without pauses by operators, unlike `duration_ms`." in sort["description"]
 
@@ -186,3 +220,13 @@ def test_a_word_that_is_longer_than_a_snippet_shows_is_cut():
     snippet = snippet_of(Turn(input_text=f"{'a' * 40}\nWhy?", output_text=""), "why")
     assert snippet is not None
     assert "".join(snippet.pieces) == f"…{'a' * 19} Why?"
+
+
+def test_a_search_in_a_script_without_spaces_says_that_only_whole_words_are_found(browser: Client):
+    make_turn(input_text="模型为什么停止", output_text="Because.")
+    make_turn(input_text="模型 stops", output_text="Because.")
+    note = "In a text without spaces, such as Chinese, it finds no part of"
+    html = page(browser, "/?q=模型")
+    assert note in html
+    assert ("停止" in html, "<mark>模型</mark> stops" in html) == (False, True)
+    assert note not in page(browser, "/?q=mod%C3%A8le")

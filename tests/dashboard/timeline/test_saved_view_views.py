@@ -50,7 +50,7 @@ def test_others_see_only_shared_views_and_cannot_change_them(browser: Client, ot
     assert "Cut off" not in page(other, "/timeline/views")
     assert other.post(f"/timeline/views/{view.pk}/delete").status_code == 404
     browser.post(f"/timeline/views/{view.pk}/rename", {"name": "All cut", "shared": "on"})
-    assert "operator’s" in page(other, "/timeline/views")
+    assert "operator's" in page(other, "/timeline/views")
     for action in ("delete", "rename"):
         response = other.post(f"/timeline/views/{view.pk}/{action}", {"name": "Mine"}, follow=True)
         assert "only they can" in response.content.decode()

@@ -70,7 +70,7 @@ def test_an_agent_accepts_a_servers_tool_and_a_wrong_name_is_explained(server, a
 def test_a_turn_with_a_missing_tool_is_refused_before_anything_is_stored(server, agent_of):
     agent = agent_of("sim-tools", tools=["near.greet"])
     server.delete()
-    with pytest.raises(ValidationError, match=r"The agent’s tool “near\.greet” is not there any more"):
+    with pytest.raises(ValidationError, match=r"The agent's tool “near\.greet” is not there any more"):
         turn_start(agent=agent, input_text="Hello")
     assert not Turn.objects.exists()
 

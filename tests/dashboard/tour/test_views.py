@@ -58,7 +58,8 @@ def test_the_tour_is_loaded_with_one_button_shown_while_loading_and_removed_with
     response = admin_client.post("/tour/load", follow=True)
     html = response.content.decode()
     assert response.redirect_chain == [("/tour", 302)]
-    assert "The tour was started. Its turns appear below." in html
+    assert "The tour was started" not in html, "it stands beside how many have ended, also when all have"
+    assert "Loading. You can open each turn while it runs." in html
     assert 'hx-trigger="every 1s"' in html
     for turn in turns_of_tour(short).values():
         drive(turn)

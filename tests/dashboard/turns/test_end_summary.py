@@ -2,10 +2,13 @@
 
 import pytest
 from django.template.loader import render_to_string
+from django.test import Client
 
 from agentcore.verdict import verdict_of
 from dashboard.api.turn_response_schemas import RecordedTurn
-from dashboard.turns.end_summary import READ, EndSummary, end_summary_of
+from dashboard.live.services import turn_control, turn_start
+from dashboard.replay.rerun_service import turn_rerun
+from dashboard.turns.end_summary import READ, EndSummary, end_orders, end_summary_of
 from dashboard.turns.endings import ENDINGS
 from dashboard.turns.glossary import term_of
 from dashboard.turns.models import UNFINISHED, Turn
@@ -13,7 +16,8 @@ from dashboard.turns.projection import error_of, project
 from dashboard.turns.templatetags.reasons import reason_hue
 from tests.agentcore.random_turns import random_ends
 from tests.agentcore.test_verdict_ends import ENDS
-from tests.dashboard.pages import text_of
+from tests.dashboard.driving import AgentOf, drive
+from tests.dashboard.pages import page, text_of
 
 DONE = {"status": "completed", "stop_reason": "completed", "terminal_reason": "completed", "attempts": 1}
 CUT = {"status": "partial", "model_stop_reason": "max_tokens", "terminal_reason": "retry_limit"}
@@ -134,3 +138,18 @@ def test_the_head_of_a_page_begins_with_the_ending_that_lists_show():
         turn.error_type = error_of(last.outcome.to_dict()).get("errorType") if last.outcome else None
         told = verdict_of(last)
         assert end_summary_of(turn).words.startswith(NAMES.get(told.lead, told.lead) or "-"), str(told)
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_turn_that_ended_because_a_person_refused_a_call_names_no_tool_error(agent_of: AgentOf, browser: Client):
+    agent = agent_of("sim-tools", tools=["calculator"], approvals={"tools": ["calculator"]})
+    turn = drive(turn_start(agent=agent, input_text="Count."))
+    turn_control(turn=turn, by="ada", action="refuse")
+    turn = drive(turn)
+    again = turn_rerun(turn=turn, overrides={})
+    for address in ("/", "/?sort=ended", f"/compare?left={turn.id}&right={again.id}"):
+        shown = text_of(page(browser, address))
+        assert ("ada refused the call" if "compare" in address else "Tool call refused by ada") in shown, address
+        assert "Tool error" not in shown, address
+    assert "tool failed or refused" in text_of(page(browser, "/"))
+    assert end_orders(Turn.objects.filter(id=turn.id))[turn.id].endswith("Tool call refused by ada")

@@ -47,6 +47,8 @@ def found(query: str = "", **more: Any) -> list[Turn]:
         ("tokens_from=7&tokens_to=7", {"input_tokens": 7}),
         ("duration_from=0", {"duration_ms": 0}),
         ("duration_from=5&duration_to=9", {"duration_ms": 9}),
+        ("duration_from=5&duration_to=9", {"duration_ms": 90_007, "held_ms": 90_000}),
+        ("q=rivers&duration_to=9", {"input_text": "Rivers.", "duration_ms": 90_007, "held_ms": 90_000}),
         ("has=repair&has=continuation", {"continuations": 1, "tool_repairs": 2}),
         ("not_status=completed&not_status=running&not_status=queued", {"status": "failed"}),
         ("not_tag=plain&tag=odd", {"tags": ["odd"]}),

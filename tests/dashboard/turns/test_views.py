@@ -51,7 +51,7 @@ def test_a_turn_ended_by_its_own_time_limit_does_not_blame_the_provider(browser:
     assert "<h3>Error</h3><p>The provider at example.test" in page(browser, f"/turns/{cut.id}")
     Turn.objects.filter(pk=cut.pk).update(resource="max_seconds", **ended)
     html = page(browser, f"/turns/{cut.id}")
-    assert "<h3>Time limit reached</h3><p>The turn’s own time limit ended its last call.</p>" in html
+    assert "<h3>Time limit reached</h3><p>The turn's own time limit ended its last call.</p>" in html
     assert "example.test" not in html
 
 

@@ -10,6 +10,7 @@ from dashboard.ingest.conventions.attributes import read_json
 from dashboard.ingest.conventions.content.shapes import (
     asked_call,
     mapping,
+    mappings,
     reads_whole,
     role_of,
     system_apart,
@@ -26,6 +27,7 @@ _TEXT, _THOUGHT, _REFUSAL = "text", "reasoning", "refusal"
 _TOOLS = ("llm.request.functions", "gen_ai.request.functions")
 _OLDER = ("gen_ai.prompt.", *(f"{name}." for name in _TOOLS), "gen_ai.completion.")
 _FILTERED = "FILTERED"  #: OpenLLMetry's word in place of a text that a content filter kept back
+_IN_BLOCKS = "Cohere"  #: the system of OpenLLMetry's spans that have every content as Cohere's blocks, written as JSON
 _NUMBER = re.compile(r"[0-9]{1,5}")
 
 
@@ -99,13 +101,14 @@ def openllmetry(attributes: Attributes) -> Content:
     """`gen_ai.prompt.0.role`, as OpenLLMetry and older GenAI instrumentations write."""
     if not any(name.startswith(_OLDER) for name in attributes):
         return NOTHING
-    sent = [_older_message(mapping(entry)) for entry in _tree(attributes, "gen_ai.prompt")]
+    in_blocks = attributes.get("gen_ai.system") == _IN_BLOCKS
+    sent = [_older_message(_unpacked(entry, in_blocks)) for entry in _tree(attributes, "gen_ai.prompt")]
     system, messages = system_apart(sent) if sent else (None, None)
     tools = tools_of([_older_tool(mapping(entry)) for name in _TOOLS for entry in _tree(attributes, name)])
     answers = _tree(attributes, "gen_ai.completion")
     if not answers:
         return Content(system=system or None, input=messages, tools=tools)
-    answer = mapping(answers[0])
+    answer = _unpacked(answers[0], in_blocks)
     reason = answer.get("finish_reason")
     is_filtered = reason == "content_filter" and answer.get("content") == _FILTERED
     found = (
@@ -117,9 +120,20 @@ def openllmetry(attributes: Attributes) -> Content:
         tools=tools,
         text=None if is_filtered else words(answer.get("content")),
         calls=None if is_filtered else tuple(_older_calls(answer)) or tuple(_functions_called(answers)),
+        reasoning=words(answer.get(_THOUGHT)),
         refusal=words(answer.get("refusal")) or None,
         words=found,
     )
+
+
+def _unpacked(entry: Any, in_blocks: bool) -> Mapping[str, Any]:
+    """A message whose content, where it is a list of blocks as JSON, is the text of these; its thoughts stand apart."""
+    told = mapping(entry)
+    blocks = read_json(told.get("content")) if in_blocks else None
+    if not isinstance(blocks, list) or len(mappings(blocks)) < len(blocks):
+        return told
+    text, thought = ("".join(words(block.get(kind)) for block in mappings(blocks)) for kind in (_TEXT, "thinking"))
+    return {**told, "content": text, _THOUGHT: thought}
 
 
 def _older_message(told: Mapping[str, Any]) -> Message:

@@ -1,7 +1,8 @@
 """An answer of a provider that stands whole in an attribute, read by its own codec; and LangChain's form of one."""
 
+import ast
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from agentcore.errors import CoreError
@@ -34,6 +35,11 @@ _SHOWN = re.compile(
 #: How Haystack's message ends, likewise: the last of its fields is what its client told beside the answer.
 _META = re.compile(
     r".*, _name=(?:None|'[^']*'), _meta=\{(?:'\w+': (?:'[^']*'|\d+|None), )*?'finish_reason': '(\w+)'", re.DOTALL
+)
+#: A tool call of LiteLLM's or OpenAI's client, likewise.
+_SHOWN_CALL = re.compile(
+    r"Function\(arguments=(?P<arguments>'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\"), name='(?P<name>[^']*)'\)"
+    r"(?:, id='(?P<id>[^']*)')?"
 )
 _CAMEL = {"function_call": "functionCall", "thought_signature": "thoughtSignature"}
 #: By the value of `object` or `type`, which each of these answers has.
@@ -99,6 +105,8 @@ def _otherwise(told: Mapping[str, Any], source: str) -> Content:
         )
     if told.get("role") == "assistant":
         return _assistant(told, source)
+    if told.keys() >= {"text", "tool_calls"} and isinstance(told["tool_calls"], list):
+        return Content(text=words(told["text"]), calls=tuple(_shown_calls(told["tool_calls"])))
     if isinstance(told.get("replies"), list):
         return _replied(told["replies"], source)
     if isinstance(told.get("message"), dict) and isinstance(told.get("raw"), dict):
@@ -130,6 +138,21 @@ def _assistant(told: Mapping[str, Any], source: str) -> Content:
         return parts.read({"gen_ai.output.messages": [{**told}]})
     shown = _SHOWN.match(told["raw"]) if isinstance(told.get("raw"), str) else None
     return _openai_message(told, shown and shown[1], source)
+
+
+def _shown_calls(shown: list[Any]) -> Iterator[AskedCall]:
+    """Tool calls as Python shows the client's objects, which DSPy writes."""
+    for text in shown:
+        found = _SHOWN_CALL.search(text) if isinstance(text, str) else None
+        if found is not None:
+            yield asked_call(found["id"], found["name"], _literal(found["arguments"]))
+
+
+def _literal(shown: str) -> str:
+    try:
+        return str(ast.literal_eval(shown))
+    except (ValueError, SyntaxError):
+        return shown
 
 
 def _replied(replies: list[Any], source: str) -> Content:

@@ -9,7 +9,7 @@ register = template.Library()
 
 COMPARED = (
     "The recorded events were evaluated again and gave the same transitions, evaluations and commands; the requests "
-    "are the ones that they ask for, and the stored answers are the ones in the provider’s bytes."
+    "are the ones that they ask for, and the stored answers are the ones in the provider's bytes."
 )
 
 

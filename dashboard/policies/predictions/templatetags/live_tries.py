@@ -23,7 +23,7 @@ from dashboard.policies.predictions.live_trials import (
     tried_so_far,
 )
 from dashboard.policies.predictions.presenters import compared_at
-from dashboard.turns.end_summary import end_summary_of
+from dashboard.turns.end_summary import end_summary_now
 from dashboard.turns.endings import MAY_BE_CUT
 from dashboard.turns.models import UNFINISHED, Turn
 from dashboard.turns.prices.templatetags.prices import dollars_in_words, no_price
@@ -84,7 +84,7 @@ def _used_price(tried: TrialProgress) -> str:
 def shown(asked: TrialSource, *, page: str, act: str, perms: Any, fault: str = "", tokens: int = 0) -> dict[str, Any]:
     """The part's context. `page`: where it stands; `act`: where a click goes; `fault`: why the last one did nothing."""
     tried = tried_so_far(asked)
-    ends = [end_summary_of(row.child) for row in tried.predictions]
+    ends = [end_summary_now(row.child) for row in tried.predictions]
     return {
         "key": asked.key,
         "page": page,

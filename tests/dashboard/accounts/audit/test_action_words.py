@@ -5,13 +5,19 @@ import re
 import pytest
 from django.test import Client
 
-from dashboard.accounts.audit.action_words import ACTION_WORDS, CHANGES, action_words, object_words
+from dashboard.accounts.audit.action_words import ACTION_WORDS, CHANGES, CONTROL_WORDS, action_words, object_words
 from dashboard.accounts.audit.middleware import is_recorded
 from dashboard.accounts.audit.selectors import _tables
 from dashboard.accounts.models import User
 from dashboard.accounts.roles import ACTIONS
+from dashboard.live.services import turn_start
 from tests.dashboard.accounts.walked_routes import ANY, SERVED
+from tests.dashboard.driving import AgentOf, drive
 from tests.dashboard.pages import compact, page, text_of
+
+
+def rows_of(browser: Client, address: str) -> str:
+    return text_of(page(browser, address).split("<tbody")[1])
 
 
 def recorded() -> set[tuple[str, str]]:
@@ -47,6 +53,29 @@ def test_every_recorded_route_has_words_and_no_word_is_without_a_route():
 )
 def test_an_action_is_said_in_words(method: str, action: str, words: str):
     assert action_words(method, action) == words
+
+
+@pytest.mark.parametrize(("done", "words"), [*CONTROL_WORDS.items(), ("later", "Hold, release or change a turn")])
+def test_what_was_done_to_a_turn_is_said_in_words(done: str, words: str):
+    for route in ("turns/<uuid:turn_id>/control", "api/v1/turns/<turn_id>/control"):
+        assert action_words("POST", route, f"/turns/1/control?action={done}") == words
+
+
+@pytest.mark.django_db(transaction=True)
+def test_the_page_tells_approving_from_refusing_and_filters_by_it(agent_of: AgentOf, browser: Client):
+    User.objects.update(is_superuser=True)
+    agent = agent_of("sim-tools", tools=["calculator"], approvals={"tools": ["calculator"]})
+    for action in ("release", "refuse"):
+        turn = drive(turn_start(agent=agent, input_text="Count."))
+        browser.post(f"/turns/{turn.id}/control", {"action": action})
+    turn = drive(turn_start(agent=agent_of("sim-essay"), input_text="Tell.", breakpoints=[{"state": "evaluate_stop"}]))
+    browser.post(f"/api/v1/turns/{turn.id}/control", {"action": "release"}, content_type="application/json")
+    shown = rows_of(browser, "/audit/")
+    for words in ("Release a held turn", "Refuse tool calls", "Approve tool calls"):
+        assert shown.count(words) == 1, words
+    refused = rows_of(browser, "/audit/?control=refuse")
+    assert "Refuse tool calls" in refused
+    assert "Approve tool calls" not in refused
 
 
 def test_every_table_of_changes_names_what_it_keeps():

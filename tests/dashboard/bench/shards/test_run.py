@@ -3,12 +3,9 @@
 import io
 from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import replace
-from pathlib import Path
 
 import psycopg
 import pytest
-from django.conf import settings
 from django.core.management import CommandError, call_command
 from django.utils import timezone
 
@@ -42,11 +39,8 @@ def made(projects: list[Project]) -> Iterator[Cluster]:
         yield cluster_
 
 
-def test_stored_turns_are_distributed_used_moved_and_verified_on_other_databases(
-    projects: list[Project], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-):
-    # Seals are noted in the data folder.
-    monkeypatch.setattr(settings, "ENVIRONMENT", replace(settings.ENVIRONMENT, data_dir=tmp_path, signing_key=""))
+@pytest.mark.usefixtures("data_dir")
+def test_stored_turns_are_distributed_used_moved_and_verified_on_other_databases(projects: list[Project]):
     seal_make(now=timezone.now())
     out, turns = io.StringIO(), Turn.objects.count()
     with suppress(CommandError):

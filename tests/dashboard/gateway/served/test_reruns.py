@@ -322,7 +322,7 @@ def test_fields_dropped_for_another_dialect_are_reported_and_prove_nothing(call,
     assert not {"temperature", "top_k", "thinking"} & json.loads(body).keys()
     told = next(word for word in changes(child, turn) if word.startswith("without"))
     assert told == (
-        "without the caller’s anthropic-beta, metadata, output_config, service_tier, stop_sequences, temperature, "
+        "without the caller's anthropic-beta, metadata, output_config, service_tier, stop_sequences, temperature, "
         "thinking, tool_choice, top_k"
     )
     assert relatives_of(turn) == []

@@ -57,7 +57,7 @@ def test_settings_the_debugger_does_not_support_are_reported(browser: Client, pl
     play("sim-essay", max_tokens=150)
     backtest = tried(policy={"finish_reasons": ["max_tokens"]})
     assert backtest.flipped == 1
-    assert "not the draft’s final stop reasons." in unescape(page(browser, f"/backtests/{backtest.pk}"))
+    assert "not the draft's final stop reasons." in unescape(page(browser, f"/backtests/{backtest.pk}"))
     limited = tried(policy={"limits": {"max_continuations": 0}})
     assert limited.flipped == 1
     assert "The what-if page supports" not in page(browser, f"/backtests/{limited.pk}")

@@ -54,7 +54,7 @@ def test_the_page_says_which_of_the_matching_turns_it_uses_and_why_turn_pages_ma
     html = " ".join(text_of(page(browser, "/backtests/limits")).split())
     assert "102 turns match; the estimate uses 100 of them. Re-runs count once with their original turn." in html
     assert "The limit below is the estimated length plus 5 tokens" in html
-    assert "The page of a truncated turn may name another number: it uses only answers longer than that turn’s" in html
+    assert "The page of a truncated turn may name another number: it uses only answers longer than that turn's" in html
 
 
 def test_a_truncated_or_possibly_truncated_answer_is_a_lower_bound(browser: Client):

@@ -250,7 +250,7 @@ def test_the_overrides_of_a_turn_decide_in_backtest_and_what_if_alike(cut: Turn,
     assert backtest.groups[0]["overridden"] == 1
     assert backtest.groups[0]["overridden_turns"] == [str(cut.id)]
     shown = page(browser, f"/backtests/{backtest.pk}")
-    assert "the turn’s own overrides decide" in shown
+    assert "the turn's own overrides decide" in shown
     assert f'href="/turns/{cut.id}"' in shown
     assert "each turn keeps its own overrides" in shown
     assert tried_so_far(asked_of_backtest(backtest)).next == ()

@@ -362,7 +362,7 @@ def test_the_track_record_counts_by_model_and_basis_with_the_expected_share(shor
     assert (tally.basis, tally.predictions, tally.came_true, tally.failed) == ("agent", 1, 0, 1)
     assert (tally.expected, tally.expected_share, tally.wrong) == (0.95, "95 %", False)
     assert tally_words(tally) == (
-        "Likely limits from the agent’s answers were enough in 0 of 1 re-run of this model (expected 95 %)."
+        "Likely limits from the agent's answers were enough in 0 of 1 re-run of this model (expected 95 %)."
     )
 
 
@@ -374,7 +374,7 @@ def test_the_page_lists_failures_with_both_turns_and_certain_ones_first(browser:
     assert "Likely suggested limits that were not enough" in words
     ended = f"partial ({reason_label(likely.child.terminal_reason)})"
     assert f"suggested Max tokens per call 100: predicted completed, was {ended}" in words
-    assert "By the estimate, 5 % of sim-essay’s answers longer than 60 tokens need more." in words
+    assert "By the estimate, 5 % of sim-essay's answers longer than 60 tokens need more." in words
     assert "Certain suggested limits that were not enough" not in words
     other = called_certain(Prediction.objects.get(child=turn_rerun(turn=short, overrides={"max_tokens": SHORT + 900})))
     Prediction.objects.filter(id=other.id).update(suggested_came_true=False, compared_at=now())
@@ -386,7 +386,7 @@ def test_the_page_lists_failures_with_both_turns_and_certain_ones_first(browser:
 def test_the_suggestion_of_a_turn_says_how_often_similar_ones_were_sufficient(browser: Client, short: Turn):
     said = suggestion_of(short, LONG)
     address = f"/turns/{short.id}"
-    assert "Likely limits from the agent’s answers have not been tested on this model yet." in bare(
+    assert "Likely limits from the agent's answers have not been tested on this model yet." in bare(
         page(browser, address)
     )
     compared(limit_find(turn=short, suggestion=said))
@@ -408,6 +408,6 @@ def test_calibration_tries_the_suggested_value_and_reports_the_result(short: Tur
     prediction, told = compared(prediction.child), StringIO()
     Progress(told, 1).compared(0, trial, prediction, Used())
     assert "no ending was predicted); suggested limit (likely) enough." in told.getvalue()
-    assert "Suggested limits: sim-essay, likely from the agent’s answers: 1 of 1 came true (expected 95 %)." in list(
+    assert "Suggested limits: sim-essay, likely from the agent's answers: 1 of 1 came true (expected 95 %)." in list(
         table_lines(calibration)
     )

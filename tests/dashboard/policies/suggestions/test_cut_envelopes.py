@@ -37,7 +37,7 @@ def test_other_answers_tell_the_max_tokens_that_one_call_needs(cut: Turn, browse
     assert (said.limit, said.basis, said.certainty.value) == ("max_tokens", Basis.AGENT, "estimated")
     assert said.value == 147, "as the page of limits says"
     assert because(said) == (
-        "Of sim-json’s 20 answers longer than 80 tokens, 20 fit in 147 tokens. This limit is estimated to be enough "
+        "Of sim-json's 20 answers longer than 80 tokens, 20 fit in 147 tokens. This limit is estimated to be enough "
         "for 95 % of further answers like these."
     )
     assert said.longer_than == 80, "the longest call, and not all calls together"

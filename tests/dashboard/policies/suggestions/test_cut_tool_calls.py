@@ -58,7 +58,7 @@ def test_a_cut_tool_call_is_estimated_by_the_agents_calls_that_returned_tool_cal
     said = told(cut)
     assert (said.basis, said.limit, said.value, said.answers) == (Basis.AGENT, "max_tokens", 149, 26)
     assert because(said).startswith(
-        "Of sim-cut-tool’s 26 tool-call responses longer than 40 tokens, 26 fit in 149 tokens. "
+        "Of sim-cut-tool's 26 tool-call responses longer than 40 tokens, 26 fit in 149 tokens. "
         "This limit is estimated to be enough for 95 % of further tool-call responses like these."
     ), because(said)
     assert suggestions_now([cut.id], cut.project)[0][1] == said, "and so does a list"
@@ -112,7 +112,7 @@ def test_turns_that_were_stopped_are_named_as_the_reason(bound: Turn):
     used(bound, [499] * LEAST + [600] * LEAST, status="partial")
     words = because(told(bound))
     assert (
-        "too many of sim-endless’s turns that used more of it were cut or stopped for an estimate: 20 of 30." in words
+        "too many of sim-endless's turns that used more of it were cut or stopped for an estimate: 20 of 30." in words
     )
 
 

@@ -17,7 +17,7 @@ from dashboard.policies.suggestions.selectors import suggestion_for
 from dashboard.policies.suggestions.services import limit_find, policy_draft
 from dashboard.policies.suggestions.suggestion import Basis, Suggestion
 from dashboard.replay.rerun_service import turn_rerun
-from dashboard.turns.end_summary import end_summary_of
+from dashboard.turns.end_summary import end_orders, end_summary_of
 from dashboard.turns.models import Turn
 from tests.dashboard.driving import AgentOf, Play, drive
 from tests.dashboard.pages import HTMX, page, text_of
@@ -92,6 +92,9 @@ def test_such_a_turn_that_an_earlier_version_stored_names_the_time_in_its_row_to
     row = text_of(page(browser, "/"))
     assert "Approval time limit reached" in row
     assert "Tool error" not in row
+    assert end_orders(Turn.objects.filter(id=turn.id))[turn.id].endswith("Approval time limit reached"), (
+        "sorted so, too"
+    )
 
 
 @pytest.mark.parametrize("otherwise", [Otherwise.REFUSE, Otherwise.CANCEL])
@@ -105,7 +108,8 @@ def test_a_turn_that_nobody_approved_in_time_names_the_time_and_no_tool_error(
     assert approvals_expire() == 1
     drive(turn)
     assert may_need_a_limit(turn)
-    assert "nobody approved the call of calculator within 600 seconds" in turn.verdict
+    calls = "calls" if otherwise is Otherwise.REFUSE else "call"  # of a cancelled turn, the tools alone are told
+    assert f"nobody approved the {calls} of calculator within 600 seconds" in turn.verdict
     assert "With a higher approval time limit (approvals.seconds)" in turn.verdict
     assert (turn.resource, end_summary_of(turn).detail) == ("approvals.seconds", "Approval time limit reached")
     assert turn.verdict.startswith(end_summary_of(turn).words)

@@ -20,6 +20,7 @@ from dashboard.replay import experience
 from dashboard.replay.rerun_service import turn_rerun
 from dashboard.turns.models import Turn
 from tests.dashboard.driving import Play, drive
+from tests.dashboard.pages import HTMX, text_of
 from tests.dashboard.policies.suggestions.test_selectors import lengths
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -203,6 +204,7 @@ def test_a_re_run_that_may_be_cut_before_the_recorded_total_says_nothing_of_the_
     says_stop(again)
     said = told(cut)
     assert (certainty_word(said), said.limit, said.basis) == ("not known", TOTAL, Basis.NONE)
-    page = browser.get(f"/turns/{cut.id}").content.decode()
-    assert "Find the limit" in page
+    page = text_of(browser.get(f"/turns/{cut.id}/limit", headers=HTMX).content.decode())
+    assert ("Find the limit" in page) is (total == 400), "as much was tried already"
+    assert ("The same value is not tried again" in page) is (total == 1_000)
     assert "Create draft" not in page

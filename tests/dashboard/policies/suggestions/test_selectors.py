@@ -65,7 +65,7 @@ def test_only_answers_longer_than_this_one_are_evidence_for_its_length(cut: Turn
     assert (said.value, said.basis, said.certainty) == (342, Basis.AGENT, Certainty.ESTIMATED)
     assert (said.answers, said.cut, said.longer_than, said.share) == (39, 0, cut.output_tokens, 0.95)
     assert because(said) == (
-        "Of sim-essay’s 39 answers longer than 240 tokens, 39 fit in 342 tokens. This limit is estimated to be "
+        "Of sim-essay's 39 answers longer than 240 tokens, 39 fit in 342 tokens. This limit is estimated to be "
         "enough for 95 % of further answers like these."
     )
 
@@ -101,7 +101,7 @@ def test_only_the_newest_count_where_answers_became_longer(cut: Turn):
     said = suggestion_for(cut)
     assert said is not None
     assert (said.answers, said.newest, said.value >= 935) == (40, True, True)
-    assert "Of sim-essay’s newest 40 answers longer than" in because(said)
+    assert "Of sim-essay's newest 40 answers longer than" in because(said)
 
 
 def test_after_a_truncated_re_run_only_longer_answers_are_evidence(cut: Turn):

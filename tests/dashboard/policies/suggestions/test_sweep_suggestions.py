@@ -174,10 +174,9 @@ def test_the_limit_that_stopped_a_turn_is_not_called_another_one(browser: Client
     assert "The page of this turn suggests another limit. How large Max tokens per call (max_tokens) must be" in html
 
 
-def test_held_time_of_a_re_run_is_not_part_of_its_duration(cut: Turn, monkeypatch: pytest.MonkeyPatch):
+def test_held_time_of_a_re_run_is_not_part_of_its_duration(cut: Turn):
     proven(cut, {"max_tokens": 900})
-    Turn.objects.filter(pk=cut.children.get().pk).update(duration_ms=95_000)
-    monkeypatch.setattr(sweep_suggestions, "held_ms_of", lambda turns: {turn.id: 90_000 for turn in turns})
+    Turn.objects.filter(pk=cut.children.get().pk).update(duration_ms=95_000, held_ms=90_000)
     swept = sweep_suggestions.suggested_sweep(turn=cut, name="max_tokens", values=range(10, 300, 10), overrides={})
     assert [each.seconds for each in swept.suggested if each.seconds is not None] == [5]
 
@@ -393,6 +392,23 @@ def test_every_value_reads_alike_on_page_terminal_and_api(browser: Client, play:
     assert f"likely completed at {said.value}" in text_of(html), "and so does the chart"
 
 
+def test_a_larger_value_that_is_not_known_says_why_beside_a_smaller_one_that_is_likely(browser: Client, play: Play):
+    turn = play("sim-essay", max_tokens=60, overrides={"limits": {"max_continuations": 0}})
+    lengths(turn, [340] * 4 * LEAST)
+    said = suggestion_for(turn)
+    assert said is not None
+    assert said.certainty is Certainty.ESTIMATED
+    html = page(
+        browser, f"/turns/{turn.id}/replay/sweep?limit=max_tokens&begin={said.value - 1}&end={said.value + 3}&step=1"
+    )
+    *_, before, _likely, after, _more, _last = rows_of(html.split("<table")[2])
+    assert f"judged by this recording alone; {said.value} is likely by the estimate above" in after
+    assert "by the estimate above" not in before
+    lead = html.split('class="verdict"')[1].split("</p>")[0]
+    assert "(<code>max_tokens</code>)" in lead
+    assert text_of(lead).count("Max tokens per call") == 1
+
+
 def test_a_call_that_is_only_tried_again_is_not_said_to_complete(browser: Client, play: Play):
     turn = play("sim-flaky", overrides={"error_policy": {"max_retries": 0}})
     said = suggestion_for(turn)
@@ -405,3 +421,25 @@ def test_a_call_that_is_only_tried_again_is_not_said_to_complete(browser: Client
     assert "likely completed" not in html + " ".join(lines)
     assert f"tried again {said.value}" in text_of(html), "in the chart"
     assert words[0] in rows_of(html.split("<table")[1])[0]
+
+
+def test_a_likely_value_that_a_re_run_completed_under_is_told_by_that_re_run_everywhere(browser: Client, cut: Turn):
+    lengths(cut, [340 - END_AT_MOST] * 4 * LEAST)
+    likely = suggestion_for(cut)
+    assert likely is not None
+    for value in (likely.value, cut_length(cut) + 2):
+        drive(turn_rerun(turn=cut, overrides={"max_tokens": value}))
+    for begin, end in ((int(likely.value) - 2, int(likely.value) + 2), (50, 60)):
+        answer, html, lines = told_of(browser, cut, "max_tokens", begin, end)
+        measured = {each["value"]: each["certainty"] for each in answer["measured"]}
+        assert measured[likely.value] == "proven", "also where it is no value of the range"
+        told = [*answer["recommendations"], *answer["suggested"]]
+        assert likely.value not in [each["value"] for each in told if each["attempts"] is None]
+        assert f"{likely.value} likely" not in text_of(html)
+        assert not [line for line in lines if f" {likely.value} (likely)" in line]
+
+
+def cut_length(turn: Turn) -> int:
+    """Tokens of the whole answer, by a re-run."""
+    again = drive(turn_rerun(turn=turn, overrides={"max_tokens": 900}))
+    return again.output_tokens

@@ -1,7 +1,10 @@
 """A re-run that tries one limit is not ended by another: that is raised beside it, or named with its number next."""
 
 import math
+import re
+from html import unescape
 from typing import Any
+from urllib.parse import parse_qsl, urlsplit
 
 import pytest
 from django.template.loader import render_to_string
@@ -54,7 +57,7 @@ def test_turns_that_took_less_than_a_second_tell_of_a_time_limit_below_one(late:
     said = told(late)
     assert (said.limit, said.basis, said.answers, said.within) == ("max_seconds", Basis.AGENT, 30, 30)
     assert (said.of, said.value) == ("sim-slow", math.ceil(used + 0.179))
-    assert because(said).startswith("Of sim-slow’s 30 turns that used more than ")
+    assert because(said).startswith("Of sim-slow's 30 turns that used more than ")
 
 
 def test_turns_that_were_faster_are_named_where_none_took_longer(late: Turn):
@@ -62,7 +65,7 @@ def test_turns_that_were_faster_are_named_where_none_took_longer(late: Turn):
     said = told(late)
     assert said.basis is Basis.NONE
     assert because(said).endswith(
-        "sim-slow’s 12 completed turns took at most 0.1 seconds, so this one may complete as soon when it is run again."
+        "sim-slow's 12 completed turns took at most 0.1 seconds, so this one may complete as soon when it is run again."
     )
 
 
@@ -294,3 +297,63 @@ def test_a_time_limit_stands_with_its_unit_in_sentences_and_in_the_row_of_a_list
     cell = render_to_string("suggestions/_cell.html", {"said": said}).replace("\u00a0", " ")
     assert "was 0.2 s" in text_of(compact(cell))
     assert f"{said.value} s" in text_of(compact(cell))
+
+
+def asked_by_the_sweep(browser: Client, turn: Turn) -> dict[str, str]:
+    """What the address of the sweep's re-run asks for."""
+    html = browser.get(f"/turns/{turn.id}/replay/sweep").content.decode()
+    (address,) = re.findall(r'href="(/turns/[^"]+/replay/again\?[^"]+)"', html)
+    return dict(parse_qsl(urlsplit(unescape(address)).query))
+
+
+@pytest.mark.parametrize(
+    ("limits", "limit"),
+    [
+        ({"max_total_output_chars": 300}, "max_total_output_chars"),
+        ({"max_total_tokens": 300}, "max_total_tokens"),
+    ],
+)
+def test_the_sweep_re_runs_with_all_that_the_page_of_the_turn_suggests(
+    play: Play, browser: Client, limits: dict[str, int], limit: str
+):
+    turn = play("sim-essay", max_tokens=60, overrides={"limits": limits})
+    said = told(turn)
+    assert (said.limit, said.known) == (limit, False)
+    asked = {name: int(value) for name, value in asked_by_the_sweep(browser, turn).items()}
+    assert asked == said.overrides["limits"]
+    assert len(asked) > 1
+    form = browser.get(f"/turns/{turn.id}/replay/again", asked).content.decode()
+    for name, value in asked.items():
+        assert re.search(rf'name="{name}"[^>]*value="{value}"', form), f"{name} is sent on"
+
+
+def test_characters_are_not_called_too_few_where_max_continuations_ended_the_re_run(play: Play, browser: Client):
+    turn = play("sim-essay", max_tokens=60, overrides={"limits": {"max_total_output_chars": 300}})
+    first = told(turn)
+    again = drive(turn_rerun(turn=turn, overrides={"limits": {"max_total_output_chars": first.value}}))
+    assert again.resource == "max_continuations"
+    said = told(turn)
+    assert (said.limit, said.value, said.basis) == (first.limit, first.value, Basis.NONE)
+    assert said.overrides == first.overrides, "the same once more, with what the re-run lacked"
+    panel = panel_shown(browser, turn)
+    assert "was stopped by Max continuations (max_continuations), so it does not show" in panel
+    assert "not enough" not in panel
+
+
+def test_what_ended_the_re_run_is_raised_further_beside_the_characters(play: Play):
+    turn = play("sim-essay", max_tokens=60, overrides={"limits": {"max_total_output_chars": 300}})
+    asked = told(turn).overrides
+    again = drive(turn_rerun(turn=turn, overrides=asked))
+    spent = asked["limits"]["max_continuations"]
+    Turn.objects.filter(pk=again.pk).update(status="partial", resource="max_continuations", continuations=spent)
+    said = told(turn)
+    assert said.value == asked["limits"]["max_total_output_chars"]
+    assert said.overrides["limits"]["max_continuations"] > spent
+
+
+def test_a_re_run_that_time_ended_again_is_not_said_to_be_cut_off(late: Turn, browser: Client):
+    again = drive(turn_rerun(turn=late, overrides={"limits": {"max_seconds": 120}}))
+    Turn.objects.filter(pk=again.pk).update(status="partial", resource="max_seconds", terminal_reason="max_seconds")
+    panel = panel_shown(browser, late)
+    assert "with Time limit 120 s ran out of time, too." in panel.replace("\u00a0", " ")
+    assert "cut off" not in panel

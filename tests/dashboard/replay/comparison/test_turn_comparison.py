@@ -16,7 +16,7 @@ def row(name: str, left: Measured, right: Measured) -> Figure:
 
 
 def priced(dollars: str, *, estimated: bool = False) -> Measured:
-    return measured(Price(Decimal(dollars), estimated, "somebody’s list price"))
+    return measured(Price(Decimal(dollars), estimated, "somebody's list price"))
 
 
 def test_a_lower_price_is_better_and_the_difference_is_shown():

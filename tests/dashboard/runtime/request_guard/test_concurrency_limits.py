@@ -449,6 +449,16 @@ async def test_a_replay_holds_a_replay_slot_and_pages_have_their_own(path: str):
     assert await one.enter(scope_of(path=path, cookie="a")) is not None
 
 
+async def test_a_replay_does_not_wait_for_the_map_of_limits_of_the_same_user():
+    one = ConcurrencyLimits(replays=NARROW, maps=NARROW)
+    await let_in(one, "a", cookie="a")
+    asked = {**scope_of(path="/backtests/limits/map", cookie="a"), "query_string": b"evaluate=part"}
+    assert await one.enter(asked) is not None
+    with pytest.raises(FullError):
+        await one.enter(asked)
+    assert await one.enter(scope_of(path="/turns/1/replay", cookie="a")) is not None
+
+
 async def test_a_client_that_does_not_read_a_file_loses_its_slot(monkeypatch: pytest.MonkeyPatch):
     async def application(scope, receive, send):
         await receive()

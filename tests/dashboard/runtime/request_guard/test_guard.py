@@ -14,8 +14,9 @@ from dashboard.accounts.models import User
 from dashboard.accounts.services import api_token_create
 from dashboard.api.body_parser import MAX_BODY
 from dashboard.platform.disconnects import SCOPE_KEY
+from dashboard.platform.fair_queue import FullError
 from dashboard.runtime.request_guard.body_limits import SMALL, body_limit_of
-from dashboard.runtime.request_guard.guard import Guard
+from dashboard.runtime.request_guard.guard import Guard, _refused
 from dashboard.runtime.request_guard.refusals import refusal
 from tests.dashboard.website import website
 from tests.together import together
@@ -184,6 +185,14 @@ WORDS = {
     "/v1beta/models/m:generateContent": ("error", "status"),
     "/v1beta/nowhere": ("error", "status"),
 }
+
+
+@pytest.mark.parametrize("own", [True, False])
+def test_the_page_of_a_request_that_found_no_place_leads_to_its_own_address_unless_it_was_a_form(own: bool):
+    asked, sent = (_refused({"path": "/", "method": method}, FullError(own=own)) for method in ("GET", "POST"))
+    assert b'<a class="btn primary" href="">Try again</a>' in asked.body
+    assert b"Try again</a>" not in sent.body
+    assert own or b"Whystop is busy. Your request was not carried out. Try again in a few seconds." in sent.body
 
 
 @pytest.mark.parametrize("status", [401, 408, 413, 429, 431, 503])

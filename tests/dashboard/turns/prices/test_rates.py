@@ -89,7 +89,7 @@ def test_the_basis_names_model_seller_currency_and_unit():
     rate = rate_of(provider="openai", model="gpt-4o", at=AT)
     assert rate is not None
     assert rate.basis == (
-        "gpt 4o at OpenAI’s list price, in US dollars per million tokens: 2.5 in, 10 out, 1.25 cached in"
+        "gpt 4o at OpenAI's list price, in US dollars per million tokens: 2.5 in, 10 out, 1.25 cached in"
     )
 
 

@@ -1,6 +1,7 @@
 """What turns cost that really ran."""
 
 from decimal import Decimal
+from html import unescape
 
 import pytest
 from django.test import Client
@@ -87,5 +88,5 @@ def test_the_simulator_is_free_and_marked_so(play: Play, browser: Client):
 
 
 def test_the_turn_page_shows_the_cost_and_the_price_list(bought: Turn, browser: Client):
-    html = page(browser, f"/turns/{bought.id}")
-    assert "OpenAI’s list price, in US dollars per million tokens" in html
+    html = unescape(page(browser, f"/turns/{bought.id}"))
+    assert "OpenAI's list price, in US dollars per million tokens" in html

@@ -1,7 +1,6 @@
 """Who changes the audit log with all the rights a database gives is noticed, and the row named."""
 
 from collections.abc import Iterator
-from dataclasses import replace
 from datetime import datetime, timedelta
 from pathlib import Path
 from threading import Event, Thread
@@ -9,7 +8,6 @@ from typing import Any
 from uuid import UUID
 
 import pytest
-from django.conf import settings
 from django.core.management import call_command
 from django.db import connection, transaction
 from django.utils import timezone
@@ -30,12 +28,6 @@ NOW = timezone.now()
 def now(monkeypatch: pytest.MonkeyPatch) -> None:
     """Of each test anew: a row of a minute ago, counted from the import, may be old enough for a seal by now."""
     monkeypatch.setitem(globals(), "NOW", timezone.now())
-
-
-@pytest.fixture(autouse=True)
-def data_dir(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setattr(settings, "ENVIRONMENT", replace(settings.ENVIRONMENT, data_dir=tmp_path, signing_key=""))
-    return tmp_path
 
 
 def done(ago: timedelta, action: str = "policies") -> Entry:
