@@ -76,8 +76,8 @@ def resource_of(snapshot: Snapshot) -> str | None:
 
 
 def unapproved_tools(snapshot: Snapshot) -> tuple[str, ...]:
-    """The tools whose calls nobody approved in time, where that ended the turn: it was cancelled, or the first error of
-    the refused calls ended it. Empty for any other turn."""
+    """The tool of each call that nobody approved in time, where the first error of the refused calls ended the turn;
+    where it was cancelled, each tool once. Empty for any other turn."""
     approvals = snapshot.setup.approvals if snapshot.setup else None
     if approvals is None or approvals.seconds is None or snapshot.end is None:
         return ()

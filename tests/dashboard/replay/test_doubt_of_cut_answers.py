@@ -17,7 +17,8 @@ pytestmark = pytest.mark.django_db(transaction=True)
 @pytest.fixture
 def filled(play: Play) -> Turn:
     """Said to have ended with its last token, of a server that reports its cuts."""
-    assert play("sim-essay", max_tokens=60, overrides={"limits": {"max_continuations": 0}}).status == "partial"
+    cut = play("sim-essay", name="short", max_tokens=60, overrides={"limits": {"max_continuations": 0}})
+    assert cut.status == "partial"
     turn = play("sim-essay", max_tokens=351)
     experience.kept.forget()
     return turn

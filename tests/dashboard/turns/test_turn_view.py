@@ -86,10 +86,10 @@ def test_the_page_never_shows_the_specifications_sentence_about_errors(agent_of:
     turn = drive(turn_start(agent=agent, input_text="Count."))
     assert "waiting for approval of calculator." in page(browser, f"/turns/{turn.id}")
     turn_control(turn=turn, by="ada", action="refuse")
-    assert "ada refused the call of calculator." in drive(turn).notice
+    assert "ada refused the calls of calculator." in drive(turn).notice
     html = page(browser, f"/turns/{turn.id}")
     assert "consecutive failures (max" not in html
-    assert "ada refused the call of calculator, and tool errors stop the turn." in html
+    assert "ada refused the calls of calculator, and tool errors stop the turn." in html
 
 
 def test_an_error_with_too_long_a_retry_wait_is_shown_in_plain_words(

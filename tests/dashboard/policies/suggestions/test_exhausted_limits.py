@@ -108,7 +108,8 @@ def test_a_turn_that_nobody_approved_in_time_names_the_time_and_no_tool_error(
     assert approvals_expire() == 1
     drive(turn)
     assert may_need_a_limit(turn)
-    assert "nobody approved the call of calculator within 600 seconds" in turn.verdict
+    calls = "calls" if otherwise is Otherwise.REFUSE else "call"  # of a cancelled turn, the tools alone are told
+    assert f"nobody approved the {calls} of calculator within 600 seconds" in turn.verdict
     assert "With a higher approval time limit (approvals.seconds)" in turn.verdict
     assert (turn.resource, end_summary_of(turn).detail) == ("approvals.seconds", "Approval time limit reached")
     assert turn.verdict.startswith(end_summary_of(turn).words)

@@ -4,5 +4,5 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-    dependencies = [("turns", "0035_answers_without_limits")]
+    dependencies = [("turns", "0037_time_without_holds")]
     operations = [migrations.AddField("turn", "cut_sign", models.TextField(null=True))]
