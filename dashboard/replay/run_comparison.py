@@ -81,7 +81,7 @@ class Side:
     def leading(self) -> VerdictLead:
         """The verdict in parts."""
         if self.undecidable:
-            return VerdictLead("Undecidable:", f" {self.why}.", RE_RUN)
+            return VerdictLead("Not known:", f" {self.why}.", RE_RUN)
         return verdict_lead(self.shown.snapshot, str(self.row["verdict"]), self.reason)
 
     @property
