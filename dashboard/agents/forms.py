@@ -115,7 +115,8 @@ class ConnectionForm(StaleForm):
         belong_to_current_project(self.instance)
         self.fields["provider"] = forms.ChoiceField(
             choices=[(name, name) for name in PROVIDERS],
-            help_text="The provider whose API the server speaks. For the built-in simulator, choose openai.",
+            help_text="The provider whose API the server speaks. The built-in simulator speaks openai. "
+            "Its calls stay on this machine and cost nothing.",
         )
         self.fields["api_key_env"].help_text += f" Allowed by WHYSTOP_KEY_NAMES: {keys.listed()}."
         self.initial["test_model"] = selectors.model_to_test(connection=self.instance)

@@ -1,6 +1,7 @@
 """JSON that people type into forms: read as strictly as what programs send, and kept in columns."""
 
 import json
+import re
 from typing import Any
 
 from django import forms
@@ -31,6 +32,17 @@ def read_fields_strictly(form: forms.BaseForm) -> None:
             field.decoder = StrictDecoder
 
 
+#: How the parser says that the text ends before its value does.
+_ENDS_EARLY = re.compile(r"EOF while parsing .*at line (\d+) column (\d+)")
+
+
+def _why(told: str) -> str:
+    early = _ENDS_EARLY.match(told)
+    if early is None:
+        return f"This is not valid JSON: {told}."
+    return f"The JSON ends too early (line {early[1]}, column {early[2]})."
+
+
 class TypedJson(forms.JSONField):
     """JSON that somebody typed, read strictly. After a fault it is shown as it was typed, with what is wrong."""
 
@@ -45,8 +57,7 @@ class TypedJson(forms.JSONField):
             return super().to_python(value)
         except ValidationError as error:
             cause = error.__context__
-            why = cause.msg if isinstance(cause, json.JSONDecodeError) else str(cause)
-            raise ValidationError(f"This is not valid JSON: {why}.", code="invalid") from error
+            raise ValidationError(_why(str(getattr(cause, "msg", cause))), code="invalid") from error
 
 
 class JsonText(TypedJson):

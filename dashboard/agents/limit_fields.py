@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from agentcore.number_format import as_set, number, seconds
-from agentcore.policy import LIMIT_NAMES, SPEC_KEYS, Limits
+from agentcore.policy import DEFAULT_COMPLETION_CALLS, LIMIT_NAMES, SPEC_KEYS, Limits
 from agentcore.resource import APPROVAL_SECONDS
 
 #: Limits of time, whose names do not say the unit.
@@ -134,6 +134,11 @@ def default_in_words(name: str) -> str:
     default = getattr(Limits(), name, None)
     number = LIMIT_FIELDS.get(name) or RETENTION_FIELDS[name]
     return number.unset or "no limit" if default is None else number_in_words(default)
+
+
+def completion_default(max_tokens: int) -> str:
+    """`240 (4 × 60)`: Max completion tokens per turn where no policy sets it, by the first Max tokens per call."""
+    return f"{number(DEFAULT_COMPLETION_CALLS * max_tokens)} ({DEFAULT_COMPLETION_CALLS} × {number(max_tokens)})"
 
 
 #: What `max_retries` counts: its key speaks of retries, and a call that failed is one before it is tried again.

@@ -60,6 +60,11 @@ def connection_provider_shown(connection: Connection) -> str:
     return SIMULATOR if is_simulator(connection) else connection.provider
 
 
+def agent_provider_shown(agent: Agent) -> str:
+    """What pages call the provider of an agent: its connection's, whatever its model is called."""
+    return SIMULATOR if is_simulated(agent.model) else connection_provider_shown(agent.connection)
+
+
 def shows(agent: Agent) -> str:
     """What a built-in agent shows, in one line; empty for any other agent."""
     sample = SAMPLES.get(agent.name) if agent.model == agent.name else None

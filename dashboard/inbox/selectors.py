@@ -23,7 +23,7 @@ from dashboard.live.operator_view import Approval, approval_of
 from dashboard.turns.history import snapshot_at
 from dashboard.turns.models import Record, Turn
 from dashboard.turns.record_reader import records_of
-from dashboard.turns.templatetags.formatting import words
+from dashboard.turns.status_text import before_step
 
 log = structlog.get_logger(__name__)
 
@@ -110,8 +110,8 @@ def _told(why: str, held: Snapshot) -> str:
     if before is None:
         return why
     if Breakpoint(state=before.value) in held.breakpoints and not held.approving:
-        return f"Held by a breakpoint before the step “{words(before)}”."
-    return f"Held before the step “{words(before)}”. Reason: {why}."
+        return f"Held by a breakpoint {before_step(before)}."
+    return f"Held {before_step(before)}. Reason: {why}."
 
 
 @lru_cache(maxsize=256)

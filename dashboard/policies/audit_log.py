@@ -22,7 +22,7 @@ from dashboard.policies.overview import diff
 from dashboard.policies.selectors import ended_by_activation, shadows_of
 
 LENGTH = 100  #: entries shown
-NOBODY = "someone with access to the server"
+NOBODY = "the system (nobody was signed in)"
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,6 +7,7 @@ from uuid import UUID
 
 from agentcore import serial
 from agentcore.policy import Policy
+from dashboard.agents.limit_fields import completion_default
 from dashboard.agents.models import Agent, PolicyVersion
 from dashboard.agents.policies import stored_policy
 from dashboard.agents.policy_layers import effective_policy_for, layer_of, said_of
@@ -30,6 +31,7 @@ class Source:
     policy: str = ""
     version: int | None = None
     version_id: UUID | None = None
+    cap: int | None = None  #: Max tokens per call beside it, of which a default may be a multiple
 
     @property
     def label(self) -> str:
@@ -42,6 +44,8 @@ class Source:
 
     @property
     def shown(self) -> str:
+        if self.cap and self.value is None and self.field == "limits.max_total_completion_tokens":
+            return completion_default(self.cap)
         return value_in_words(self.field, self.value)
 
     @property
@@ -68,14 +72,14 @@ def sources_of(turn: Turn) -> tuple[Source, ...]:
     if stored is None:
         stored = stored_before(turn.overrides, turn.policy_version, turn.agent_name)
     asked = Source("max_tokens", turn.max_tokens, *_of_max_tokens(turn))
-    return asked, *_each(values, stored)
+    return asked, *_each(values, stored, turn.max_tokens)
 
 
 def sources_to_come(agent: Agent) -> tuple[Source, ...]:
     """Whose words the agent's next turn would run under, were it started now without overrides."""
     standing = effective_policy_for(agent, {})
     asked = Source("max_tokens", agent.max_tokens, Level.AGENT.value, agent.name)
-    return asked, *_each(standing.resolved.values, standing.resolved.stored())
+    return asked, *_each(standing.resolved.values, standing.resolved.stored(), agent.max_tokens)
 
 
 def _of_max_tokens(turn: Turn) -> tuple[str, str]:
@@ -86,12 +90,13 @@ def _of_max_tokens(turn: Turn) -> tuple[str, str]:
     return (Level.TURN.value, "") if turn.overrides.get("max_tokens") else (Level.AGENT.value, turn.agent_name)
 
 
-def _each(values: Mapping[str, Any], stored: Mapping[str, Any]) -> Iterator[Source]:
+def _each(values: Mapping[str, Any], stored: Mapping[str, Any], cap: int | None) -> Iterator[Source]:
     layers, fields = stored["layers"], stored["fields"]
     for field in FIELDS:
         layer = layers[fields[field]] if field in fields else DEFAULT
         version_id = UUID(layer["version_id"]) if layer["version_id"] else None
-        yield Source(field, values[field], layer["level"], layer["of"], layer["policy"], layer["version"], version_id)
+        of = (layer["level"], layer["of"], layer["policy"], layer["version"], version_id)
+        yield Source(field, values[field], *of, cap)
 
 
 def values_of(policy: Policy) -> dict[str, Any]:

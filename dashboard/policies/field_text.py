@@ -62,7 +62,7 @@ _UNITS = {
     "max_tokens": "tokens",
     "max_output_tokens": "tokens",
     APPROVAL_SECONDS: "seconds",
-    "error_policy.max_retries": "failures in a row",
+    "error_policy.max_retries": "failures",
     "retention.keep_raw_days": "days",
 }
 

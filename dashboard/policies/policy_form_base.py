@@ -136,10 +136,16 @@ RECOVERY_WORDS = {
 }
 
 
+def _of_none(name: str, unset: str) -> str:
+    """What `none` stands for: of this one limit it is a number, too."""
+    return f"the default, which is a limit ({unset})" if name == "max_total_completion_tokens" else unset
+
+
 def limit_field(name: str) -> forms.Field:
     """A number of a policy to fill in, with its key, unit, range and default."""
     limit = LIMIT_FIELDS.get(name) or RETENTION_FIELDS[name]
-    none = f" Enter “{NONE}” for {limit.unset}, even if another policy sets a value." if limit.unset else ""
+    meant = _of_none(name, limit.unset or "")
+    none = f" Enter “{NONE}” for {meant}, even if another policy sets a value." if meant else ""
     terms = {
         "Unit": limit.unit,
         "Range": limit.span_in_words,

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from agentcore.error_policy import ErrorPolicy
 from agentcore.policy import LIMIT_NAMES, Policy
-from dashboard.agents.limit_fields import LIMIT_FIELDS, ONE, unit_of
+from dashboard.agents.limit_fields import LIMIT_FIELDS, ONE, completion_default, unit_of
 from dashboard.turns.models import Turn
 from dashboard.turns.sent_caps import NO_CAP_SET
 
@@ -73,6 +73,8 @@ def _limit_dial(name: str, policy: Policy, turn: Turn, used: int) -> LimitContro
     }
     least = known.minimum if not known.whole else int(known.minimum)
     unset = "" if recorded is not None and known.unset is None else (known.unset or "").replace("the first ", "")
+    if recorded is None and name == "max_total_completion_tokens" and turn.max_tokens:
+        unset = completion_default(turn.max_tokens)
     slides_to = min(known.maximum, max(reaches[name], 2 * (recorded or 0) if recorded and recorded < 1_000 else 0))
     unit = known.unit if name == "truncation_budget_multiplier" else f"{known.unit} per turn"
     return LimitControl(name, known.label, unit, recorded, least, slides_to, unset, known.whole)

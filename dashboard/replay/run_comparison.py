@@ -82,7 +82,7 @@ class Side:
     def leading(self) -> VerdictLead:
         """The verdict in parts."""
         if self.undecidable:
-            return VerdictLead("Undecidable:", f" {self.why}.", RE_RUN)
+            return VerdictLead("Not known:", f" {self.why}.", RE_RUN)
         told = verdict_lead(self.shown.snapshot, str(self.row["verdict"]), self.reason)
         if self.provenance == "derived" and self.row.get("cut_sign") and not self.shown.snapshot.cut_sign:
             return replace(told, rest=f"{told.rest} {RECORDED_MAY_BE_CUT}", look=MAY_BE_CUT.look)

@@ -137,7 +137,7 @@ def _told(imagined: Imagined, turn: Turn) -> WhatIf:
     if imagined.undecidable:
         columns = undecided(columns, why_in_words(imagined.why)) | {"attempts": answered_calls(imagined.final)}
     if imagined.stopped:
-        columns |= {"verdict": f"Undecidable: {imagined.stopped}.", "notice": f"The what-if {imagined.stopped}."}
+        columns |= {"verdict": f"Not known: {imagined.stopped}.", "notice": f"The what-if {imagined.stopped}."}
     columns["error_type"] = failed_by(move for record in imagined.records for move in record.transitions)
     spent = imagined.spent
     columns |= {"input_tokens": spent.input_tokens, "output_tokens": spent.output_tokens}
@@ -145,7 +145,7 @@ def _told(imagined: Imagined, turn: Turn) -> WhatIf:
     told = WhatIf(imagined, columns, endings)
     if endings:
         columns["verdict"] = (
-            f"Undecidable: two endings are possible, depending on the assumptions. {told.endings_in_words}"
+            f"Not known: two endings are possible, depending on the assumptions. {told.endings_in_words}"
         )
         columns["notice"] = "From here on the ending depends on the assumptions."
     return told

@@ -8,7 +8,7 @@ from uuid import UUID
 from agentcore.replay import Certainty
 from dashboard.replay.suggested_value import MeasuredValue, SuggestedValue
 from dashboard.replay.sweep_point import Point
-from dashboard.turns.certainty_text import limit_word
+from dashboard.turns.certainty_text import certainty_word
 from dashboard.turns.prices.rates import Price
 
 ABOUT, AT_MOST = "≈", "≤"
@@ -80,7 +80,7 @@ def row_of(point: Point, said: SuggestedValue | None = None, again: MeasuredValu
     if alone is not None and point.undecidable:
         return row_of_suggested(alone)
     named = said.name if said else ""
-    return _of_point(point, point.certainty, limit_word(point.certainty), said=said, named=named)
+    return _of_point(point, point.certainty, certainty_word(point.certainty), said=said, named=named)
 
 
 def row_of_suggested(said: SuggestedValue) -> Row:

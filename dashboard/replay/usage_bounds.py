@@ -92,7 +92,8 @@ def _retries(policy: Policy) -> int:
     """How often in a row a call that failed may be made again. Where errors are ignored only the steps bound it."""
     handled = {getattr(policy.error_policy, key) for key in HANDLING_KEYS}
     ignored = policy.limits.max_steps if ErrorHandlingDecision.IGNORE in handled else 0
-    return max(ignored, policy.error_policy.max_retries if handled != {ErrorHandlingDecision.STOP} else 0)
+    allowed = max(0, policy.error_policy.max_retries - 1)  # the failure with that number is not retried
+    return max(ignored, allowed if handled != {ErrorHandlingDecision.STOP} else 0)
 
 
 def _cap(turn: Turn, policy: Policy, *, envelope: bool) -> int:

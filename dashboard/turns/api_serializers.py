@@ -10,11 +10,11 @@ from uuid import UUID
 from agentcore import serial
 from agentcore.replay import Record as ReplayedRecord
 from agentcore.replay import Verification, WhatIf
-from dashboard.agents.samples import is_simulated
 from dashboard.platform.provided import Provided
 from dashboard.turns.certainty_text import assumption_shown
 from dashboard.turns.models import Attempt, Outcome, Record, Turn
 from dashboard.turns.origins import ingested_told, origin_told
+from dashboard.turns.provider_words import asks_simulator
 from dashboard.turns.verdicts import verdict_now
 
 Shown = dict[str, Any]
@@ -110,7 +110,7 @@ def recorded_json(turn: Turn) -> Shown:
     version = turn.policy_version.version if turn.policy_version else None
     came = {"origin": origin_told(turn), "ingested": ingested_told(turn)}
     apart = {"agent": turn.agent_name, "policy_version": version, "run_id": turn.run, **came}
-    apart |= {"verdict": verdict_now(turn), "simulated": is_simulated(turn.model)}
+    apart |= {"verdict": verdict_now(turn), "simulated": asks_simulator(turn)}
     told = {key: apart[key] if key in apart else getattr(turn, key) for key in TURN_KEYS}
     return {**told, "lint": turn.signs}
 

@@ -19,13 +19,12 @@ MEANINGS: Mapping[Certainty, str] = {
 
 _CAP = limit_in_words("max_tokens")
 _TIME = limit_in_words("max_seconds")
-NOT_KNOWN = "not known"  #: what pages say of the value of a limit whose what-if is undecidable
-_OF_A_LIMIT: Mapping[str, str] = {Certainty.ESTIMATED: "likely", Certainty.UNDECIDABLE: NOT_KNOWN}
+NOT_KNOWN = reason_label(Certainty.UNDECIDABLE)  #: what pages call it; the API's word is `undecidable`
 
 
-def limit_word(certainty: str) -> str:
-    """How certain a value of a limit is, in the word of pages: that of its what-if, but for two."""
-    return _OF_A_LIMIT.get(certainty) or reason_label(certainty)
+def certainty_word(certainty: str) -> str:
+    """The word of pages for a certainty: the API's `estimated` is `likely`, and its `undecidable` is `not known`."""
+    return reason_label(certainty)
 
 
 #: Why one is undecidable, each as a part of a sentence.

@@ -6,9 +6,9 @@ A limit has one name for people, one key and one meaning; they come from `agents
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from agentcore.policy import LIMIT_NAMES, SPEC_KEYS
+from agentcore.policy import LIMIT_NAMES, SETTING_NAMES, SPEC_KEYS
 from dashboard.agents.limit_fields import FAILURES_MEANING, LIMIT_FIELDS, RETENTION_FIELDS, default_in_words
-from dashboard.turns.certainty_text import MEANINGS
+from dashboard.turns.certainty_text import MEANINGS, certainty_word
 from dashboard.turns.endings import ENDINGS
 
 
@@ -71,7 +71,7 @@ _WORDS: Mapping[str, tuple[str, str]] = {
     "sufficient_limit": (
         "Sufficient limit",
         "The value of a limit under which the turn would have finished. It is proven by a live re-run, certain by the "
-        "recording, or likely (estimated).",
+        "recording, or likely.",
     ),
     "verdict": ("Verdict", "One sentence that says why a turn stopped."),
     "notice": ("Notice", "The sentence that goes with an incomplete answer and says why it is incomplete."),
@@ -150,6 +150,33 @@ _OTHER_LIMITS: Mapping[str, str] = {
     "approvals.seconds": "How long a turn waits for a person to approve tool calls. The agent has it, not a policy.",
 }
 
+_DECISIONS = "Stop ends the turn, retry calls again up to Max failures in a row, and ignore goes on without the result."
+_NAMES: Mapping[str, str] = {
+    "recovery": "Local recovery",
+    "finish_reasons": "Final stop reasons",
+    "criteria": "Custom criteria",
+}
+_SETTINGS: Mapping[str, str] = {
+    "on_tool_error": f"What follows if a tool fails or its arguments are wrong. {_DECISIONS}",
+    "on_model_error": f"What follows if the provider fails or refuses the request. {_DECISIONS}",
+    "on_validation_error": f"What follows if a response is not in the provider's format. {_DECISIONS}",
+    "on_rate_limit_error": f"What follows if the provider limits the rate of requests (429). {_DECISIONS}",
+    "on_timeout_error": f"What follows if a call takes too long. {_DECISIONS}",
+    "on_unknown_error": f"What follows after an error of no other type. {_DECISIONS}",
+    "tool_calls_on_truncation": "What happens to complete tool calls in a truncated answer. execute_if_complete runs "
+    "them if all are complete and valid; repair requests them again. An incomplete call is never run.",
+    "recovery": "How an envelope is read from an answer that is not only JSON, without another call: markdown-fence "
+    "takes the JSON in a fenced block, brace-walker the first complete object in prose, and jsonrepair repairs "
+    "malformed JSON, but never a truncated answer.",
+    "finish_reasons": "Model stop reasons after which the answer is never continued.",
+    "criteria": "Rules of your own, evaluated after each answer beside the built-in criteria.",
+}
+
+
+def _in_the_api(name: str, value: str) -> str:
+    return "" if name == value else f" The API calls it {value}."
+
+
 TERMS: Mapping[str, Term] = {key: Term(key, name, meaning) for key, (name, meaning) in _WORDS.items()}
 LIMITS: Mapping[str, Term] = {
     **{
@@ -158,13 +185,18 @@ LIMITS: Mapping[str, Term] = {
     },
     **{key: Term(key, LIMIT_NAMES[key], meaning, True) for key, meaning in _OTHER_LIMITS.items()},
 }
+#: Settings of a policy that are no numbers, by the last part of their field.
+SETTINGS: Mapping[str, Term] = {
+    key: Term(key, SETTING_NAMES.get(key) or _NAMES[key], meaning, True) for key, meaning in _SETTINGS.items()
+}
 CERTAINTIES: Mapping[str, Term] = {
-    str(word): Term(str(word), str(word).capitalize(), meaning) for word, meaning in MEANINGS.items()
+    str(word): Term(str(word), (name := certainty_word(word)).capitalize(), f"{meaning}{_in_the_api(name, word)}")
+    for word, meaning in MEANINGS.items()
 }
 READINGS: Mapping[str, Term] = {
     each.key: Term(each.key, each.name, f"{each.meaning} Status: {each.status}.") for each in ENDINGS
 }
-ALL: Mapping[str, Term] = {**TERMS, **LIMITS, **CERTAINTIES, **READINGS}
+ALL: Mapping[str, Term] = {**TERMS, **LIMITS, **SETTINGS, **CERTAINTIES, **READINGS}
 
 
 #: Terms by the names that filters and columns have for them.

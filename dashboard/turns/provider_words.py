@@ -10,7 +10,9 @@ from typing import Any
 
 from django.db.models import Q, QuerySet
 
+from dashboard.agents.samples import is_simulator
 from dashboard.simulator.model_table import MODELS, SIMULATOR, provider_shown
+from dashboard.turns.models import Turn
 
 STORED = "stored:"  #: before a provider as it is stored
 
@@ -18,6 +20,21 @@ STORED = "stored:"  #: before a provider as it is stored
 def words_of(provider: str | None, model: str | None) -> tuple[str, ...]:
     """All words that find a turn, what pages call its provider first; none where that is not known."""
     return () if provider is None else (provider_shown(provider, model or ""), stored(provider))
+
+
+def asks_simulator(turn: Turn) -> bool:
+    """Whether the simulator answered the turn, or refused it: it answers its own models only, and refuses all others.
+    A turn with an answer of another model was another server's, even if its agent is on the simulator by now."""
+    if turn.model in MODELS:
+        return True
+    if turn.output_tokens or turn.agent is None or not is_simulator(turn.agent.connection):
+        return False
+    return turn.overrides.get("connection") in (None, SIMULATOR)
+
+
+def turn_provider_shown(turn: Turn) -> str:
+    """What pages call the provider of a turn."""
+    return SIMULATOR if asks_simulator(turn) else turn.provider
 
 
 def stored(word: str) -> str:

@@ -64,8 +64,8 @@ LOOKS: dict[str, Look] = {
     # how certain a what-if is
     "recorded": Look("fact", "disc", "recorded"),
     "certain": Look("sure", "equal", "certain"),
-    "estimated": Look("guess", "about", "estimated"),
-    "undecidable": Look("odd", "question", "undecidable"),
+    "estimated": Look("guess", "about", "likely"),
+    "undecidable": Look("odd", "question", "not known"),
     # signs that a stop reason hides a cut
     "output_at_cap": Look("cut", "torn", "ended at the cap"),
     "unclosed_json": Look("cut", "torn", "JSON not closed"),

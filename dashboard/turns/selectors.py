@@ -158,7 +158,8 @@ def newer_count(*, project: Project, filters: TimelineFilters, newer_than: UUID,
 
 def _turns(ids: list[UUID], beginning: int | None) -> list[Turn]:
     """The turns in this order; one that was erased just now is missing."""
-    rows = Turn.objects.select_related("policy_version", "origin__imported_by", "ingested").defer(*UNLISTED)
+    beside = ("policy_version", "agent__connection", "origin__imported_by", "ingested")
+    rows = Turn.objects.select_related(*beside).defer(*UNLISTED)
     turns = (rows if beginning is None else begun(rows, beginning)).in_bulk(ids)
     found = [turns[turn_id] for turn_id in ids if turn_id in turns]
     return found if beginning is None else [with_beginnings(turn) for turn in found]

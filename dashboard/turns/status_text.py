@@ -51,8 +51,33 @@ def _held(snapshot: Snapshot) -> str:
     """Read after the word `Held`, which stands before every such sentence."""
     if snapshot.approving:
         return f"waiting for approval of {' and '.join(dict.fromkeys(snapshot.approving))}."
-    before = (snapshot.held_state or "the next state").replace("_", " ")
-    return f"before {before}; waiting for an operator."
+    return f"{before_step(snapshot.held_state)}; waiting for an operator."
+
+
+#: What Whystop does in the steps before which a turn is held.
+STEPS: Mapping[State, str] = {
+    State.REQUEST: "calls the model",
+    State.REQUEST_CONTINUATION: "requests the rest of the answer",
+    State.REQUEST_TOOL_REPAIR: "requests a tool call again",
+    State.REQUEST_ENVELOPE_RETRY: "requests another envelope",
+    State.EXECUTE_TOOLS: "runs the tools",
+    State.BACKOFF: "waits to call again",
+    State.EVALUATE_STOP: "decides what the answer means",
+    State.CONTINUE_PENDING: "requests the rest of the answer",
+    State.REPAIR_PENDING: "requests the broken tool call again",
+    State.EVALUATE_ENVELOPE: "checks the envelope",
+    State.EVALUATE_ERROR: "decides what follows the error",
+    State.EVALUATE_CONTINUATION: "sends the tool results to the model",
+    State.ABORT_PARTIAL: "ends the turn with a partial answer",
+    State.COMPLETE: "ends the turn",
+    State.ABORT: "ends the turn without an answer",
+}
+
+
+def before_step(state: State | None) -> str:
+    """`before Whystop requests the rest of the answer`."""
+    step = None if state is None else STEPS.get(state)
+    return f"before Whystop {step}" if step else "before the next step"
 
 
 _WORDS: Mapping[State, Callable[[Snapshot], str]] = {

@@ -14,7 +14,7 @@ from dashboard.turns.curl import curl_command, goes_to_its_connection
 from dashboard.turns.damage import DAMAGED, damage_of
 from dashboard.turns.damaged_pages import damaged_context
 from dashboard.turns.endings import ENDINGS
-from dashboard.turns.glossary import CERTAINTIES, LIMITS, TERMS
+from dashboard.turns.glossary import CERTAINTIES, LIMITS, SETTINGS, TERMS
 from dashboard.turns.models import Turn
 from dashboard.turns.operation import operation
 from dashboard.turns.page_lookup import attempt_or_404, turn_or_404
@@ -69,7 +69,11 @@ def transcript(request: HttpRequest, turn_id: UUID) -> HttpResponse:
 @require_safe
 def glossary(request: HttpRequest) -> HttpResponse:
     """Every term of the pages with its explanation."""
-    terms = {"limits": LIMITS.values(), "terms": TERMS.values(), "certainties": CERTAINTIES.values()}
+    terms = {
+        "limits": [*LIMITS.values(), *SETTINGS.values()],
+        "terms": TERMS.values(),
+        "certainties": CERTAINTIES.values(),
+    }
     return render(request, "turns/glossary.html", {**terms, "readings": ENDINGS})
 
 

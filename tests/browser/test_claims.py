@@ -50,7 +50,7 @@ def test_a_backtest_counts_four_levels_of_certainty(page: Page, continued: str, 
     page.get_by_label("Max tokens per call").first.fill("100")
     page.get_by_role("button", name="Start").click()
     expect(page.locator("#backtest h2").first).to_contain_text("Done")
-    for certainty in ("recorded", "certain", "estimated", "undecidable"):
+    for certainty in ("recorded", "certain", "likely", "not known"):
         expect(page.locator(".outcomes")).to_contain_text(certainty)
 
 

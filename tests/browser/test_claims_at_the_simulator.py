@@ -48,7 +48,7 @@ def test_a_fork_that_one_call_would_have_completed_includes_its_starting_text(pa
             assert any(ended_so["status"] in ending.lower() for ending in endings), (max_tokens, ended_so, endings)
         else:
             how = re.split("[:.]", ended_so["verdict"])[0]
-            assert how in told or "Undecidable" in told, (max_tokens, how, told)
+            assert how in told or "Not known" in told, (max_tokens, how, told)
 
 
 @pytest.mark.nightly  # `replay/test_examined.py` runs it again, `replay/test_certainty.py` judges it
@@ -118,7 +118,7 @@ def test_a_cap_within_the_recorded_reasoning_is_not_claimed_to_complete(page: Pa
     turn = played(page, name, "Think first.")
     page.goto(f"{turn}/replay?max_tokens=100")
     column = page.locator("#what-if")
-    expect(column).to_contain_text("Undecidable: two endings are possible, depending on the assumptions.")
+    expect(column).to_contain_text("Not known: two endings are possible, depending on the assumptions.")
     expect(column.locator(".endings")).to_contain_text("repetition after 2 calls")
     assumes = column.locator(".assumes")
     expect(assumes).to_contain_text("Reasoning uses 0–300 of the tokens that Max tokens per call (max_tokens) allows")

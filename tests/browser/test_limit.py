@@ -33,7 +33,7 @@ def test_a_limit_can_be_applied_by_keyboard_alone_and_on_a_phone(new_page: NewPa
     page = new_page(viewport=PHONE)
     page.goto(played(page, "sim-flaky", "Answer at once."))
     limit = page.locator("#limit")
-    expect(limit).to_contain_text("With rate limit errors set to retry and Max failures in a row (max_retries) 3")
+    expect(limit).to_contain_text("With rate limit errors set to retry and Max failures in a row at 3")
     assert not scrolls_sideways(page)
     limit.get_by_role("button", name="Try it live").press("Enter")
     found = re.compile(r"A live re-run\s+(with Max failures in a row \d\s+)?completed")

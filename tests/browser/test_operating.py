@@ -36,14 +36,14 @@ def cut(page: Page, max_tokens: int = 60) -> None:
     stops = [{"state": "continue_pending"}]
     name = agent(page, "sim-essay", limits={"max_continuations": 0}, breakpoints=stops, max_tokens=max_tokens)
     watched(page, name, "Hold this.")
-    held(page, "continue pending")
+    held(page, "Whystop requests the rest of the answer")
 
 
 def calling(page: Page) -> None:
     """A turn whose calls of the calculator wait for approval."""
     approvals = {"tools": ["calculator"], "seconds": 900}
     watched(page, agent(page, "sim-tools", max_tokens=400, tools=["calculator"], approvals=approvals), "Count this.")
-    held(page, "evaluate stop")
+    held(page, "Whystop decides what the answer means")
 
 
 def drawer(page: Page) -> None:
@@ -89,7 +89,7 @@ def test_keys_release_and_step_without_losing_the_focus(page: Page):
     cut(page)
     page.locator("[data-operate=step]").focus()
     page.keyboard.press("Enter")
-    held(page, "abort partial")
+    held(page, "Whystop ends the turn with a partial answer")
     expect(page.locator("[data-operate=step]")).to_be_focused()
     page.keyboard.press("g")
     ended(page)
@@ -101,7 +101,7 @@ def test_a_turn_runs_to_a_state_and_an_operator_answers_for_the_model(page: Page
     cut(page)
     page.get_by_label("Run to", exact=True).select_option("abort_partial")
     page.get_by_role("button", name="Run", exact=True).click()
-    held(page, "abort partial")
+    held(page, "Whystop ends the turn with a partial answer")
     expect(page.locator("#operate .standing")).to_contain_text("an operator asked to run to abort_partial")
     cut(page)
     drawer(page)

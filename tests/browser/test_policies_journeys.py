@@ -67,7 +67,7 @@ def raise_a_limit_in_the_admin_with_a_backtest_attached(page: Page) -> None:
     page.get_by_role("button", name="Save", exact=True).click()
     expect(page.locator(".messagelist")).to_contain_text(
         f"This is version 3 of “{POLICY}”, with a backtest over 84 turns: 79 the same, 5 would have continued, "
-        "end not known, 0 undecidable; "
+        "end not known, 0 not known; "
         "79 recorded, 0 certain, 0 estimated."
     )
     opened(page)
@@ -146,7 +146,7 @@ def test_a_cell_of_the_map_opens_its_turns_by_keyboard_alone(page: Page, last_we
     page.goto(f"/backtests/limits?agent={AGENT}&model={MODEL}")
     expect(page.locator("#estimate")).to_contain_text("of further answers like these have at most ")
     cell = page.get_by_role(
-        "link", name=re.compile("71 % complete, .* undecidable: Max continuations 1, Max tokens per call 100")
+        "link", name=re.compile("71 % complete, .* not known: Max continuations 1, Max tokens per call 100")
     )
     expect(cell).to_be_visible(timeout=LONG)
     cell.focus()

@@ -70,7 +70,7 @@ def test_the_running_turn_and_the_conversation_are_each_watched_by_one_socket(pa
     opened: list[WebSocket] = []
     page.on("websocket", lambda socket: opened.append(socket))  # playwright takes no methods of C
     ask(page, name, "Hold, that it is watched.")
-    held(page, "evaluate stop")
+    held(page, "Whystop decides what the answer means")
     go_on(page, name, "Wait in line.")
     expect(page.locator("#line")).to_contain_text("Wait in line.")
 
@@ -81,7 +81,7 @@ def test_the_running_turn_and_the_conversation_are_each_watched_by_one_socket(pa
     until(page, lambda: watched() == things, "there are more sockets than things to watch, or fewer")
     page.go_back()
     expect(page.locator("#line")).to_contain_text("Wait in line.")
-    held(page, "evaluate stop")
+    held(page, "Whystop decides what the answer means")
     until(page, lambda: watched() == things, "there are more sockets once one has gone back")
 
 

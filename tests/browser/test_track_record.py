@@ -63,9 +63,7 @@ def test_the_live_rerun_of_a_suggestion_is_shown_in_the_track_record(page: Page)
     limit = page.locator("#limit")
     limit.get_by_role("button", name=re.compile("Find the limit|Prove it live")).click()
     # The first re-run shows how many tokens it takes, and the second tries that by itself.
-    expect(limit).to_contain_text(
-        re.compile(r"With Max tokens per call \(max_tokens\) \d{3} the turn finished."), timeout=LONG
-    )
+    expect(limit).to_contain_text(re.compile(r"With Max tokens per call at \d{3}, the turn finished."), timeout=LONG)
     expect(limit.get_by_role("button", name=re.compile(r"Try \d+ live"))).to_be_hidden(timeout=LONG)
     expect(limit.get_by_role("status")).not_to_contain_text(
         re.compile("in progress|waits until|checks whether"), timeout=LONG
@@ -97,7 +95,7 @@ def test_a_failed_certain_suggestion_is_highlighted_with_its_reason(page: Page):
         turn = played(page, "forgetful", "Do you say the same twice?")
         page.goto(turn)
         expect(page.locator("#limit")).to_contain_text(
-            f"With Max tokens per call (max_tokens) {FIRST + END_AT_MOST}, one call would have been enough."
+            f"With Max tokens per call at {FIRST + END_AT_MOST}, one call would have been enough."
         )
         page.goto(f"{turn}/replay?max_tokens={FIRST + END_AT_MOST}")
         page.get_by_role("button", name="Re-run live").click()

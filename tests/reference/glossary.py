@@ -3,7 +3,7 @@
 import sys
 from collections.abc import Iterator, Mapping
 
-from dashboard.turns.glossary import CERTAINTIES, LIMITS, READINGS, TERMS, Term
+from dashboard.turns.glossary import CERTAINTIES, LIMITS, READINGS, SETTINGS, TERMS, Term
 
 _HEAD = """# Glossary
 
@@ -21,6 +21,7 @@ def page() -> str:
         (
             _HEAD,
             *_limits(),
+            *_terms("Other settings of a policy", SETTINGS),
             *_terms("Terms", TERMS),
             *_terms("How a turn ended", READINGS),
             *_terms("How certain the result of a what-if is", CERTAINTIES),

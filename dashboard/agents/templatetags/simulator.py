@@ -1,5 +1,6 @@
-"""How pages speak of the simulator: `{{ turn.provider|provider_of:turn.model }}` is `simulator` where the model is one
-of its own, `{{ turn.model|simulated }}` tells whether it is; `{{ agent|shows }}`: what a built-in agent shows."""
+"""How pages speak of the simulator: `{{ row.provider|provider_of:row.model }}` is `simulator` where the model is one
+of its own, `{{ model|simulated }}` tells whether it is; `{{ agent|agent_provider }}` goes by the connection;
+`{{ agent|shows }}`: what a built-in agent shows. Of turns, see `turn_provider`."""
 
 from django import template
 
@@ -18,6 +19,11 @@ def provider_of(provider: str, model: str) -> str:
 @register.filter
 def connection_provider(connection: Connection) -> str:
     return samples.connection_provider_shown(connection)
+
+
+@register.filter
+def agent_provider(agent: Agent) -> str:
+    return samples.agent_provider_shown(agent)
 
 
 @register.filter

@@ -71,14 +71,14 @@ OUTCOMES = {
     "unended": ("would have continued, end not known", "wait", "play"),
     "sooner": ("would have stopped sooner", "limit", "wall"),
     "otherwise": ("would have ended for another reason", "cut", "half"),
-    "undecidable": ("undecidable", "odd", "question"),
+    "undecidable": ("not known", "odd", "question"),
 }
 HOWS = {name: words for name, (words, _, _) in OUTCOMES.items()}
 #: How certain that is; those of unknown end and the undecidable are the same ones.
 CERTAINTIES = {
     "recorded": ("recorded", "fact", "disc"),
     "certain": ("certain", "sure", "equal"),
-    "estimated": ("estimated", "guess", "about"),
+    "estimated": ("likely", "guess", "about"),
     "unended": OUTCOMES["unended"],
     "unknown": ("certainty not known", "wait", "ring"),
     "undecidable": OUTCOMES["undecidable"],

@@ -7,6 +7,7 @@ from agentcore import number_format
 from agentcore.policy import LIMIT_NAMES
 from dashboard.policies.backtests.models import Backtest
 from dashboard.policies.backtests.tallies import SURE
+from dashboard.turns.certainty_text import certainty_word
 
 #: A flip that is neither; before shadows told them apart, any flip.
 OTHERWISE = {True: "would have ended for another reason", False: "would have ended differently"}
@@ -19,7 +20,7 @@ HOW_FAR = {
 
 
 def in_words(backtest: Backtest, *, begun: str = "a backtest") -> str:
-    """`a backtest over 84 turns: 71 the same, 6 would have continued, 7 undecidable (8.3 %)`. `begun`: how the words
+    """`a backtest over 84 turns: 71 the same, 6 would have continued, 7 not known (8.3 %)`. `begun`: how the words
     begin of one that has run."""
     begun = HOW_FAR.get(Backtest.Status(backtest.status), begun)
     of = f" of {backtest.total:,}" if backtest.done < backtest.total else ""
@@ -43,7 +44,7 @@ def tally_in_words(backtest: Backtest) -> str:
 
 
 def counts_in_words(counts: Mapping[str, Any]) -> str:
-    """`71 the same, 6 would have continued, 7 undecidable (8.3 %); 60 recorded, 9 certain, 8 estimated`."""
+    """`71 the same, 6 would have continued, 7 not known (8.3 %); 60 recorded, 9 certain, 8 likely`."""
     certainty = certainty_in_words(counts)
     return f"{_ends_in_words(counts)}; {certainty}" if certainty else _ends_in_words(counts)
 
@@ -55,7 +56,7 @@ def certainty_in_words(counts: Mapping[str, Any]) -> str:
     known = [counts.get(name) for name in SURE]
     if None in known:
         return "how certain is not known"
-    return ", ".join(f"{count:,} {name}" for count, name in zip(known, SURE, strict=True))
+    return ", ".join(f"{count:,} {certainty_word(name)}" for count, name in zip(known, SURE, strict=True))
 
 
 def _ends_in_words(counts: Mapping[str, Any]) -> str:
@@ -74,7 +75,7 @@ def _ends_in_words(counts: Mapping[str, Any]) -> str:
     }
     share = f" ({percent(undecidable, same + flipped + counts['undecidable'])})" if undecidable else ""
     told = [f"{count:,} {words}" for words, count in said.items() if count]
-    return ", ".join([*told, f"{undecidable:,} undecidable{share}"])
+    return ", ".join([*told, f"{undecidable:,} not known{share}"])
 
 
 def difference_in_words(*, calls: int, tokens: int, about: bool = False) -> str:

@@ -46,7 +46,7 @@ SORTS = {
     "failed": "Failed",
     "cancelled": "Cancelled",
     "interrupted": "Interrupted",
-    "undecidable": "Undecidable",
+    "undecidable": "Not known",
     "complete": "Complete",
 }
 

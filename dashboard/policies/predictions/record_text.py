@@ -54,8 +54,8 @@ GOALS: Mapping[str, str] = {
 SUBJECTS: Mapping[Certainty, str] = {
     Certainty.RECORDED: "“Recorded” what-ifs",
     Certainty.CERTAIN: "“Certain” what-ifs",
-    Certainty.ESTIMATED: "Estimates",
-    Certainty.UNDECIDABLE: "“Undecidable” what-ifs with two endings",
+    Certainty.ESTIMATED: "“Likely” what-ifs",
+    Certainty.UNDECIDABLE: "“Not known” what-ifs with two endings",
 }
 
 

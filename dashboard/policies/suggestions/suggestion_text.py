@@ -17,11 +17,6 @@ def name_of(limit: str) -> str:
     return LIMIT_NAMES[limit]
 
 
-def _with_key(limit: str) -> str:
-    """`Max tokens per call (max_tokens)`: the same with the name that programs know it by."""
-    return f"{LIMIT_NAMES[limit]} ({limit})"
-
-
 #: How sure a value is, in one word; what a live re-run has shown is proven, not merely certain.
 _BY_CERTAINTY = {
     Certainty.RECORDED: "certain",
@@ -43,19 +38,25 @@ def promise_word(said: Suggestion) -> str:
     return _BY_CERTAINTY[said.certainty] if said.only_tries_again else certainty_word(said)
 
 
-def given(said: Suggestion, named: Callable[[str], str] = name_of, *, first: int = 0) -> str:
+def _with(said: Suggestion) -> str:
+    """`With Max tokens per call at 425`: how a sentence about a value begins."""
+    return f"With {given(said, at='at ')}"
+
+
+def given(said: Suggestion, *, at: str = "", first: int = 0) -> str:
     """`Max continuations 8 and Max completion tokens per turn 960`: all settings to change; one is not enough."""
-    settings = _settings_of(said, named)[first:]
+    settings = _settings_of(said, at)[first:]
     return " and ".join([", ".join(settings[:-1]), settings[-1]] if settings[1:] else settings)
 
 
-def _settings_of(said: Suggestion, named: Callable[[str], str]) -> list[str]:
+def _settings_of(said: Suggestion, at: str) -> list[str]:
     """`Max continuations 8`, `Max completion tokens per turn 960`: each setting to change."""
     beside = said.together or {}
     settings = [f"{error_kind(key)} errors set to {value}" for key, value in beside.get("error_policy", {}).items()]
-    settings.append(f"{named(said.limit)} {setting(said.limit, said.value)}")
+    settings.append(f"{name_of(said.limit)} {at}{setting(said.limit, said.value)}")
     limits = beside.get("limits", {}).items()
-    return settings + [f"no {named(key)}" if v is None else f"{named(key)} {setting(key, v)}" for key, v in limits]
+    others = (f"no {name_of(key)}" if v is None else f"{name_of(key)} {at}{setting(key, v)}" for key, v in limits)
+    return [*settings, *others]
 
 
 def beside(said: Suggestion) -> list[str]:
@@ -93,8 +94,8 @@ def _recorded(said: Suggestion) -> str:
         return _at_once(said)
     would = "would" if said.certainty.value in ("certain", "recorded") else "would likely"
     if said.goal is Goal.ONE_CALL:
-        return f"With {given(said, _with_key)}, one call {would} have been enough."
-    return f"With {given(said, _with_key)} the turn {would} have finished."
+        return f"{_with(said)}, one call {would} have been enough."
+    return f"{_with(said)}, the turn {would} have finished."
 
 
 def _rerun(said: Suggestion) -> str:
@@ -105,33 +106,33 @@ def _rerun(said: Suggestion) -> str:
         return _at_once(said)
     if said.certainty is not Certainty.CERTAIN:
         return _usual(said)
-    return f"With {given(said, _with_key)} the turn {'would have ' if _needed_less(said) else ''}finished."
+    return f"{_with(said)}, the turn {'would have ' if _needed_less(said) else ''}finished."
 
 
 def _one_call_shown(said: Suggestion) -> str:
     if said.certainty is not Certainty.CERTAIN:
-        return f"With {given(said, _with_key)}, one call would likely have been enough."
-    return f"With {given(said, _with_key)}, one call {'would have been' if _needed_less(said) else 'was'} enough."
+        return f"{_with(said)}, one call would likely have been enough."
+    return f"{_with(said)}, one call {'would have been' if _needed_less(said) else 'was'} enough."
 
 
 def _at_once(said: Suggestion) -> str:
     """Of a truncated tool call that was requested again."""
     shown = said.certainty is Certainty.CERTAIN
     verb = "was" if shown and not _needed_less(said) else f"would {'' if shown else 'likely '}have been"
-    return f"With {given(said, _with_key)}, the tool call {verb} complete at once."
+    return f"{_with(said)}, the tool call {verb} complete at once."
 
 
 def _usual(said: Suggestion) -> str:
-    return f"With {given(said, _with_key)} the turn would likely have finished."
+    return f"{_with(said)}, the turn would likely have finished."
 
 
 def _setting(said: Suggestion) -> str:
-    return f"With {given(said, _with_key)} the call would have been tried again."
+    return f"{_with(said)}, the call would have been tried again."
 
 
 def _none(said: Suggestion) -> str:
     if said.limit == APPROVAL_SECONDS:
-        return f"With {higher(said.limit)} the turn would have waited longer."
+        return f"With {higher(said.limit)}, the turn would have waited longer."
     what = "the tool call to be complete at once" if said.goal is Goal.NO_REPAIR else "this turn"
     return f"How large {limit_in_words(said.limit)} must be for {what} is not known yet."
 
@@ -194,7 +195,8 @@ def _requested_again(said: Suggestion) -> str:
 
 def _of_another_try(said: Suggestion) -> str:
     asked = f"The provider asked to try again in {seconds(said.wait)}." if said.wait else "The error may be temporary."
-    return f"{asked} Whether the provider would then have answered is not known."
+    why = f"{number(said.value)} allows {number(said.value - 1)} retries, because a temporary error often outlasts one."
+    return f"{asked} {why} Whether the provider would then have answered is not known."
 
 
 def rerun_named(said: Suggestion) -> str:
@@ -276,14 +278,19 @@ def _share(said: Suggestion) -> str:
     one = said.counted
     alike, fit = ("longer than", "fit in") if answers else ("that used more than", "completed within")
     newest = "newest " if said.newest else ""
-    counted = f"{said.of}'s {newest}{count(said.answers, one)} {alike} {amount(said.limit, said.longer_than or 0)}"
-    known = f"{number(said.within)} {fit} {amount(said.limit, said.value - said.unreported)}"
+    longer = f"{alike} {amount(said.limit, said.longer_than or 0)}"
+    within = f"{fit} {amount(said.limit, said.value - said.unreported)}"
     stopped = f"{'was' if said.cut_earlier == 1 else 'were'} cut earlier" if answers else "stopped earlier"
     earlier = f"; {number(said.cut_earlier)} {stopped}" if said.cut_earlier else ""
     besides = "" if not said.unreported else MARGIN if said.unreported <= END_AT_MOST else _unreported(said.unreported)
     older = " Older ones used less and are not counted." if said.newest else ""
+    if said.within == said.answers:
+        found = f"All {newest}{count(said.answers, one)} of {said.of} {longer} {within}."
+        why = f"The estimate for the next one is {percent(said.share or 0)}, because there are only"
+        return f"{found}{older} {why} {number(said.answers)}.{besides}"
+    found = f"Of {said.of}'s {newest}{count(said.answers, one)} {longer}, {number(said.within)} {within}{earlier}."
     estimated = f"This limit is estimated to be enough for {percent(said.share or 0)} of further {one}s like these."
-    return f"Of {counted}, {known}{earlier}.{older} {estimated}{besides}"
+    return f"{found}{older} {estimated}{besides}"
 
 
 def _unreported(tokens: int) -> str:

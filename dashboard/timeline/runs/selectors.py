@@ -48,7 +48,8 @@ def turns_of(run_id: UUID, *, project: Project) -> QuerySet[Turn]:
 
 def run_get(run_id: UUID, *, project: Project) -> Run:
     """One run with its turns."""
-    found = turns_of(run_id, project=project).select_related("policy_version", "origin__imported_by").defer(*UNLISTED)
+    beside = ("policy_version", "agent__connection", "origin__imported_by")
+    found = turns_of(run_id, project=project).select_related(*beside).defer(*UNLISTED)
     turns = list(found.order_by("-id")[:MOST_TURNS])[::-1]
     if not turns:
         raise Turn.DoesNotExist(f"There is no run {run_id}.")

@@ -3,7 +3,7 @@
 from django import template
 
 from agentcore.replay import Assumption, Certainty
-from dashboard.turns.certainty_text import MEANINGS, assumption_and_share, assumption_in_words, limit_word
+from dashboard.turns.certainty_text import MEANINGS, assumption_and_share, assumption_in_words, certainty_word
 
 register = template.Library()
 
@@ -14,7 +14,7 @@ def meaning(certainty: str) -> str:
     return MEANINGS.get(Certainty(certainty), "") if certainty in set(Certainty) else ""
 
 
-register.filter("limit_word", limit_word)
+register.filter("certainty_word", certainty_word)
 
 
 @register.filter

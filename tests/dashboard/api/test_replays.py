@@ -95,7 +95,7 @@ def test_what_if_reports_where_the_recording_ends(api: Program, play: Play):
     turn = play("sim-essay", overrides={"max_tokens": 60})
     _, imagined = replay(api, turn, {"mode": "what_if", "overrides": {"max_tokens": 400}})
     assert (imagined["undecidable"], imagined["status"]) == (True, "interrupted")
-    assert imagined["verdict"].startswith("Undecidable: the recording ends here, and the model would have continued.")
+    assert imagined["verdict"].startswith("Not known: the recording ends here, and the model would have continued.")
     assert imagined["why"] == "more_text"
 
 
@@ -103,7 +103,7 @@ def test_what_if_reports_where_the_recording_ends(api: Program, play: Play):
 def test_results_of_other_prompts_are_not_attributed_to_a_budget(api: Program, turn: Turn, overrides: dict[str, str]):
     _, imagined = replay(api, turn, {"mode": "what_if", "overrides": overrides})
     assert imagined["why"] == "other_request"
-    words = "Undecidable: a call would send a request that no recorded call sent. Re-run live to find out."
+    words = "Not known: a call would send a request that no recorded call sent. Re-run live to find out."
     assert imagined["verdict"] == words
 
 

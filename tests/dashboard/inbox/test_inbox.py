@@ -63,7 +63,7 @@ def test_pending_approvals_and_held_turns_are_listed_by_expiry(agent_of: AgentOf
     assert approval is not None
     assert approval.until is not None
     assert [call.name for call in approval.calls] == ["calculator", "calculator"]
-    assert found.entries[1].told == "Held by a breakpoint before the step “evaluate stop”."
+    assert found.entries[1].told == "Held by a breakpoint before Whystop decides what the answer means."
     assert found.count == 2
 
 

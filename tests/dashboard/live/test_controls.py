@@ -35,7 +35,7 @@ def test_a_running_turn_can_be_held_and_a_held_one_released_or_stepped(browser: 
 
 def test_a_held_turn_offers_release_and_step(browser: Client, held: Turn):
     html = page(browser, f"/turns/{held.id}")
-    assert re.search(r"Held:</span>\s+before evaluate stop; waiting for an operator", html)
+    assert re.search(r"Held:</span>\s+before Whystop decides what the answer means; waiting for an operator", html)
     assert 'name="action" value="release"' in html
     assert 'name="action" value="step"' in html
     assert 'value="hold"' not in html

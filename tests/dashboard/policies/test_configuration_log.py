@@ -107,5 +107,5 @@ def test_the_creator_is_shown_from_the_start_and_imported_objects_are_marked(
     Agent.objects.filter(name="sim-odd").update(max_tokens=7)
     html = page(browser, "/policies/changes")
     assert "<b>ann</b> changed the agent sim-essay: Max tokens per call 150 → 7" in html
-    assert "<b>someone with access to the server</b> changed the agent sim-odd" in html
+    assert "<b>the system (nobody was signed in)</b> changed the agent sim-odd" in html
     assert "the system" not in html

@@ -154,7 +154,7 @@ def test_a_turn_is_started_held_changed_and_ended_from_the_command_line(start):
     assert "[END] completed" in lines
     verdict, limit = lines.splitlines()[-2:]
     code, shown = cli("show", turn)
-    assert (code, limit.startswith("[LIMIT] Likely. With Max tokens per call (max_tokens) 414")) == (0, True)
+    assert (code, limit.startswith("[LIMIT] Likely. With Max tokens per call at 414")) == (0, True)
     assert shown == f"{turn}  completed    sim-essay  {verdict} Limit: max_tokens 414 (likely).\n{ESSAY}\n{limit}\n"
     code, lines = cli("watch", turn, "--json")
     assert (code, lines.count('{"record": '), lines.count('{"turn": ')) == (0, lines.count("\n") - 1, 1)

@@ -48,7 +48,7 @@ def test_the_row_names_the_same_limit_as_the_turns_page(browser: Client, cut: Tu
     cell = browser.get(f"/turns/limits?turn={cut.id}", headers=HTMX).content.decode()
     assert 'data-certainty="estimated"' in cell
     assert "366 was 60 Max tokens per call" in " ".join(text_of(cell).replace("60Max", "60 Max").split())
-    assert "With Max tokens per call (max_tokens) 366 the turn would likely have finished." in text_of(
+    assert "With Max tokens per call at 366, the turn would likely have finished." in text_of(
         page(browser, f"/turns/{cut.id}")
     )
     assert "was 60" in text_of(page(browser, "/")), "what was found last is in the row at once"

@@ -12,11 +12,13 @@ from agentcore.policy import LIMIT_NAMES, SETTING_NAMES, Policy
 from agentcore.reason_text import criterion_in_words
 from dashboard.agents.criteria import POLICY_CRITERIA
 from dashboard.agents.limit_fields import LIMIT_FIELDS
+from dashboard.agents.policy_resolution import FIELDS
 from dashboard.agents.policy_validation import HANDLING_KEYS
 from dashboard.policies.field_text import label_of
 from dashboard.policies.policy_forms import PolicyForm
 from dashboard.replay.forms import BudgetForm
-from dashboard.turns.glossary import ALL, CRITERIA, LIMITS, term_of
+from dashboard.turns.glossary import ALL, CERTAINTIES, CRITERIA, LIMITS, term_of
+from dashboard.turns.reason_looks import reason_label
 from dashboard.turns.templatetags.glossary import field_named, keys_in_code
 from tests.dashboard.pages import page
 
@@ -97,3 +99,14 @@ def test_no_sentence_ends_with_a_space_before_its_full_stop():
         for template in (CHECKOUT / "templates").rglob("*.html")
         for place in found.finditer(template.read_text())
     ]
+
+
+def test_every_setting_of_a_policy_is_explained_where_its_limits_are_listed():
+    assert [field for field in FIELDS if term_of(field) is None] == []
+
+
+def test_pages_and_the_glossary_have_one_word_for_each_certainty():
+    words = {word: reason_label(word) for word in CERTAINTIES}
+    assert words == {"recorded": "recorded", "certain": "certain", "estimated": "likely", "undecidable": "not known"}
+    assert {key: term.name.lower() for key, term in CERTAINTIES.items()} == words
+    assert "The API calls it undecidable." in CERTAINTIES["undecidable"].meaning

@@ -169,7 +169,7 @@ def test_the_number_in_the_heading_equals_that_of_the_what_if(browser: Client, p
     whole = play("sim-essay", max_tokens=150, connection=exact)
     enough = whole.output_tokens + END_AT_MOST  # for the end of the answer, which some servers count and do not report
     html = page(browser, f"/turns/{whole.id}")
-    assert f"With Max tokens per call (max_tokens) {enough}, one call would have been enough." in text_of(html)
+    assert f"With Max tokens per call at {enough}, one call would have been enough." in text_of(html)
     shown = page(browser, f"/turns/{whole.id}/replay?max_tokens={enough}")
     assert "Completed in 1 call" in " ".join(re.sub("<[^>]+>", "", shown).split())
     told = f"certain: one call with Max tokens per call (max_tokens) ≥ {enough} would have been enough"

@@ -37,7 +37,7 @@ def dollars(value: float) -> str:
 @register.filter
 def cell_words(cell: Cell) -> str:
     """What a cell of the map shows, in a sentence."""
-    shares = f"{cell.complete} complete, {cell.estimated} estimated, {cell.undecidable} undecidable"
+    shares = f"{cell.complete} complete, {cell.estimated} likely, {cell.undecidable} not known"
     limits = f"Max continuations {cell.continuations}, Max tokens per call {cell.max_tokens}"
     cost = "" if cell.dollars is None else f", about {dollars(cell.dollars)} for {count(cell.priced, 'turn')}"
     return f"{shares}: {limits}{cost}"

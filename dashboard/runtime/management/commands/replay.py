@@ -32,6 +32,7 @@ from dashboard.turns.certainty_text import MEANINGS, assumption_and_share
 from dashboard.turns.models import Turn
 from dashboard.turns.origins import vouched_of
 from dashboard.turns.prices.templatetags.prices import money
+from dashboard.turns.reason_looks import reason_label
 
 ENDS = 38  #: letters of how a turn ends: the longest are a limit's name and *reached*
 
@@ -142,12 +143,12 @@ class Command(BaseCommand):
             for line in lines_of(told):
                 self.stdout.write(f"{record.certainty:>11}  {line}")
         if imagined.undecidable:
-            self.stdout.write(f"undecidable  {imagined.turn['notice']}")
+            self.stdout.write(f"not known  {imagined.turn['notice']}")
 
     def _sureness(self, imagined: WhatIf) -> None:
         """How certain the whole is, and what it assumes."""
         certainty = imagined.recording.certainty
-        self.stdout.write(f"{certainty.value.capitalize()}. {MEANINGS[certainty]}")
+        self.stdout.write(f"{reason_label(certainty).capitalize()}. {MEANINGS[certainty]}")
         for assumption in imagined.recording.assumes:
             self.stdout.write(f"- {assumption_and_share(assumption)}.")
 

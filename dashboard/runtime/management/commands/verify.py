@@ -14,6 +14,7 @@ from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.utils import timezone
 
+from agentcore.number_format import count
 from agentcore.version import VERSION
 from dashboard.runtime.database_setup import prepare
 from dashboard.turns.models import Turn
@@ -81,12 +82,14 @@ class Command(BaseCommand):
         self._list(checked.faults)
         self._list(checked.changed)
         self.stdout.write(
-            f"{checked.turns:,} turns, {checked.sealed:,} sealed by {checked.seals:,} seals, "
+            f"{count(checked.turns, 'turn')}, {checked.sealed:,} sealed by {count(checked.seals, 'seal')}, "
             f"{checked.erased:,} erased, {checked.unchained:,} not chained yet."
         )
         audit = checked.audit
+        entries = "entry" if audit.rows == 1 else "entries"
         self.stdout.write(
-            f"Audit log: {audit.rows:,} entries sealed by {audit.seals:,} seals, {audit.unsealed:,} not sealed yet."
+            f"Audit log: {audit.rows:,} {entries} sealed by {count(audit.seals, 'seal')}, "
+            f"{audit.unsealed:,} not sealed yet."
         )
         if checked.changed:
             turns = len({place for place, _ in checked.changed})

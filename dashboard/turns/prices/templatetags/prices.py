@@ -9,6 +9,7 @@ from dashboard.agents.samples import is_simulated
 from dashboard.turns.models import Attempt, Turn
 from dashboard.turns.prices import selectors
 from dashboard.turns.prices.rates import Price
+from dashboard.turns.provider_words import asks_simulator
 
 register = template.Library()
 FREE = "simulator, free"
@@ -29,29 +30,37 @@ def no_price(*, simulated: bool) -> str:
 
 
 @register.filter
-def money(price: Price | None, model: str = "") -> str:
-    """`$0.0035`, `≈ $0.0035` where tokens are estimated, `price not known`; for a simulated model `simulator, free`."""
+def money(price: Price | None, of: str | Turn = "") -> str:
+    """`$0.0035`, `≈ $0.0035` where tokens are estimated, `price not known`; `simulator, free` for a model, or a turn,
+    of the simulator."""
     if price is None:
-        return no_price(simulated=is_simulated(model))
+        return no_price(simulated=_is_free(price, of))
     return f"{'≈ ' if price.estimated else ''}{dollars_in_words(price.dollars)}"
 
 
 @register.inclusion_tag("prices/_price.html")
 def turn_price(turn: Turn) -> dict[str, Any]:
     """What a turn cost so far, with whose prices these are."""
-    return {"price": selectors.price_of(turn), "model": turn.model}
+    return price_shown(selectors.price_of(turn), turn)
 
 
 @register.inclusion_tag("prices/_price.html")
 def attempt_price(attempt: Attempt) -> dict[str, Any]:
     """What one call cost."""
-    return {"price": selectors.attempt_price(attempt), "model": attempt.model}
+    return price_shown(selectors.attempt_price(attempt), attempt.model)
 
 
 @register.inclusion_tag("prices/_price.html")
-def price_shown(price: Price | None, model: str = "") -> dict[str, Any]:
-    """A price that is known already, or not; `model`: whose, for one of the simulator has none."""
-    return {"price": price, "model": model}
+def price_shown(price: Price | None, of: str | Turn = "") -> dict[str, Any]:
+    """A price that is known already, or not; `of`: the model, or the turn, for the simulator has none."""
+    return {"price": price, "free": _is_free(price, of)}
+
+
+def _is_free(price: Price | None, of: str | Turn) -> bool:
+    """A maker's price is found for another model that the simulator refused. Nothing was used, so it is $0."""
+    if price is not None and price.dollars:
+        return False
+    return asks_simulator(of) if isinstance(of, Turn) else is_simulated(of)
 
 
 @register.simple_tag

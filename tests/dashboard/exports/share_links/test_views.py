@@ -126,7 +126,7 @@ def test_other_turns_are_neither_shown_nor_searched(
     searched, as_ever = [], limit_usage.lengths_of
     monkeypatch.setattr(limit_usage, "lengths_of", lambda **asked: searched.append(asked) or as_ever(**asked))
     shown = text_of(Client().get(path).content.decode())
-    assert "With Max tokens per call (max_tokens) 320" not in shown
+    assert "With Max tokens per call at 320" not in shown
     assert "answers longer than" not in shown
     assert not searched
 

@@ -34,7 +34,7 @@ def test_it_reports_how_many_turns_would_have_ended_differently_at_what_cost(pla
     turn = play("sim-essay", overrides={"max_tokens": 150})
     lines = told("--max-continuations", "0").splitlines()
     certainty = "1 recorded, 0 certain, 0 estimated"
-    assert lines[0] == f"A backtest over 1 turn: 1 would have stopped sooner, 0 undecidable; {certainty}."
+    assert lines[0] == f"A backtest over 1 turn: 1 would have stopped sooner, 0 not known; {certainty}."
     assert lines[1].startswith(f"Of the 1 decided: {turn.continuations} calls fewer, ")
     assert lines[1].endswith("; simulator, free")
     assert lines[2].startswith(f"{turn.id}  completed → retry_limit  would have stopped sooner, ")
@@ -44,7 +44,7 @@ def test_it_reports_how_many_turns_would_have_ended_differently_at_what_cost(pla
 def test_a_turn_that_would_continue_to_an_unknown_end_is_not_listed_as_undecidable(play: Play):
     play("sim-essay", overrides={"max_tokens": 60})
     lines = told("--max-continuations", "9", "--max-total-completion-tokens", "9999").splitlines()
-    assert lines[0].endswith("1 would have continued, end not known, 0 undecidable.")
+    assert lines[0].endswith("1 would have continued, end not known, 0 not known.")
     assert lines[1].startswith("1 not decided: the recording ends here, and the model would have continued ")
     assert len(lines) == 2
 

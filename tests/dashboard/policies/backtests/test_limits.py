@@ -368,7 +368,7 @@ def test_an_unreadable_turn_is_undecided_in_every_cell(browser: Client, damage):
     assert all(cell.counts["undecidable"] >= 2 for _, cells in map_of(sample).rows for cell in cells)
     html = page(browser, "/backtests/limits/map?evaluate=page")
     cell = re.search(r'href="(/backtests/limits/map[?][^"]*continuations=8[^"]*)"', html)
-    assert "Undecidable" in page(browser, cell[1].replace("&amp;", "&"))
+    assert "Not known" in page(browser, cell[1].replace("&amp;", "&"))
 
 
 def test_a_refused_turn_is_listed_as_refused_and_not_as_truncated(play: Play):

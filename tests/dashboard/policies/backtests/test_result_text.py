@@ -41,10 +41,10 @@ def test_a_backtest_is_summarized_in_a_sentence(made: Backtest, words: str):
 
 def test_the_certainty_of_decided_turns_is_shown_with_all_counts():
     made = Backtest(status="done", done=9, same=5, undecidable=4, recorded=3, certain=0, estimated=2)
-    assert in_words(made).endswith("5 the same, 4 undecidable (44.4 %); 3 recorded, 0 certain, 2 estimated")
+    assert in_words(made).endswith("5 the same, 4 not known (44.4 %); 3 recorded, 0 certain, 2 likely")
     before = Backtest(status="done", done=1, same=1, recorded=None, certain=None, estimated=None)
-    assert in_words(before).endswith("1 the same, 0 undecidable; how certain is not known")
-    assert in_words(Backtest(status="done", done=1, undecidable=1)).endswith("1 undecidable (100 %)")
+    assert in_words(before).endswith("1 the same, 0 not known; how certain is not known")
+    assert in_words(Backtest(status="done", done=1, undecidable=1)).endswith("1 not known (100 %)")
 
 
 def test_a_share_is_never_rounded_to_none_or_all():

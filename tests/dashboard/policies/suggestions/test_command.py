@@ -84,7 +84,7 @@ def test_the_json_output_equals_that_of_the_api(play: Play):
 def test_both_endings_are_shown_where_the_assumptions_decide(play: Play):
     turn = play("sim-essay", overrides={"max_tokens": 150})
     lines = told(str(turn.id), "--max-tokens", "100").splitlines()
-    verdict = next(line for line in lines if line.startswith("Undecidable: two endings are possible"))
+    verdict = next(line for line in lines if line.startswith("Not known: two endings are possible"))
     assert "nothing is repeated: completed in" in verdict
     assert (
         "tokens are repeated at each seam: stopped at Max continuations (max_continuations) after 4 calls." in verdict
@@ -95,8 +95,8 @@ def test_both_endings_are_shown_where_the_assumptions_decide(play: Play):
 def test_a_result_missing_from_the_recording_is_called_undecidable(play: Play):
     turn = play("sim-essay", overrides={"max_tokens": 60})
     lines = told(str(turn.id), "--max-tokens", "400").splitlines()
-    assert any(line.startswith("undecidable  The recording ends here, and the model would have") for line in lines)
-    assert any(line.startswith("Undecidable. The recording does not determine it.") for line in lines)
+    assert any(line.startswith("not known  The recording ends here, and the model would have") for line in lines)
+    assert any(line.startswith("Not known. The recording does not determine it.") for line in lines)
 
 
 @pytest.mark.parametrize("given", ["nonsense", "01a1fbed-aba8-7701-99d1-643edbe4f3e2"])

@@ -37,13 +37,11 @@ def test_other_answers_tell_the_max_tokens_that_one_call_needs(cut: Turn, browse
     assert (said.limit, said.basis, said.certainty.value) == ("max_tokens", Basis.AGENT, "estimated")
     assert said.value == 147, "as the page of limits says"
     assert because(said) == (
-        "Of sim-json's 20 answers longer than 80 tokens, 20 fit in 147 tokens. This limit is estimated to be enough "
-        "for 95 % of further answers like these."
+        "All 20 answers of sim-json longer than 80 tokens fit in 147 tokens. The estimate for the next one is 95 %, "
+        "because there are only 20."
     )
     assert said.longer_than == 80, "the longest call, and not all calls together"
-    assert sentence(said) == (
-        f"With Max tokens per call (max_tokens) {said.value} the turn would likely have finished."
-    )
+    assert sentence(said) == (f"With Max tokens per call at {said.value}, the turn would likely have finished.")
     api = browser.get(f"/api/v1/turns/{cut.id}").json()["suggestion"]
     assert (api["limit"], api["value"], api["certainty_word"]) == ("max_tokens", said.value, "likely")
     again = drive(turn_rerun(turn=cut, overrides=said.overrides))
@@ -87,8 +85,8 @@ def test_the_proven_number_comes_first_and_the_likely_one_stands_below_it(cut: T
     lengths(cut, [142] * (LEAST + 10))
     drive(turn_rerun(turn=cut, overrides=ROUNDS))
     panel = text_of(compact(browser.get(f"/turns/{cut.id}/limit", headers=HTMX).content.decode()))
-    proven = panel.index("proven With Envelope retries (schema_rounds) 4 the turn finished.")
-    likely = panel.index("likely With Max tokens per call (max_tokens) 147 the turn would likely have finished.")
+    proven = panel.index("proven With Envelope retries at 4, the turn finished.")
+    likely = panel.index("likely With Max tokens per call at 147, the turn would likely have finished.")
     assert proven < likely < panel.index("Create draft: Envelope retries 4")
     assert "All values of Max tokens per call" in panel
 

@@ -58,8 +58,8 @@ def test_a_cut_tool_call_is_estimated_by_the_agents_calls_that_returned_tool_cal
     said = told(cut)
     assert (said.basis, said.limit, said.value, said.answers) == (Basis.AGENT, "max_tokens", 149, 26)
     assert because(said).startswith(
-        "Of sim-cut-tool's 26 tool-call responses longer than 40 tokens, 26 fit in 149 tokens. "
-        "This limit is estimated to be enough for 95 % of further tool-call responses like these."
+        "All 26 tool-call responses of sim-cut-tool longer than 40 tokens fit in 149 tokens. "
+        "The estimate for the next one is 95 %, because there are only 26."
     ), because(said)
     assert suggestions_now([cut.id], cut.project)[0][1] == said, "and so does a list"
 
@@ -121,5 +121,5 @@ def test_where_only_the_newest_count_the_sentence_says_why(bound: Turn):
     used(bound, [900 + place * 7 % 20 for place in range(20)])
     said = told(bound)
     assert said.newest
-    assert "newest 20 turns that used more than" in because(said)
+    assert "newest 20 turns of sim-endless that used more than" in because(said)
     assert " Older ones used less and are not counted." in because(said)

@@ -113,10 +113,7 @@ def test_a_call_that_was_requested_again_names_the_limit_it_likely_needed(repair
     assert (said.limit, said.value, certainty_word(said)) == ("max_tokens", 85, "likely")
     assert (said.basis, said.goal) == (Basis.RECORDING, Goal.NO_REPAIR)
     assert (said.calls, said.used) == (2, 89)
-    assert (
-        sentence(said)
-        == "With Max tokens per call (max_tokens) 85, the tool call would likely have been complete at once."
-    )
+    assert sentence(said) == "With Max tokens per call at 85, the tool call would likely have been complete at once."
     assert because(said) == (
         "By this recording, one call would have taken at most 80 tokens. A tool call was truncated and requested "
         "again, and the model may write it differently when asked once. The limit leaves a margin, because this is an "
@@ -135,7 +132,7 @@ def test_a_live_re_run_proves_it_and_the_track_record_counts_it(repaired: Turn):
     said = suggestion_for(repaired)
     assert said is not None
     assert (said.value, certainty_word(said), said.rerun) == (85, "proven", again.id)
-    assert sentence(said) == "With Max tokens per call (max_tokens) 85, the tool call was complete at once."
+    assert sentence(said) == "With Max tokens per call at 85, the tool call was complete at once."
     kept = Prediction.objects.get(child=again)
     assert (kept.suggested["goal"], kept.suggested_came_true) == ("no_repair", True)
 

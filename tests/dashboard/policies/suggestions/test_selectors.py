@@ -65,8 +65,8 @@ def test_only_answers_longer_than_this_one_are_evidence_for_its_length(cut: Turn
     assert (said.value, said.basis, said.certainty) == (342, Basis.AGENT, Certainty.ESTIMATED)
     assert (said.answers, said.cut, said.longer_than, said.share) == (39, 0, cut.output_tokens, 0.95)
     assert because(said) == (
-        "Of sim-essay's 39 answers longer than 240 tokens, 39 fit in 342 tokens. This limit is estimated to be "
-        "enough for 95 % of further answers like these."
+        "All 39 answers of sim-essay longer than 240 tokens fit in 342 tokens. The estimate for the next one is 95 %, "
+        "because there are only 39."
     )
 
 
@@ -75,7 +75,7 @@ def test_few_answers_are_given_with_the_share_they_support(cut: Turn):
     said = suggestion_for(cut)
     assert said is not None
     assert (said.value, round(said.share or 0, 3)) == (314, 0.909)
-    counted = "10 fit in 314 tokens. This limit is estimated to be enough for 91 % of further answers like these."
+    counted = "fit in 314 tokens. The estimate for the next one is 91 %, because there are only 10."
     assert because(said).endswith(counted)
 
 
@@ -101,7 +101,7 @@ def test_only_the_newest_count_where_answers_became_longer(cut: Turn):
     said = suggestion_for(cut)
     assert said is not None
     assert (said.answers, said.newest, said.value >= 935) == (40, True, True)
-    assert "Of sim-essay's newest 40 answers longer than" in because(said)
+    assert "All newest 40 answers of sim-essay longer than" in because(said)
 
 
 def test_after_a_truncated_re_run_only_longer_answers_are_evidence(cut: Turn):
@@ -296,8 +296,8 @@ def test_a_re_run_with_more_continuations_proves_the_number_it_used(cut: Turn):
     total = said.overrides["limits"]["max_total_completion_tokens"]
     assert again.output_tokens <= total < 4_000, "what it used is enough, and no more is asked for"
     both = (
-        f"With Max continuations (max_continuations) {said.value} and Max completion tokens per turn "
-        f"(max_total_completion_tokens) {total} the turn would have finished."
+        f"With Max continuations at {said.value} and Max completion tokens per turn "
+        f"at {total}, the turn would have finished."
     )
     assert sentence(said) == both, "one of the two alone is not enough"
     assert suggestions_now([cut.id], cut.project)[0][1] == said
@@ -337,7 +337,7 @@ def test_a_single_call_shown_by_a_re_run_is_proven_instead_of_likely(play: Play)
     assert proven is not None
     assert (proven.value, proven.goal, proven.rerun) == (likely.value, Goal.ONE_CALL, again.id)
     assert certainty_word(proven) == "proven"
-    assert sentence(proven) == f"With Max tokens per call (max_tokens) {likely.value}, one call was enough."
+    assert sentence(proven) == f"With Max tokens per call at {likely.value}, one call was enough."
     assert suggestions_now([turn.id], turn.project)[0][1] == proven
     less = suggestions_for(turn)[1]
     assert (certainty_word(less), less.value) == ("likely", again.output_tokens + 2), "and it used less than was given"
@@ -521,7 +521,8 @@ def test_a_rate_limit_names_the_settings_that_would_have_retried(play: Play):
     assert (said.limit, said.basis) == ("max_retries", Basis.SETTING)
     assert said.overrides == {"error_policy": {"on_rate_limit_error": "retry", "max_retries": said.value}}
     unknown = "Whether the provider would then have answered is not known."
-    assert because(said) == f"The provider asked to try again in 1 s. {unknown}"
+    why = "3 allows 2 retries, because a temporary error often outlasts one."
+    assert because(said) == f"The provider asked to try again in 1 s. {why} {unknown}"
 
 
 def test_a_re_run_answered_after_a_retry_is_likely_because_another_may_need_more(play: Play):

@@ -120,7 +120,7 @@ def test_each_surface_gives_the_same_answer_or_the_reason_for_a_difference(brows
     assert cell.startswith(asked.word if asked.word == "not known" else f"{said['value']:,}")
     assert words(said["words"]) in words(head)
     assert f"{said['value']:,}" in sweep
-    assert "For the value of a limit, pages say likely if its what-if is estimated, and not known if" in sweep
+    assert "The API says estimated for likely, and undecidable for not known." in sweep
     assert "estimated" not in sweep.partition("How certain is this?")[0], "likely is the word for a limit"
     assert words(said["words"]) in words(page(browser, f"/turns/{turn.id}/replay")), "beside the recording"
 
@@ -217,7 +217,7 @@ def test_a_sweep_has_one_row_for_a_value_proven_by_a_re_run(browser: Client, pla
     said = browser.get(f"/api/v1/turns/{turn.id}/verdict").json()["suggestion"]
     drive(turn_rerun(turn=turn, overrides=said["overrides"]))
     html = page(browser, f"/turns/{turn.id}/replay/sweep")
-    assert f"With Max tokens per call (max_tokens) {said['value']}, one call was enough." in words(html)
+    assert f"With Max tokens per call at {said['value']}, one call was enough." in words(html)
     assert "The recording itself does not decide it." not in words(html), "it estimated the same"
     rows = re.findall(r'<th scope="row" class="num">([\d,]+)<small', html.split("</table>")[0])
     assert rows.count(f"{said['value']:,}") == 1

@@ -56,7 +56,7 @@ def test_the_value_proven_by_a_live_re_run_ranks_first_on_page_api_and_terminal(
     value = proven(cut, {"max_tokens": 900})
     less = cut.children.get().output_tokens + 2  # as its tokens were reported
     html = text_of(page(browser, f"/turns/{cut.id}/replay/sweep"))
-    assert f"With Max tokens per call (max_tokens) {value} the turn finished." in html
+    assert f"With Max tokens per call at {value}, the turn finished." in html
     assert f"{value} proven" in html
     assert f"{less} likely" in html
     assert "320 likely" in html
@@ -68,7 +68,7 @@ def test_the_value_proven_by_a_live_re_run_ranks_first_on_page_api_and_terminal(
     told = [(each["value"], each["certainty"]) for each in answer["suggested"]]
     assert told == [(value, "proven"), (less, "likely"), (320, "likely")]
     assert value in [point["value"] for point in answer["points"]]
-    assert answer["words"].startswith(f"With Max tokens per call (max_tokens) {value} the turn finished.")
+    assert answer["words"].startswith(f"With Max tokens per call at {value}, the turn finished.")
     written = StringIO()
     call_command("replay", str(cut.id), "--sweep", "max_tokens=10:300:10", stdout=written)
     assert f"Recommended: Max tokens per call (max_tokens) {value} (1 call, proven)" in written.getvalue()
@@ -103,7 +103,7 @@ def test_a_value_is_recommended_once_on_a_terminal_by_what_is_surest_of_it(
 def test_a_likely_value_ranks_first_where_none_is_proven_and_can_be_proven_there(browser: Client, cut: Turn):
     lengths(cut, [340 - END_AT_MOST] * (LEAST + 10))
     html = page(browser, f"/turns/{cut.id}/replay/sweep")
-    assert "With Max tokens per call (max_tokens) 340 the turn would likely have finished." in text_of(html)
+    assert "With Max tokens per call at 340, the turn would likely have finished." in text_of(html)
     assert f'action="/turns/{cut.id}/limit/find"' in html
     assert NOT_KNOWN not in html
 

@@ -290,7 +290,7 @@ def test_a_time_limit_stands_with_its_unit_in_sentences_and_in_the_row_of_a_list
     again = drive(turn_rerun(turn=late, overrides={"limits": {"max_seconds": 120}}))
     said = told(late)
     assert (said.basis, said.rerun) == (Basis.RERUN, again.id)
-    assert f"With Time limit (max_seconds) {said.value} s the turn " in sentence(said)
+    assert f"With Time limit at {said.value} s, the turn " in sentence(said)
     assert because(said).startswith("A live re-run with Time limit 120 s completed in ")
     panel = text_of(compact(browser.get(f"/turns/{late.id}/limit", headers=HTMX).content.decode()))
     assert "Time limit was 0.2 s." in panel.replace("\u00a0", " ")

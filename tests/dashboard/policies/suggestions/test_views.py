@@ -38,7 +38,7 @@ def test_the_limit_is_found_live_with_a_backtest_and_applied_to_the_agent(browse
     again = drive(cut.children.get())
     enough, less = again.max_tokens, again.output_tokens + 2  # some servers count the mark of the end as well
     found = browser.get(f"/turns/{cut.id}/limit", headers=HTMX).content.decode()
-    assert f"With Max tokens per call (max_tokens) {enough} the turn finished." in text_of(found)
+    assert f"With Max tokens per call at {enough}, the turn finished." in text_of(found)
     assert f"Use {enough} for sim-essay" in found
     assert not Backtest.objects.exists(), "of the value to begin with nobody needs one"
     beside = find(browser, cut, "backtest")
@@ -157,7 +157,7 @@ def test_a_smaller_likely_value_is_proven_next(browser: Client, cut: Turn):
     find(browser, cut, "less")
     again = drive(cut.children.get(max_tokens__lt=900))
     found = browser.get(f"/turns/{cut.id}/limit", headers=HTMX).content.decode()
-    assert f"With Max tokens per call (max_tokens) {again.max_tokens} the turn finished." in text_of(found)
+    assert f"With Max tokens per call at {again.max_tokens}, the turn finished." in text_of(found)
     assert " live</button>" not in found, "there is no smaller one to try"
 
 
@@ -205,7 +205,7 @@ def test_one_click_tries_the_larger_and_the_smaller_value_as_announced(browser: 
     (form,) = re.findall(r'<form[^>]*hx-trigger="load, [^>]*>.*?</form>', found, re.DOTALL)
     assert 'name="only" value="backtest"' in form
     assert not Backtest.objects.exists()
-    assert f"With Max tokens per call (max_tokens) {again.max_tokens} the turn finished." in text_of(found)
+    assert f"With Max tokens per call at {again.max_tokens}, the turn finished." in text_of(found)
     assert sum(child.output_tokens for child in cut.children.all()) <= 2 * value
 
 
@@ -500,9 +500,7 @@ def test_no_draft_that_would_lower_current_limits_is_offered(browser: Client, pl
     find(browser, turn)
     assert drive(turn.children.get()).status == "completed"
     panel = text_of(browser.get(f"/turns/{turn.id}/limit", headers=HTMX).content.decode())
-    assert "With Max steps (max_steps) 2 the turn would have finished." in panel, (
-        "what the re-run used, not what it was given"
-    )
+    assert "With Max steps at 2, the turn would have finished." in panel, "what the re-run used, not what it was given"
     assert "with Max steps 6 completed in 2 calls and used 2 steps." in panel
     assert "Create draft: Max steps" not in panel
     assert "The policy already allows 20 steps; this turn set its own limit." in panel
@@ -528,7 +526,7 @@ def test_a_turn_of_another_program_says_that_it_cannot_be_re_run(browser: Client
     Turn.objects.filter(pk=turn.pk).update(agent=None)
     panel = text_of(browser.get(f"/turns/{turn.id}/limit", headers=HTMX).content.decode())
     assert (
-        "With rate limit errors set to retry and Max failures in a row (max_retries) 3 the call would have been tried "
+        "With rate limit errors set to retry and Max failures in a row at 3, the call would have been tried "
         "again." in panel
     )
     assert "Another program made these calls, so Whystop cannot re-run them. Change the setting in that" in panel
@@ -549,7 +547,7 @@ def test_a_persistent_rate_limit_says_that_the_re_run_failed_too(browser: Client
     drive(turn_rerun(turn=turn, overrides={"error_policy": {"on_rate_limit_error": "retry", "max_retries": 1}}))
     panel = compact(browser.get(f"/turns/{turn.id}/limit", headers=HTMX).content.decode())
     assert "with Max failures in a row 1 failed, too." in text_of(panel)
-    assert "likely" not in panel.replace("or likely (estimated)", "")  # what the badge explains
+    assert "likely" not in panel.replace("or likely.", "")  # what the badge explains
     assert "How large Max failures in a row (max_retries) must be for this turn is not known yet." in text_of(panel)
     told = browser.get(f"/api/v1/turns/{turn.id}/verdict").json()["suggestion"]
     assert told["certainty_word"] == "not known"
