@@ -99,6 +99,12 @@ def _begun(at: datetime) -> QuerySet[PolicyActivation]:
     return begun.order_by("policy_id", "-starts_at", "-created_at", "-id")
 
 
+def policy_version_before(version: PolicyVersion) -> PolicyVersion | None:
+    """The last active version of the policy that is another than this one."""
+    row = _begun(timezone.now()).filter(policy=version.policy_id).exclude(version=version).first()
+    return row.version if row else None
+
+
 def start_now(*, policy_id: UUID) -> datetime:
     """The moment from which a version counts that is activated now, later than all that has started.
 

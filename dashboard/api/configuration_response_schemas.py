@@ -75,7 +75,8 @@ class Activation(BaseModel):
     starts_at: datetime
     why: str
     warnings: list[str] = Field(
-        description="As `warnings` of the policy, and the agents that the version applies to but does not fit."
+        description="As `warnings` of the policy, the agents that the version applies to but does not fit, and the "
+        "limits of the version before that it removes."
     )
 
 

@@ -26,7 +26,7 @@ from dashboard.policies.backtests.models import Backtest
 from dashboard.policies.backtests.selectors import backtest_get
 from dashboard.policies.field_sources import sources_of, sources_to_come
 from dashboard.policies.policy_creation import policy_create as new_version
-from dashboard.policies.policy_impact import PolicyGraph, version_warnings
+from dashboard.policies.policy_impact import PolicyGraph, activation_warnings, version_warnings
 from dashboard.turns.selectors import turn_get
 
 router = Router(tags=["policies"])
@@ -42,7 +42,7 @@ def policy_create(request: HttpRequest, body: request_schemas.NewPolicy) -> Stat
         require(request, CHANGE_POLICY)
     said["backtest"] = _backtest(said.get("backtest"))
     version = new_version(project=project, created_by=caller(request), **said)
-    return Status(201, shown(version, _counting(version.policy)))
+    return Status(201, shown(version, _counting(version.policy)) | {"warnings": activation_warnings(version)})
 
 
 def _backtest(wanted: UUID | None) -> Backtest | None:
@@ -66,7 +66,7 @@ def policy_activate(request: HttpRequest, name: str, body: request_schemas.Activ
         version=version, by=caller(request), why=body.why or "", starts_at=starts_at
     )
     told = {"policy": policy.name, "version": version.version, "starts_at": made.starts_at, "why": made.why}
-    return Status(201, told | {"warnings": version_warnings(version)})
+    return Status(201, told | {"warnings": activation_warnings(version)})
 
 
 @router.get(

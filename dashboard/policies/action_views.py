@@ -21,7 +21,7 @@ from dashboard.agents.models import PolicyActivation
 from dashboard.platform.fields import storable_text
 from dashboard.policies import policy_versions, selectors, services
 from dashboard.policies.policy_file import MAX_FILE, policies_export, policies_import
-from dashboard.policies.policy_impact import place_warnings, version_warnings
+from dashboard.policies.policy_impact import activation_warnings, place_warnings
 
 CHANGE = "agents.change_policy"
 MOMENT = "%Y-%m-%dT%H:%M"
@@ -88,7 +88,7 @@ def activate(request: HttpRequest, version_id: UUID) -> HttpResponse:
         policy_versions.version_activate(version=version, by=_by(request), why=_said_why(request), **about)
         return f"{version} {f'becomes active at {starts_at:{MOMENT}} UTC' if starts_at else 'is now active'}."
 
-    if _done(request, act, warned=lambda: version_warnings(version)):
+    if _done(request, act, warned=lambda: activation_warnings(version)):
         return redirect("policies:show", version.policy_id)
     return _typed_again(request, version.policy_id, version.pk, f"v{version.version}")
 
@@ -202,7 +202,7 @@ def promote(request: HttpRequest, shadow_id: UUID) -> HttpResponse:
         return services.shadow_promote(shadow=found, by=_by(request), why=_said_why(request), standing=standing)
 
     words = f"{found.version} is now active; the results of the shadow run are kept with it."
-    if _done(request, act, words, warned=lambda: version_warnings(found.version)):
+    if _done(request, act, words, warned=lambda: activation_warnings(found.version)):
         return redirect("policies:show", found.version.policy_id)
     return _typed_again(request, found.version.policy_id, found.pk, f"shadow-{found.pk}")
 

@@ -17,7 +17,7 @@ from dashboard.agents import selectors
 from dashboard.agents.models import Policy, PolicyActivation, PolicyVersion
 from dashboard.policies.policy_form_base import POLICY_SECTIONS, asked_version
 from dashboard.policies.policy_forms import PolicyForm
-from dashboard.policies.policy_impact import version_warnings
+from dashboard.policies.policy_impact import activation_warnings
 from dashboard.policies.saved_policy import evidence_in_words, policy_save
 
 
@@ -119,7 +119,7 @@ class PolicyAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
                 messages.error(request, sentence)
             return
         obj.pk = version.policy_id
-        for warning in version_warnings(version):
+        for warning in activation_warnings(version):
             messages.warning(request, warning)
 
     def _saved(self, request: HttpRequest, obj: Policy, form: PolicyForm) -> PolicyVersion:

@@ -4,20 +4,29 @@ A number matters to an agent only where this policy is the nearest that speaks o
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any, Self
 from uuid import UUID
 
-from agentcore.policy import LIMIT_NAMES, limit_in_words
+from agentcore.policy import LIMIT_NAMES, Limits, limit_in_words
 from dashboard.agents.models import Agent, Policy, PolicyAttachment, PolicyVersion, Project
 from dashboard.agents.policies import POLICY_FIELDS, policy_warnings
 from dashboard.agents.policy_layers import layers_of
 from dashboard.agents.policy_resolution import Level, Resolved, resolve
-from dashboard.agents.selectors import agent_list, attachment_list, policy_version_active, policy_versions_active
+from dashboard.agents.selectors import (
+    agent_list,
+    attachment_list,
+    policy_version_active,
+    policy_version_before,
+    policy_versions_active,
+)
+from dashboard.policies.field_text import value_in_words
 
 #: Limits that one answer alone must fit into.
 TOTALS = ("max_total_completion_tokens", "max_total_tokens")
 MULTIPLIER = "limits.truncation_budget_multiplier"
+_UNSET = object()  #: a version says nothing about the limit
+_OPTIONAL_LIMITS = tuple(name for name, value in asdict(Limits()).items() if value is None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +84,25 @@ def version_warnings(version: PolicyVersion, ground: PolicyGraph | None = None) 
     small = totals_too_small(version, known)
     totals = [f"{limit_in_words(name)} is {version.limits[name]:,}, {words}" for name, words in small.items()]
     return [*policy_warnings(version), *totals, *_ceiling_warnings(version, known)]
+
+
+def activation_warnings(version: PolicyVersion) -> list[str]:
+    """The same for who activates or saves the version, with each limit that it removes."""
+    return [*version_warnings(version), *_removed_limits(version)]
+
+
+def _removed_limits(version: PolicyVersion) -> Iterator[str]:
+    """Limits that the version sets to none or no longer sets, though the version before it does not."""
+    if (before := policy_version_before(version)) is None:
+        return
+    for key in _OPTIONAL_LIMITS:
+        now, was = (said.limits.get(key, _UNSET) for said in (version, before))
+        if now in (None, _UNSET) and was not in (None, now):
+            said = "does not set" if now is _UNSET else "removes"
+            number = (
+                "" if was is _UNSET else f", which v{before.version} sets to {value_in_words(f'limits.{key}', was)}"
+            )
+            yield f"v{version.version} {said} {limit_in_words(key)}{number}."
 
 
 def place_warnings(policy: Policy) -> list[str]:

@@ -19,7 +19,7 @@ from dashboard.agents.policy_validation import listed
 from dashboard.agents.selectors import policy_version_active
 from dashboard.policies.field_settings import said_by_version
 from dashboard.policies.policy_creation import policy_create
-from dashboard.policies.policy_impact import version_warnings
+from dashboard.policies.policy_impact import activation_warnings
 from dashboard.policies.policy_versions import version_activate
 
 if TYPE_CHECKING:
@@ -76,7 +76,7 @@ def policy_in(told: Mapping[str, Any], project: Project, by: "User | None") -> l
     done = [*(_merged(file, here, known) if here else _new(file, known)), *_scheduled(file, known)]
     policy = here or next(iter(known.values())).policy
     active = policy_version_active(policy=policy) if done else None
-    return [*done, *(f"“{file.name}”: {words}" for words in (version_warnings(active) if active else ()))]
+    return [*done, *(f"“{file.name}”: {words}" for words in (activation_warnings(active) if active else ()))]
 
 
 def _known(policy: Policy | None) -> dict[str, PolicyVersion]:

@@ -7,7 +7,7 @@ from dashboard.agents.services import agent_create, connection_create
 from dashboard.policies import policy_versions
 from dashboard.policies.policy_creation import policy_create
 from dashboard.policies.policy_forms import PolicyForm
-from dashboard.policies.policy_impact import PolicyGraph, place_warnings, version_warnings
+from dashboard.policies.policy_impact import PolicyGraph, activation_warnings, place_warnings, version_warnings
 
 pytestmark = pytest.mark.django_db
 
@@ -124,3 +124,22 @@ def test_a_policy_of_drafts_applies_nowhere(agent: Agent, project: Project):
     policy: Policy = policy_create(project=project, name="new", limits=SMALL, activate=False).policy
     policy_versions.policy_attach(project=project, policy=policy)
     assert place_warnings(policy) == []
+
+
+def test_a_version_that_removes_a_limit_is_warned_of(project: Project):
+    first = policy_create(project=project, name="site", limits={"max_total_completion_tokens": 600, "max_steps": 3})
+    assert activation_warnings(first) == []
+    gone = policy_create(project=project, name="site", limits={"max_total_completion_tokens": None})
+    words = "Max completion tokens per turn (max_total_completion_tokens)"
+    assert activation_warnings(gone) == [f"v2 removes {words}, which v1 sets to 600 tokens."]
+    draft = policy_create(project=project, name="site", limits={"max_total_tokens": 900}, activate=False)
+    assert activation_warnings(draft) == []
+    policy_versions.version_activate(version=first)
+    assert activation_warnings(first) == []
+    assert activation_warnings(draft) == [f"v3 does not set {words}, which v1 sets to 600 tokens."]
+
+
+def test_a_version_that_sets_no_limit_where_none_was_said_is_warned_of(project: Project):
+    policy_create(project=project, name="site", limits={"max_steps": 3})
+    open_ended = policy_create(project=project, name="site", limits={"max_total_tokens": None})
+    assert activation_warnings(open_ended) == ["v2 removes Max tokens per turn (max_total_tokens)."]

@@ -59,9 +59,16 @@ def scripts_do(address: str) -> None:
     assert ran.stdout.splitlines()[-1].startswith("Completed")
     prepared = f"from dashboard.client import Whystop\nwhystop = Whystop({address!r}, {TOKEN!r})\n"
     assert run(address, "-c", prepared + more_room).stdout.strip() == ESSAY
+    few = run(address, "-c", prepared + smallest)
+    assert (few.returncode, few.stdout) == (1, "")
+    assert few.stderr == "Too few answers ended, or too many were truncated: no limit can be estimated.\n"
+    enough = prepared + "for t in [whystop.start('sim-essay', f'{n}', max_tokens=2000) for n in range(24)]: t.wait()\n"
+    assert run(address, "-c", enough).stderr == ""
     tried = run(address, "-c", prepared + smallest)
     assert tried.stderr == ""
-    assert sum(map(int, tried.stdout.split())) == 2, "both turns were judged"
+    counts, warnings = tried.stdout.splitlines()
+    assert sum(map(int, counts.split())) == 26, "all turns were judged"
+    assert warnings == "[]"
 
 
 def curl_commands_do(address: str, tmp_path: Path) -> None:
