@@ -78,6 +78,12 @@ def test_the_chevron_of_how_a_turn_ended_stands_beside_the_last_word_of_its_read
     page.goto("/")
     row = page.locator("#rows tr").first
     expect(row).to_be_visible()
+    above = """() => [...document.querySelectorAll(".ended > .word")].filter((word) => {
+      const text = document.createRange(), shape = word.querySelector("svg").getBoundingClientRect();
+      text.selectNodeContents(word.lastChild);
+      return shape.bottom < text.getClientRects()[0].top + 4;
+    }).length"""
+    assert page.evaluate(above) == 0, "a shape stands above its word"
     distances = page.evaluate(
         """() => {
              const word = document.querySelector(".c-ended .word"), sign = document.querySelector(".c-ended summary");
