@@ -48,7 +48,7 @@ def test_with_options_the_what_if_is_shown(play: Play):
     lines = told(str(turn.id), "--max-tokens", "400").splitlines()
     assert lines[0] == "   recorded  [THINK] Call 1 of sim-essay: initial, 400 tokens"
     assert "Completed in 1 call." in lines
-    assert any(line.startswith("Estimated. It depends on assumptions") for line in lines)
+    assert any(line.startswith("Likely. It depends on assumptions") for line in lines)
     assert any(line.startswith("- The continued text takes ") for line in lines)
 
 
