@@ -15,11 +15,11 @@ from agentcore.events import APPROVAL_TIME_LIMIT
 from agentcore.reasons import StopReason
 from agentcore.resource import refusal_that_ended
 from dashboard.turns.history import position_of
-from dashboard.turns.models import Record, Turn
+from dashboard.turns.models import Turn
+from dashboard.turns.record_reader import acts_of
 from dashboard.turns.shared_values import UNREADABLE
 
 KEPT_SECONDS = 24 * 3600
-_ACTS = Record.objects.filter(event__type="operator_acted")
 
 
 def refused_by(turn: Turn) -> str:
@@ -36,7 +36,7 @@ def refused_by(turn: Turn) -> str:
 
 def acted_on(turn_ids: Iterable[UUID]) -> set[UUID]:
     """Those of these turns on which a person acted, whatever they did. What it was, only the history tells."""
-    return set(_ACTS.filter(turn_id__in=turn_ids).values_list("turn_id", flat=True))
+    return set(acts_of([*turn_ids]).values_list("turn_id", flat=True))
 
 
 def ended_by_a_tool(turn: Turn) -> bool:
