@@ -330,9 +330,10 @@ def test_an_unavailable_database_is_waited_for_once():
     assert asked == ["first"]
     assert [(one.name, one.state) for one in found] == [
         ("first", State.ERROR),
-        ("second", State.ERROR),
         ("disk", State.OK),
+        ("skipped", State.WARNING),
     ]
+    assert found[-1].words == "1 check was skipped because the database does not answer: second"
 
 
 def test_keys_whose_creators_have_left_are_named():
