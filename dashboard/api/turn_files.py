@@ -18,7 +18,7 @@ from dashboard.api import request_schemas, response_fields, turn_response_schema
 from dashboard.api.callers import caller
 from dashboard.api.list_pages import PagedArray, items_array
 from dashboard.ingest.turn_files.file_export import file_text, turn_file
-from dashboard.ingest.turn_files.file_reader import MAX_BYTES, TOO_LARGE
+from dashboard.ingest.turn_files.file_reader import MAX_BYTES, TOO_LARGE, beginning_check
 from dashboard.ingest.turn_files.import_access import while_let_in
 from dashboard.ingest.turn_files.import_runner import log_import_apart, turn_import_apart
 from dashboard.platform.disconnects import client_of
@@ -67,6 +67,7 @@ class Imported(BaseModel):
 
 router = Router(tags=["turns"])
 
+_HEAD_BYTES = 64
 FILE = {
     "requestBody": {
         "required": True,
@@ -103,8 +104,10 @@ def turn_export(request: HttpRequest, turn_id: UUID) -> HttpResponse:
 def turn_import(request: HttpRequest, unverified: bool = False) -> Status[dict[str, Any]]:
     """An exported file of at most 64 MB. Its turn is verified; with `unverified=true` it is stored even if it does not
     verify. 200 if the same turn exists already."""
+    head: bytes = request.read(_HEAD_BYTES)
+    beginning_check(head)  # before an import loads a process and waits for the one before it
     made = turn_import_apart(
-        read=while_let_in(request, lambda: _content(request)),
+        read=while_let_in(request, lambda: _content(request, head)),
         by=caller(request),
         unverified=unverified,
         client=client_of(request),
@@ -121,8 +124,10 @@ def log_import(request: HttpRequest, name: str = "log", dry_run: bool = False) -
     """A log of at most 64 MB: requests and answers in JSONL, an HTTP archive, a cassette, batch results, LiteLLM's or
     Langfuse's export, or a coding agent's transcript (docs/how-to/imports.md). `name`: the name of the file, which its
     turns show. Importing the same log twice changes nothing. With `dry_run=true` nothing is stored."""
+    if not (head := request.read(_HEAD_BYTES)):
+        raise HttpError(400, "The body is empty; send the log.")
     made = log_import_apart(
-        read=while_let_in(request, lambda: _log(request)),
+        read=while_let_in(request, lambda: _content(request, head)),
         by=caller(request),
         name=name[:200],
         dry=dry_run,
@@ -132,14 +137,9 @@ def log_import(request: HttpRequest, name: str = "log", dry_run: bool = False) -
     return {**asdict(made), "faults": faults}
 
 
-def _log(request: HttpRequest) -> bytes:
-    if not (content := _content(request)):
-        raise HttpError(400, "The body is empty; send the log.")
-    return content
-
-
-def _content(request: HttpRequest) -> bytes:
-    content: bytes = request.read(MAX_BYTES + 1)
+def _content(request: HttpRequest, head: bytes) -> bytes:
+    """The whole body, of which `head` has been read."""
+    content: bytes = head + request.read(MAX_BYTES + 1 - len(head))
     if len(content) > MAX_BYTES:
         raise HttpError(413, TOO_LARGE)
     return content

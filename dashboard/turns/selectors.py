@@ -228,6 +228,12 @@ def turn_get(turn_id: UUID) -> Turn:
     return _turns_told().get(pk=turn_id, project=project_current())
 
 
+def turn_models(turn_ids: Iterable[str]) -> dict[str, str]:
+    """The model of each of these turns, by its id."""
+    rows = Turn.objects.filter(id__in=list(turn_ids)).values_list("id", "model")
+    return {str(turn_id): model for turn_id, model in rows}
+
+
 def turn_of_any_project(turn_id: UUID) -> Turn:
     """As `turn_get`, for commands, and for what has looked already whether who asks may see the turn."""
     return _turns_told().get(pk=turn_id)

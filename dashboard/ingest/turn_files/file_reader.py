@@ -12,6 +12,8 @@ from pydantic import ValidationError as ShapeError
 from dashboard.agents.json_value_count import holds_more_values
 from dashboard.ingest.turn_files.file_schema import FORMAT, VERSION, TurnFile
 
+_JSON_BEGINS = b'{["-0123456789tfn'
+
 MAX_BYTES = 64_000_000
 MAX_DEPTH = 200  #: of objects and lists in each other; pages and judges walk them by recursion
 MAX_FAULTS = 20  #: told at once
@@ -64,6 +66,13 @@ def digest_of(happened: Any) -> str:
     """SHA-256 of the `turn` of a file: as JSON in ASCII, keys sorted, no blanks."""
     text = json.dumps(happened, sort_keys=True, separators=(",", ":"))
     return hashlib.sha256(text.encode("ascii")).hexdigest()
+
+
+def beginning_check(head: bytes) -> None:
+    """Raise the error of an import for a file whose first bytes cannot begin JSON; an empty file is one."""
+    begins = head.removeprefix(b"\xef\xbb\xbf").lstrip(b" \t\r\n")[:1]
+    if not head or (begins and begins not in _JSON_BEGINS):
+        _json(head)
 
 
 def _json(content: bytes) -> Any:

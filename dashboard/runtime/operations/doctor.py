@@ -34,12 +34,12 @@ Check = Callable[[], Iterator[Finding]]
 
 def examine(checks: tuple[Check, ...], *, of_database: frozenset[Check] = frozenset()) -> Iterator[Finding]:
     """The findings of these checks, in order. A check that cannot be made is a finding of its own. `of_database`: none
-    of these is made once the database did not answer, for each would wait for it again."""
-    away = False
+    of these is made once the database did not answer, for each would wait for it again; the last finding names them."""
+    away, skipped = False, list[str]()
     for check in checks:
         name = check.__name__.replace("_", " ")
         if away and check in of_database:
-            yield Finding(name, State.ERROR, "Not checked: the database does not answer", "Check the database first.")
+            skipped.append(name)
             continue
         try:
             yield from check()
@@ -56,6 +56,10 @@ def examine(checks: tuple[Check, ...], *, of_database: frozenset[Check] = frozen
             yield Finding(name, State.ERROR, f"Not checked: {said}", "Check the database first.")
         except Exception as error:
             yield Finding(name, State.ERROR, f"Not checked: {type(error).__name__}: {error}", "Report this as a fault.")
+    if skipped:
+        counted = "1 check was" if len(skipped) == 1 else f"{len(skipped)} checks were"
+        words = f"{counted} skipped because the database does not answer: {', '.join(skipped)}"
+        yield Finding("skipped", State.WARNING, words, "Run “manage.py doctor” again when the database answers.")
 
 
 def _reason_away() -> str | None:

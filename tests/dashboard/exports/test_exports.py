@@ -8,6 +8,7 @@ import logging
 import tracemalloc
 from collections.abc import AsyncIterator, Iterator
 from http.client import IncompleteRead
+from io import StringIO
 from itertools import repeat
 from pathlib import Path
 from typing import Any
@@ -186,7 +187,10 @@ def test_unusual_texts_are_exported_unchanged():
 def test_the_command_exports_a_file_of_a_filter(tmp_path: Path):
     make_turns("a", "b")
     target = tmp_path / "turns.parquet"
-    call_command("export", "--format", "parquet", "--filter", "agent=b", "--output", str(target))
+    call_command(
+        "export", "--format", "parquet", "--filter", "agent=b", "--output", str(target), stdout=(out := StringIO())
+    )
+    assert out.getvalue() == f"Wrote {target.stat().st_size:,} bytes to {target}.\n"
     assert [row["agent"] for row in parquet(target).read().to_pylist()] == ["b"]
     assert [path.name for path in tmp_path.iterdir()] == ["turns.parquet"]
     assert list(Entry.objects.values_list("action", "via", "target")) == [("export", "command", f"agent=b {target}")]

@@ -73,7 +73,8 @@ def test_turns_are_erased_in_batches_and_leave_valid_evidence(turns: list[Turn],
 def test_the_command_only_counts_until_told_to_erase(turns: list[Turn]):
     out = StringIO()
     call_command("prune", "--keep-turns", "4", stdout=out)
-    assert out.getvalue().startswith("1 turns of 0.0 MB would be erased, from ")
+    at = f"{min(turn.created_at for turn in turns):%Y-%m-%d %H:%M}"
+    assert out.getvalue().startswith(f"1 turns of 0.0 MB would be erased, from {at} to {at} UTC. ")
     assert Turn.objects.count() == 5
     call_command("prune", "--keep-turns", "4", "--yes", stdout=out, stderr=StringIO())
     assert "Erased 1 turns" in out.getvalue()

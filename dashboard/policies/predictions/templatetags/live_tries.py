@@ -27,6 +27,7 @@ from dashboard.turns.end_summary import end_summary_now
 from dashboard.turns.endings import MAY_BE_CUT
 from dashboard.turns.models import UNFINISHED, Turn
 from dashboard.turns.prices.templatetags.prices import dollars_in_words, no_price
+from dashboard.turns.selectors import turn_models
 
 register = template.Library()
 
@@ -66,8 +67,8 @@ def _price(tried: TrialProgress) -> str:
     """Of the next turns, at most. The simulator's cost nothing; of others no price may be known."""
     if not tried.next:
         return ""
-    models = Turn.objects.filter(id__in=[trial.turn for trial in tried.next])
-    free = {str(turn_id) for turn_id, model in models.values_list("id", "model") if is_simulated(model)}
+    models = turn_models(trial.turn for trial in tried.next)
+    free = {turn_id for turn_id, model in models.items() if is_simulated(model)}
     paid = [trial.bound.dollars for trial in tried.next if trial.turn not in free]
     if None in paid or not paid:
         return no_price(simulated=not paid)

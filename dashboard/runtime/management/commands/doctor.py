@@ -8,6 +8,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand
 
+from dashboard.platform import replica
 from dashboard.runtime.operations import (
     append_only_check,
     database_checks,
@@ -62,7 +63,8 @@ class Command(BaseCommand):
 
     def handle(self, *_: Any, **options: Any) -> None:
         found = []
-        for finding in examine(CHECKS, of_database=OF_DATABASE):
+        checks = tuple(one for one in CHECKS if one is not database_checks.read_replica or replica.is_configured())
+        for finding in examine(checks, of_database=OF_DATABASE):
             found.append(finding)
             if not options["json"]:
                 self.stdout.write(_line(finding))

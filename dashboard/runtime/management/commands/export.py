@@ -9,6 +9,7 @@ from typing import Any
 from django.conf import settings
 from django.core.management.base import CommandError
 
+from agentcore.number_format import number
 from dashboard.accounts.audit.services import command_record
 from dashboard.agents.project_command import ProjectCommand
 from dashboard.agents.selectors import project_current
@@ -38,6 +39,7 @@ class Command(ProjectCommand):
             sys.stdout.buffer.flush()
             return
         self._write(options["output"], pieces)
+        self.stdout.write(f"Wrote {number(options['output'].stat().st_size)} bytes to {options['output']}.")
 
     def _write(self, path: Path, pieces: Iterator[bytes]) -> None:
         """Beside its place first, so that nobody finds half a file there."""

@@ -15,6 +15,7 @@ from dashboard.agents.project_command import ProjectCommand
 from dashboard.runtime.database_setup import prepare
 from dashboard.timeline.pruning import Kept, Plan, plan, prune
 
+_TIME = "%Y-%m-%d %H:%M"
 _UNITS = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
 
 
@@ -56,9 +57,9 @@ class Command(ProjectCommand):
 def _words(planned: Plan) -> str:
     if planned.oldest is None or planned.newest is None:
         return "No turn would be erased."
-    size, days = f"{planned.bytes / 1e6:,.1f} MB", f"{planned.oldest:%Y-%m-%d} to {planned.newest:%Y-%m-%d}"
+    size, times = f"{planned.bytes / 1e6:,.1f} MB", f"{planned.oldest:{_TIME}} to {planned.newest:{_TIME}} UTC"
     return (
-        f"{len(planned.turn_ids):,} turns of {size} would be erased, from {days}. Their shared links and comments are "
+        f"{len(planned.turn_ids):,} turns of {size} would be erased, from {times}. Their shared links and comments are "
         "erased with them."
     )
 

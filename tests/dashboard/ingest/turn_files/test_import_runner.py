@@ -191,3 +191,23 @@ def test_nothing_is_imported_from_a_session_that_ends_while_waiting(monkeypatch:
     page = browser.post("/import", {"file": SimpleUploadedFile("s.jsonl", FILES["claude"])})
     assert (page.status_code, ENDED in page.content.decode()) == (422, True)
     assert not Turn.objects.exists()
+
+
+@pytest.mark.parametrize("path", ["/turns/import", "/logs/import"])
+def test_an_empty_body_is_refused_before_a_process_is_loaded(api: Program, monkeypatch: pytest.MonkeyPatch, path: str):  # noqa: F811
+    monkeypatch.setattr(import_runner, "_process", lambda: pytest.fail("a process was loaded"))
+    assert api.post(path, b"").status_code == 400
+
+
+@pytest.mark.parametrize("body", [b"x", b"PK\x03\x04", b"\xef\xbb\xbf <html>"])
+def test_a_body_that_cannot_be_json_is_refused_as_the_import_would(
+    api: Program,  # noqa: F811
+    monkeypatch: pytest.MonkeyPatch,
+    body: bytes,
+):
+    with pytest.raises(ValidationError) as expected:
+        turn_import_apart(read=lambda: body, by=None, unverified=False)
+    monkeypatch.setattr(import_runner, "_process", lambda: pytest.fail("a process was loaded"))
+    answer = api.post("/turns/import", body)
+    assert answer.status_code == 400
+    assert expected.value.messages[0] in answer.content.decode()

@@ -13,7 +13,7 @@ import psycopg
 import pytest
 from django.conf import settings
 from django.core.management import call_command
-from django.db import OperationalError
+from django.db import OperationalError, transaction
 from django.db import connection as database
 from django.db.migrations.recorder import MigrationRecorder
 
@@ -238,6 +238,31 @@ def test_a_database_that_lets_nobody_in_for_lack_of_disk_space_is_said_to_lack_i
     assert finding.words == f"Not checked: {who} has no room left on its disk: free some space there."
 
 
+def test_the_table_that_is_written_is_larger_than_its_buffers():
+    with transaction.atomic(), database.cursor() as cursor:
+        cursor.execute(database_checks.WRITTEN)
+        cursor.execute("SELECT pg_relation_size('whystop_doctor')")
+        assert cursor.fetchone()[0] > 100 * 8192
+
+
+def test_a_database_that_does_not_answer_is_one_error_and_the_skipped_checks_are_counted():
+    def database_check() -> Iterator[Finding]:
+        raise OperationalError("gone") from psycopg.OperationalError("gone")
+        yield
+
+    def clock() -> Iterator[Finding]:
+        yield Finding("clock", State.OK, "exact")
+
+    def queue() -> Iterator[Finding]:
+        yield Finding("queue", State.OK, "empty")
+
+    checks = (database_check, clock, queue)
+    first, last = examine(checks, of_database=frozenset(checks))
+    assert (first.name, first.state) == ("database check", State.ERROR)
+    assert last.state is State.WARNING
+    assert last.words == "2 checks were skipped because the database does not answer: clock, queue"
+
+
 def test_a_database_that_stores_rows_is_ok_also_for_a_session_that_had_temporary_tables():
     with database.cursor() as cursor:
         cursor.execute("CREATE TEMPORARY TABLE before_it AS SELECT generate_series(1, 1000)")
@@ -305,9 +330,10 @@ def test_an_unavailable_database_is_waited_for_once():
     assert asked == ["first"]
     assert [(one.name, one.state) for one in found] == [
         ("first", State.ERROR),
-        ("second", State.ERROR),
         ("disk", State.OK),
+        ("skipped", State.WARNING),
     ]
+    assert found[-1].words == "1 check was skipped because the database does not answer: second"
 
 
 def test_keys_whose_creators_have_left_are_named():
