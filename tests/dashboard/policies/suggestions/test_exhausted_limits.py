@@ -117,7 +117,9 @@ def test_a_turn_that_nobody_approved_in_time_names_the_time_and_no_tool_error(
     assert (said.limit, said.value, said.recorded, said.overrides) == ("approvals.seconds", 2_400, 600, {})
     assert (said.certainty, said.basis, said.costs) == (Certainty.UNDECIDABLE, Basis.NONE, None)
     panel = text_of(browser.get(f"/turns/{turn.id}/limit", headers=HTMX).content.decode())
-    assert "not known With a higher approval time limit (approvals.seconds), the turn would have waited longer." in panel
+    assert (
+        "not known With a higher approval time limit (approvals.seconds), the turn would have waited longer." in panel
+    )
     assert "It waited 600 s. Whether a person would have answered is not known." in panel
     assert f"Change it for {agent.name}" in panel
     assert "Find the limit" not in panel
