@@ -13,7 +13,6 @@ import structlog
 from django.db.models import QuerySet
 from django.urls import reverse
 
-from agentcore.events import Breakpoint
 from agentcore.reasons import TurnStatus
 from agentcore.snapshot import Snapshot
 from agentcore.states import State
@@ -23,7 +22,7 @@ from dashboard.live.operator_view import Approval, approval_of
 from dashboard.turns.history import snapshot_at
 from dashboard.turns.models import Record, Turn
 from dashboard.turns.record_reader import records_of
-from dashboard.turns.status_text import before_step
+from dashboard.turns.status_text import before_step, is_at_breakpoint
 
 log = structlog.get_logger(__name__)
 
@@ -109,7 +108,7 @@ def _told(why: str, held: Snapshot) -> str:
     before = held.held_state
     if before is None:
         return why
-    if Breakpoint(state=before.value) in held.breakpoints and not held.approving:
+    if is_at_breakpoint(held):
         return f"Held by a breakpoint {before_step(before)}."
     return f"Held {before_step(before)}. Reason: {why}."
 

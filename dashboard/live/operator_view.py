@@ -13,6 +13,7 @@ from agentcore.states import DECIDING
 from dashboard.agents.breakpoints import ENTERING
 from dashboard.live.models import OwnedTurn
 from dashboard.turns.models import Turn
+from dashboard.turns.status_text import before_step, is_at_breakpoint
 from dashboard.turns.templatetags.formatting import words
 
 #: What becomes of calls that nobody approves, in words.
@@ -41,6 +42,8 @@ class OperatorView:
     """The turn as its operator's controls show it."""
 
     held_at: str  #: the deciding state; empty while it runs
+    held_before: str  #: what Whystop does next, in words
+    is_at_breakpoint: bool  #: one that names this state
     will_hold: str  #: the decision before which somebody wants it held, in words; empty: none
     approval: Approval | None
     stops: tuple[BreakpointView, ...]
@@ -66,6 +69,8 @@ def operator_view(turn: Turn, snapshot: Snapshot) -> OperatorView:
     """`snapshot`: the turn's last."""
     return OperatorView(
         held_at=snapshot.held_state.value if snapshot.held_state else "",
+        held_before=before_step(snapshot.held_state),
+        is_at_breakpoint=is_at_breakpoint(snapshot),
         will_hold=_will_hold(snapshot),
         approval=approval_of(turn, snapshot) if snapshot.approving else None,
         stops=tuple(

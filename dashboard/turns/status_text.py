@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping
 
+from agentcore.events import Breakpoint
 from agentcore.number_format import duration, number
 from agentcore.snapshot import Snapshot
 from agentcore.states import State
@@ -78,6 +79,12 @@ def before_step(state: State | None) -> str:
     """`before Whystop requests the rest of the answer`."""
     step = None if state is None else STEPS.get(state)
     return f"before Whystop {step}" if step else "before the next step"
+
+
+def is_at_breakpoint(snapshot: Snapshot) -> bool:
+    """Whether a turn is held by a breakpoint that names the step itself, so that no other reason is needed."""
+    state = snapshot.held_state
+    return state is not None and not snapshot.approving and Breakpoint(state=state.value) in snapshot.breakpoints
 
 
 _WORDS: Mapping[State, Callable[[Snapshot], str]] = {

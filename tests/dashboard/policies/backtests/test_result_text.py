@@ -16,9 +16,9 @@ GROUPS = [{"gone_on": 2, "sooner": 0}, {"gone_on": 4, "sooner": 1}]
         (
             Backtest(status="done", done=90, same=71, flipped=8, undecidable=11, groups=GROUPS),
             "a backtest over 90 turns: 71 the same, 6 would have continued, 1 would have stopped sooner, "
-            "1 would have ended for another reason, 11 undecidable (12.2 %)",
+            "1 would have ended for another reason, 11 not known (12.2 %)",
         ),
-        (Backtest(status="done", done=1, same=1), "a backtest over 1 turn: 1 the same, 0 undecidable"),
+        (Backtest(status="done", done=1, same=1), "a backtest over 1 turn: 1 the same, 0 not known"),
         (Backtest(status="done"), "a backtest over 0 turns: it found none"),
         (Backtest(status="queued"), "a backtest that has not started"),
         (Backtest(status="running", done=5, same=5), "a backtest in progress, so far over 5 turns: 5 the same"),

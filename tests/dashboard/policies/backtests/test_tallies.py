@@ -32,7 +32,7 @@ def test_counts_missing_from_older_results_are_unknown_and_not_zero():
     stored = Group.stored(BEFORE)
     assert (stored.recorded, stored.certain, stored.estimated) == (None, None, None)
     told = {each.words: each.count for each in group_view(stored).sure}
-    assert told == {"certainty not known": 3, "undecidable": 1}
+    assert told == {"certainty not known": 3, "not known": 1}
 
 
 def test_an_unknown_part_makes_the_total_unknown():
