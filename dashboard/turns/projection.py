@@ -111,5 +111,5 @@ def undecided(columns: dict[str, Any], why: str) -> dict[str, Any]:
         "terminal_reason": "interrupted",
         "resource": None,
         "notice": f"{why[:1].upper()}{why[1:]}. Re-run live to find out how the answer goes on.",
-        "verdict": f"Undecidable: {why}. {RE_RUN}",
+        "verdict": f"Not known: {why}. {RE_RUN}",
     }

@@ -53,7 +53,7 @@ def attempt_price(attempt: Attempt) -> dict[str, Any]:
 @register.inclusion_tag("prices/_price.html")
 def price_shown(price: Price | None, of: str | Turn = "") -> dict[str, Any]:
     """A price that is known already, or not; `of`: the model, or the turn, for the simulator has none."""
-    return {"price": price, "free": _is_free(price, of)}
+    return {"price": price, "free": _is_free(price, of), "of": of}
 
 
 def _is_free(price: Price | None, of: str | Turn) -> bool:

@@ -113,7 +113,7 @@ def test_what_an_approval_waited_is_shown_as_on_the_turns_own_page(
     approvals_expire()
     drive(turn)
     shown = text_of(Client().get(made(browser, turn, **form)).content.decode())
-    assert "With a higher approval time limit (approvals.seconds) the turn would have waited longer." in shown
+    assert "With a higher approval time limit (approvals.seconds), the turn would have waited longer." in shown
     assert views.ALONE not in shown
 
 
