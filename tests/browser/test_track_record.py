@@ -68,7 +68,7 @@ def test_the_live_rerun_of_a_suggestion_is_shown_in_the_track_record(page: Page)
     expect(limit.get_by_role("status")).not_to_contain_text(
         re.compile("in progress|waits until|checks whether"), timeout=LONG
     )
-    value = int(re.findall(r"\(max_tokens\) (\d+) the turn finished", limit.inner_text())[0])
+    value = int(re.findall(r"per call at (\d+), the turn finished", limit.inner_text())[0])
 
     def is_compared() -> bool:
         return suggested_after(page, turn, value)["came_true"] is not None

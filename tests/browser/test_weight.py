@@ -33,7 +33,7 @@ BLOCKING = """performance.getEntriesByType("resource").filter((entry) => entry.r
 
 @pytest.mark.parametrize(
     ("place", "most_bytes", "most_requests", "most_blocking"),
-    [("timeline", 60_000, 26, 4), ("turn", 25_000, 29, 3)],
+    [("timeline", 60_000, 27, 4), ("turn", 25_000, 31, 4)],
 )
 def test_a_page_is_small_makes_few_requests_and_none_twice_and_few_of_them_block_its_first_paint(
     new_page: NewPage, cut_turn: str, place: str, most_bytes: int, most_requests: int, most_blocking: int

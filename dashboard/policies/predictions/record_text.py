@@ -72,7 +72,7 @@ def came_true_words(tally: Tally) -> str:
 
 
 def record_words(tally: Tally) -> str:
-    """`Estimates for this model came true 37 of 41 times (90 %).`"""
+    """`“Likely” what-ifs for this model came true 37 of 41 times (90 %).`"""
     subject = SUBJECTS[tally.certainty]
     if not tally.compared:
         return f"{subject} for this model have not been compared with live re-runs yet."

@@ -88,7 +88,7 @@ def test_the_table_gives_no_number_that_the_sentence_denies(browser: Client):
     assert "more answers are needed to estimate within how many tokens 95 % are complete" in found.words
     assert [quantile.tokens for quantile in found.quantiles] == [105, 108, 110, None, None]
     html = page(browser, "/backtests/limits")
-    assert text_of(html).count("not known") == 2
+    assert text_of(html).count("%not known–") == 2
     assert "<b>111</b>" not in html
 
 

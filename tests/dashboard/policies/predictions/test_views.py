@@ -110,16 +110,16 @@ def test_a_share_claims_no_more_than_the_counts_support(came_true: int, compared
 
 def test_the_track_record_of_a_model_is_one_sentence():
     tally = Tally(Certainty.ESTIMATED, predictions=50, came_true=37, failed=4)
-    assert record_words(tally) == "Estimates for this model came true 37 of 41 times (90 %)."
+    assert record_words(tally) == "“Likely” what-ifs for this model came true 37 of 41 times (90 %)."
     few = Tally(Certainty.CERTAIN, predictions=3, came_true=3)
     assert record_words(few) == "“Certain” what-ifs for this model came true 3 of 3 times."
     none = Tally(Certainty.ESTIMATED)
-    assert record_words(none) == "Estimates for this model have not been compared with live re-runs yet."
+    assert record_words(none) == "“Likely” what-ifs for this model have not been compared with live re-runs yet."
 
 
 def test_a_certainty_without_comparisons_says_so(cut: Turn):
     again_of(cut, {"limits": {"max_continuations": 9}})
     assert track_record(cut, "recorded")["sentences"] == ["“Recorded” what-ifs for this model came true 1 of 1 times."]
     assert track_record(cut, "estimated")["sentences"] == [
-        "Estimates for this model have not been compared with live re-runs yet."
+        "“Likely” what-ifs for this model have not been compared with live re-runs yet."
     ]
