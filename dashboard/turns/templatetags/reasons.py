@@ -48,6 +48,8 @@ def reason(word: object, *, text: str | None = None, badge: bool = False) -> Saf
 def _drawn(word: str, label: str, shown: str, badge: bool) -> SafeString:
     """`shown`: as HTML, so that a text which is markup and one which only looks like it are kept apart."""
     look = look_of(word)
+    # A word is laid out as symbol and text. A text with markup in it is one part all the same.
+    whole = f"<span>{shown}</span>" if "<" in shown else shown
     return format_html(
         '<span class="word w-{}{}" data-reason="{}" title="{}">'
         '<svg aria-hidden="true"><use href="{}#{}"/></svg>{}</span>',
@@ -57,5 +59,5 @@ def _drawn(word: str, label: str, shown: str, badge: bool) -> SafeString:
         label,
         static("img/shapes.svg"),
         look.shape,
-        mark_safe(shown),  # noqa: S308 - escaped by its caller
+        mark_safe(whole),  # noqa: S308 - escaped by its caller
     )

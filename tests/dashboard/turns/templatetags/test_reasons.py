@@ -57,3 +57,8 @@ def test_a_missing_reason_is_unknown_in_its_text_and_in_its_title():
 def test_a_text_that_is_markup_does_not_mark_up_other_texts():
     assert "<b>" in reason("error", text=mark_safe("<b>"))
     assert "<b>" not in reason("error", text="<b>")
+
+
+def test_a_text_with_a_key_in_code_is_one_part_beside_the_symbol():
+    drawn = reason("unknown", text=mark_safe("Max tokens per call (<code>max_tokens</code>)"))
+    assert drawn.endswith("</svg><span>Max tokens per call (<code>max_tokens</code>)</span></span>")
