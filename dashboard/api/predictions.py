@@ -126,7 +126,9 @@ class PredictionCounts(BaseModel):
     came_true: int
     failed: int
     waiting: int = Field(description="Predictions whose turn has not ended.")
-    nothing_predicted: int = Field(description="How the turn would end was not known, and there were no two ends to compare with.")
+    nothing_predicted: int = Field(
+        description="How the turn would end was not known, and there were no two ends to compare with."
+    )
     not_compared: int = Field(
         description="Turns that were cancelled, interrupted or changed by an operator, or that no provider answered."
     )

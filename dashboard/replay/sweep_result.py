@@ -27,8 +27,7 @@ class Sweep:
     smallest that completes was tried; `unknown`: how many of those are undecidable. `recommended`: the values to choose
     from, the fewest calls first. `left_out`: how many of the values asked for were not evaluated, for the sweep would
     have taken too much work. `suggested`: what the turn's page says of this limit, the surest first, where the
-    recording alone does not tell. `elsewhere`: whether that page names another limit. `in_vain`: what it says where no
-    limit would have helped; empty where one may.
+    recording alone does not tell. `elsewhere`: whether it names another limit. `in_vain`: why no limit would help.
     """
 
     name: str
