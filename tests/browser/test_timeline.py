@@ -289,7 +289,7 @@ def test_counts_that_were_asked_for_in_vain_are_asked_for_again_with_the_list(ne
 def test_a_filter_chosen_while_the_server_is_away_stays_and_is_applied_later(new_page: NewPage, yesterday: None):
     page = new_page(missing=True)
     sockets = Sockets(page)
-    page.goto("/")
+    page.goto("/?agent=made")
     connected(page)
     chosen = page.locator("#facets [name=stop_reason][value=retry_limit]")
     expect(chosen).to_be_visible(timeout=LONG)
