@@ -3,7 +3,8 @@
    pause that grows. Its note stays as it is. */
 const LONGEST_PAUSE = 10_000; // ms
 const NOT_BEGUN = "X-Not-Begun"; // of an answer that came before anything was done
-const owed = new Map(); // by element: how many times it was asked for in vain, and the timer of the next time
+const owed = new Map(); // by element: how many times it was asked for in vain, the timer of the next time, and whether
+// that is under way
 
 export const notBegun = (xhr) => xhr.getResponseHeader(NOT_BEGUN) !== null;
 
@@ -31,10 +32,15 @@ function settled(element) {
   return tries;
 }
 
+/** Once at a time: what htmx queues behind a request under way has a promise of its own, whose failure nobody catches. */
 function askAgain(element) {
-  clearTimeout(owed.get(element)?.timer);
+  const waiting = owed.get(element);
+  clearTimeout(waiting?.timer);
   if (!element.isConnected) settled(element);
-  else window.htmx.ajax("GET", element.getAttribute("hx-get"), { source: element }).catch(() => {}); // said by an event
+  else if (waiting && !waiting.asked) {
+    waiting.asked = true;
+    window.htmx.ajax("GET", element.getAttribute("hx-get"), { source: element }).catch(() => {}); // said by an event
+  }
 }
 
 for (const failed of ["htmx:sendError", "htmx:responseError"])

@@ -331,6 +331,29 @@ def test_counts_that_were_asked_for_in_vain_are_asked_for_again_by_themselves(ne
     expect(page.locator("#facets .choice").first).to_be_visible()
 
 
+def test_what_is_asked_for_again_is_asked_for_once_at_a_time(new_page: NewPage):
+    page = new_page(missing=True)
+    failed: set[str] = set()
+    held: list[Route] = []
+
+    def fail_then_hold(route: Route) -> None:
+        url = route.request.url
+        held.append(route) if url in failed else (failed.add(url), route.abort())
+
+    page.route(re.compile("/timeline/facets"), fail_then_hold)
+    page.goto("/?agent=sim-essay")
+    missing = page.get_by_text("The server did not answer, so this is not shown. Reload the page.")
+    expect(missing).to_have_count(1)
+    for _ in range(2):
+        until(page, lambda: held, "it is not asked for again")
+        page.evaluate("() => htmx.trigger(document.body, 'htmx:wsOpen')")
+        assert len(held) == 1
+        held.pop().abort()  # an error that nobody catches would be on the console
+    until(page, lambda: held, "it is not asked for a third time")
+    held.pop().fallback()
+    expect(missing).to_have_count(0, timeout=LONG)
+
+
 def test_what_a_turn_asked_for_in_vain_is_asked_for_again_when_its_socket_opens(new_page: NewPage):
     page = new_page(missing=True)
     page.goto("/agents/sim-essay/live")
