@@ -77,7 +77,7 @@ def test_a_criterions_message_with_other_words_is_not_answered_from_the_recordin
     model = scripted(page, {"text": "Short."}, {"text": "Short no more, for more was asked for."})
     name = agent(page, model, max_tokens=400, policy=wanting(page, said))
     played(page, name, "Tell me.")
-    for message, certainty in ((said, "recorded"), ("Add a reason.", "undecidable")):
+    for message, certainty in ((said, "recorded"), ("Add a reason.", "not known")):
         body = {"policy": {"criteria": [criterion(message)]}, "filter": {"agent": name}}
         page.goto(f"/backtests/{api(page, 'backtests', body)['id']}")
         expect(page.locator("#backtest h2").first).to_contain_text("Done")
