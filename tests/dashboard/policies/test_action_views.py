@@ -203,7 +203,9 @@ def test_settings_that_do_not_suit_the_affected_agents_are_reported_on_activatio
     near = connection_create(project=project, name="near", provider="openai", base_url="http://127.0.0.1:9/v1")
     agent_create(project=project, name="essay", connection=near, model="m", max_tokens=400)
     small = policy_create(project=project, name="wide", limits={"max_total_tokens": 399})
-    words = "(<code>max_total_tokens</code>) is 399, less than one answer of the agent “essay”, which may have 400 tokens"
+    words = (
+        "(<code>max_total_tokens</code>) is 399, less than one answer of the agent “essay”, which may have 400 tokens"
+    )
     assert words in acted(anns, "attach", policy="wide", level="site")
     assert words not in acted(anns, "activate", two[0].pk, why="back")
     shadow = Shadow.objects.create(project=project, version=small, started_at=timezone.now())
