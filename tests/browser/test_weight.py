@@ -33,7 +33,7 @@ BLOCKING = """performance.getEntriesByType("resource").filter((entry) => entry.r
 
 @pytest.mark.parametrize(
     ("place", "most_bytes", "most_requests", "most_blocking"),
-    [("timeline", 60_000, 27, 4), ("turn", 25_000, 31, 4)],
+    [("timeline", 60_000, 27, 4), ("turn", 25_000, 30, 4)],
 )
 def test_a_page_is_small_makes_few_requests_and_none_twice_and_few_of_them_block_its_first_paint(
     new_page: NewPage, cut_turn: str, place: str, most_bytes: int, most_requests: int, most_blocking: int
@@ -60,7 +60,8 @@ def test_a_page_loads_without_layout_shift(new_page: NewPage, cut_turn: str, pla
     assert paint.largest > 0
 
 
-@pytest.mark.parametrize("place", ["/admin/agents/agent/", "/?q=nothingatall"], ids=["admin", "no turns"])
+# Few of the agents: a long name of another test's, late in the list, would widen a column.
+@pytest.mark.parametrize("place", ["/admin/agents/agent/?q=sim-odd", "/?q=nothingatall"], ids=["admin", "no turns"])
 def test_a_page_with_deferred_fragments_loads_without_layout_shift(new_page: NewPage, place: str):
     # Django's own script writes how many rows of a list are selected.
     assert set(painted(new_page(), place).moved) <= {"text"}
