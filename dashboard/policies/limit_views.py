@@ -49,8 +49,7 @@ def limits(request: HttpRequest) -> HttpResponse:
 def sweep_map(request: HttpRequest) -> HttpResponse:
     """A page that asks for the map, as evaluating it takes seconds: with `?evaluate=first` for one of few turns, which
     asks for the whole map with `?evaluate=part`. With `?evaluate=page` the page with the map, for readers without
-    scripts. With `?continuations=&max_tokens=` the turns
-    of that cell.
+    scripts. With `?continuations=&max_tokens=` the turns of that cell.
 
     A cell's address names the newest and the oldest turn that the map was made of, so that it tells of the same turns
     when more have come, and where a single cell would have had time for more.

@@ -195,7 +195,7 @@ def _requested_again(said: Suggestion) -> str:
 
 def _of_another_try(said: Suggestion) -> str:
     asked = f"The provider asked to try again in {seconds(said.wait)}." if said.wait else "The error may be temporary."
-    why = f"{number(said.value)} allows {number(said.value - 1)} retries, because a temporary error often outlasts one."
+    why = f"{number(said.value)} allows {number(said.value - 1)} retries: a temporary error often outlasts one."
     return f"{asked} {why} Whether the provider would then have answered is not known."
 
 

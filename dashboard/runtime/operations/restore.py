@@ -21,6 +21,7 @@ from django.db import connection
 from django.db.migrations.loader import MigrationLoader
 from psycopg import sql
 
+from agentcore.number_format import count
 from dashboard.platform.database import is_away
 from dashboard.platform.errors import StartError
 from dashboard.runtime.database_setup import prepare
@@ -142,7 +143,7 @@ def check_target(parameters: Mapping[str, Any], place: str, *, replace: bool) ->
                 raise StartError(_TAKEN.format(tables=tables))
             others = _others(asked)
             if others:
-                raise StartError(_IN_USE.format(others=f"{others} connections"))
+                raise StartError(_IN_USE.format(others=count(others, "connection")))
             return asked.info.server_version // 10000
     except psycopg.Error as error:
         if is_away(error):

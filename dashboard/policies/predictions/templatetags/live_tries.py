@@ -23,8 +23,7 @@ from dashboard.policies.predictions.live_trials import (
     tried_so_far,
 )
 from dashboard.policies.predictions.presenters import compared_at
-from dashboard.turns.end_summary import end_summary_now
-from dashboard.turns.endings import MAY_BE_CUT
+from dashboard.turns.end_summary import cut_sign, end_summary_now
 from dashboard.turns.models import UNFINISHED, Turn
 from dashboard.turns.prices.templatetags.prices import dollars_in_words, no_price
 from dashboard.turns.selectors import turn_models
@@ -100,7 +99,7 @@ def shown(asked: TrialSource, *, page: str, act: str, perms: Any, fault: str = "
         "used_price": _used_price(tried),
         "ended": len(ended := [row.child for row in tried.predictions if row.child.status not in UNFINISHED]),
         "completed": sum(child.status == TurnStatus.COMPLETED for child in ended),
-        "doubtful": sum(end.words == MAY_BE_CUT.name for end in ends),
+        "doubtful": sum(child.status == TurnStatus.COMPLETED and cut_sign(child) != "" for child in ended),
         "rows": [
             (row, end, compared_at(row.parent_id, row.child_id))
             for row, end in zip(tried.predictions, ends, strict=True)

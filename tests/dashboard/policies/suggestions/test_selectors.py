@@ -521,7 +521,7 @@ def test_a_rate_limit_names_the_settings_that_would_have_retried(play: Play):
     assert (said.limit, said.basis) == ("max_retries", Basis.SETTING)
     assert said.overrides == {"error_policy": {"on_rate_limit_error": "retry", "max_retries": said.value}}
     unknown = "Whether the provider would then have answered is not known."
-    why = "3 allows 2 retries, because a temporary error often outlasts one."
+    why = "3 allows 2 retries: a temporary error often outlasts one."
     assert because(said) == f"The provider asked to try again in 1 s. {why} {unknown}"
 
 
