@@ -135,7 +135,7 @@ class EnvelopeRules:
         settle(self, recovery=lambda words: tuple(map(RecoveryPath, words)))
 
 
-REVISION = 9  #: the judging rules of this release
+REVISION = 10  #: the judging rules of this release
 
 
 @strict()

@@ -183,7 +183,8 @@ def _observed_envelope(snapshot: Snapshot) -> str | None:
 
 def _errors(said: Json, snapshot: Snapshot | None, error: ProviderError | None) -> str | None:
     context = said["context"]
-    unresolved = snapshot is not None and snapshot.failure is not None and snapshot.failure.unresolved
+    failed = snapshot.failure if snapshot is not None else None
+    unresolved = context.get("unresolved") or (failed is not None and failed.unresolved)
     if unresolved or not context.get("consecutiveFailures"):
         return None
     kind = f"{context['errorType'].capitalize().replace('_', ' ')} error"

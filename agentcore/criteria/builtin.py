@@ -12,7 +12,7 @@ from typing import Any
 
 from agentcore.argument_validation import strict, unchecked
 from agentcore.criteria.envelope_retries import EnvelopeCriterion
-from agentcore.criteria.incomplete_answers import NO_RETRY, TruncationCriterion, names_bounds
+from agentcore.criteria.incomplete_answers import NO_RETRY, TruncationCriterion, names_bounds, stores_quoted_values
 from agentcore.error_policy import ErrorContext, ErrorHandlingDecision, ErrorPolicy
 from agentcore.evaluation import ContinuationDecision, ContinuationEvaluation
 from agentcore.reasons import NormalizedStopReason, StopReason
@@ -130,7 +130,7 @@ class ErrorPolicyCriterion:
         handling, hopeless = self._handling(state)
         ran_out = not hopeless and policy.configured(context.type) is ErrorHandlingDecision.RETRY
         bound = self._bound(state, ran_out=ran_out)
-        stored = {"bound": bound} if bound is not None and names_bounds(state) else {}
+        named = bound is not None and names_bounds(state)
         said = _answer(
             self,
             self.decide(state),
@@ -142,9 +142,10 @@ class ErrorPolicyCriterion:
             maxRetries=policy.max_retries,
             handling=handling.value,
             toolName=context.tool_name,
-            **stored,
+            **({"bound": bound} if named else {}),
+            **_unresolved(state),
         )
-        return said if bound is None or stored else replace(said, bound=bound)
+        return said if bound is None or named else replace(said, bound=bound)
 
     def _bound(self, state: Snapshot, *, ran_out: bool) -> str | None:
         """What forbids another try, where no policy does: `max_retries`, or that none would help."""
@@ -171,6 +172,12 @@ class ErrorPolicyCriterion:
         if error.retry_after is not None and error.retry_after > self.max_retry_after:
             return f"the provider asks to wait {error.retry_after:g} s, more than {self.max_retry_after:g} s"
         return None
+
+
+def _unresolved(state: Snapshot) -> dict[str, str]:
+    """Why the resolver of the error's context failed, as a value of the evaluation; empty where it did not fail."""
+    words = state.failure.unresolved if state.failure else ""
+    return {"unresolved": words} if words and stores_quoted_values(state.revision) else {}
 
 
 @lru_cache(maxsize=64, typed=True)

@@ -15,6 +15,7 @@ from agentcore.criteria.incomplete_answers import (
     cut_cause,
     names_bounds,
     of_call,
+    stores_quoted_values,
 )
 from agentcore.envelope import EnvelopeFault
 from agentcore.evaluation import ContinuationDecision, ContinuationEvaluation
@@ -50,6 +51,8 @@ class EnvelopeCriterion:
             return _NO_ENVELOPE
         used, limit = state.spent.envelope_retries, state.limits.schema_rounds
         context: dict[str, Any] = {"used": used, "limit": limit, "fault": reading.fault}
+        if reading.fault is EnvelopeFault.SCHEMA_VIOLATION and stores_quoted_values(state.revision):
+            context["violations"] = reading.summary
         if reading.fault is None:
             return _answer(self, STOP, "a clean stop and valid", **context)
         reason = f"{used} of {limit} envelope retries used"

@@ -224,3 +224,10 @@ def _nothing_new(state: Snapshot) -> str:
 def names_bounds(state: Snapshot) -> bool:
     """Whether every evaluation that forbids names its limit in `context["bound"]`: by rules of revision 5 and later."""
     return (state.revision or 0) >= 5
+
+
+def stores_quoted_values(revision: int | None) -> bool:
+    """Whether an evaluation stores in its context what its reason quotes: why the resolver of an error's context failed
+    (`unresolved`), and what a structured answer broke of its schema (`violations`). By rules of revision 10 and later.
+    """
+    return (revision or 0) >= 10

@@ -13,7 +13,7 @@ recorded_answers    what it answers to one call (`pending_call`): a failure, the
 assumptions         the assumptions of a run, at the low or at the high end of their ranges
 record_spans        what the turn knew before and after each record
 recorded_judgement  criteria and a resolver from outside, answering again what was recorded of them
-legacy_sentences    what records hold in a stored sentence alone
+legacy_sentences    what records of earlier rules hold in a stored sentence alone
 fork                the snapshot after record n, under another policy
 
 A re-run is a driver's work; what it starts from is a fork.

@@ -46,7 +46,7 @@ class RecalledResolver:
         said = self.said.get(state.state)
         if said is None:
             return state.counted_error_context()
-        if words := unresolved_in(said):
+        if words := unresolved_in(said, state.revision):
             raise Unresolved(words)
         counted, context = state.counted_error_context(), said["context"]
         return replace(

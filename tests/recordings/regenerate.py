@@ -12,6 +12,7 @@ from pathlib import Path
 
 from agentcore import ErrorPolicy, ErrorType, Policy, Recording, recording_from_json, recording_to_json
 from agentcore.events import Approvals, Breakpoint, ChangedCall, OperatorAction
+from tests.agentcore.machine.test_error_context import Raises
 from tests.agentcore.playbook import (
     Playbook,
     call,
@@ -133,6 +134,10 @@ GOLDEN: Mapping[str, Callable[[], Playbook]] = {
         >> woke_up()
         >> ended("done")
     ),
+    "resolver_failed": lambda: (
+        Playbook(error_policy=ErrorPolicy.retry_all(), resolver=Raises()) >> started() >> error()
+    ),
+    "envelope_violated": lambda: Playbook(envelope_schema=SCHEMA) >> started() >> ended("{}") >> ended('{"answer": 1}'),
     "envelope_exhausted": lambda: (
         Playbook(envelope_schema=SCHEMA, schema_rounds=1) >> started() >> ended("{}") >> ended("?")
     ),

@@ -107,14 +107,14 @@ def _of_schemas(recording: Recording) -> Iterator[str]:
         yield from (failure.message,) if failure is not None and failure.provider is None else ()
     for record in recording.records:
         for transition in record.transitions:
-            yield from _recorded_violations(transition.get("outcome") or {})
+            yield from _recorded_violations(transition.get("outcome") or {}, recording.policy.revision)
 
 
-def _recorded_violations(outcome: Mapping[str, Any]) -> Iterator[str]:
+def _recorded_violations(outcome: Mapping[str, Any], revision: int | None) -> Iterator[str]:
     """The same as it was recorded, where this release cannot judge the answer again."""
     for said in outcome.get("evaluations", ()):
         if (said.get("context") or {}).get("fault") == EnvelopeFault.SCHEMA_VIOLATION:
-            yield violations_in(said)
+            yield violations_in(said, revision)
 
 
 def _of_guests(outcome: Mapping[str, Any]) -> Iterator[str]:

@@ -12,10 +12,11 @@ from django.test import Client
 from agentcore.errors import ErrorType, ProviderError
 from agentcore.events import ModelFailed, ModelResponded, Setup, Started, ToolResult, ToolsReturned
 from agentcore.messages import ChatResponse, Message, Role, ToolCall, ToolSpec
-from agentcore.policy import Policy
+from agentcore.policy import REVISION, Policy
 from agentcore.reasons import NormalizedStopReason
 from agentcore.schema import jsonschema_rs_validator
 from dashboard.accounts.models import User
+from dashboard.agents import policies
 from dashboard.exports.share_links.redaction import CONTEXTS, KEPT, SENTENCES, Redaction
 from dashboard.exports.share_links.services import link_create
 from dashboard.live.services import turn_start
@@ -136,7 +137,11 @@ def test_a_stream_without_its_end_is_still_described_where_the_call_was_retried(
     assert Redaction.of(recording, Turn(max_tokens=1)).sentence(reason) == reason
 
 
-def test_names_of_a_schema_are_removed_from_a_turn_that_cannot_be_judged_again(agent_of: AgentOf):
+@pytest.mark.parametrize("revision", [9, REVISION])
+def test_names_of_a_schema_are_removed_from_a_turn_that_cannot_be_judged_again(
+    agent_of: AgentOf, monkeypatch: pytest.MonkeyPatch, revision: int
+):
+    monkeypatch.setattr(policies, "REVISION", revision)
     agent = agent_of("sim-schema", envelope_schema=SCHEMA)
     turn = drive(turn_start(agent=agent, input_text="?", overrides={"limits": {"schema_rounds": 1}}))
     recording = recording_of(turn)
@@ -148,6 +153,7 @@ def test_names_of_a_schema_are_removed_from_a_turn_that_cannot_be_judged_again(a
         if transition["trigger"] == "schema_violation"
     ]
     assert WORD in again["reason"]
+    assert recording.policy.revision == revision
     assert WORD not in Redaction.of(unjudged, turn).sentence(again["reason"])
 
 

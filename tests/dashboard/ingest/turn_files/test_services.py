@@ -9,7 +9,9 @@ import pytest
 from django.core.exceptions import ValidationError
 from django.db import connection, transaction
 
+from agentcore.policy import REVISION
 from dashboard.accounts.models import User
+from dashboard.agents import policies
 from dashboard.ingest.turn_files.file_export import file_text, turn_file
 from dashboard.ingest.turn_files.file_reader import digest_of
 from dashboard.ingest.turn_files.services import Import, turn_import
@@ -113,6 +115,24 @@ def test_every_feature_of_a_turn_is_exported_and_imported_unchanged(play: Play, 
     assert made.verified
     assert turn_verify(turn=Turn.objects.get(pk=made.turn.pk)).verified
     assert without_times(exported(made.turn)) == without_times(file)
+
+
+@pytest.mark.parametrize("revision", [9, REVISION])
+def test_turns_of_old_and_new_rules_are_exported_and_imported_unchanged(
+    play: Play, monkeypatch: pytest.MonkeyPatch, revision: int
+):
+    """By rules of revision 10 an evaluation holds the violations of a schema as a value."""
+    monkeypatch.setattr(policies, "REVISION", revision)
+    turn = play("sim-schema", envelope_schema={"type": "object", "required": ["never"]})
+    file = exported(turn)
+    assert file["turn"]["policy"]["revision"] == revision
+    assert ('"violations"' in file_text(file)) == (revision >= 10)
+    assert turn_verify(turn=turn).verified
+    erase(turn)
+    again = brought(file)
+    assert again.turn.id == turn.id
+    assert turn_verify(turn=Turn.objects.get(pk=again.turn.pk)).verified
+    assert without_times(exported(again.turn)) == without_times(file)
 
 
 @pytest.mark.parametrize("times", [2, 3])
