@@ -16,6 +16,18 @@ def blocks_of(page: Path, language: str) -> list[str]:
     return re.findall(rf"^```{language}\n(.*?)^```", page.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
 
 
+def commands() -> Iterator[tuple[str, str]]:
+    """Every fenced command with its page, as a path: a line of a shell block that is not only settings, and as a whole
+    a block that calls curl, a Python block without prompts, and a command in a block without a language."""
+    for page in DOCUMENTS:
+        name = str(page.relative_to(ROOT))
+        for block in blocks_of(page, "sh"):
+            parts = [block] if "curl" in block else block.splitlines()
+            yield from ((name, part.strip()) for part in parts if part.strip() and variables_and_words(part)[1])
+        yield from ((name, block.strip()) for block in blocks_of(page, "python") if ">>>" not in block)
+        yield from ((name, block.strip()) for block in blocks_of(page, "") if block.startswith(".venv/"))
+
+
 def lines() -> Iterator[tuple[str, str]]:
     """Each line of a shell block with the name of its page; a block that calls curl is a script of its own."""
     for page in DOCUMENTS:

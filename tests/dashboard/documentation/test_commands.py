@@ -1,7 +1,6 @@
 """Every command of the documents is one that there is, with these words.
 
-What they do is shown elsewhere: `.ci/run` runs the README's own, tests/dashboard/runtime/test_client.py the scripts
-that need a server, and the tests of each command what it does.
+They are run by tests/dashboard/runtime/test_documented_commands.py.
 """
 
 import re

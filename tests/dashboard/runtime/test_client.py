@@ -8,7 +8,6 @@ import subprocess
 import sys
 from collections.abc import Callable
 from contextlib import closing
-from pathlib import Path
 
 import pytest
 
@@ -19,7 +18,6 @@ from .conftest import CHECKOUT, PATIENCE, Up
 
 Start = Callable[..., Up]
 TOKEN = "a-token-of-24-characters-or-more"
-DOCS = CHECKOUT / "docs" / "how-to" / "client-api.md"
 
 
 @pytest.fixture
@@ -37,64 +35,6 @@ def run(address: str, *words: str, **more: object) -> subprocess.CompletedProces
     return subprocess.run(
         command, cwd=CHECKOUT, env=environment, capture_output=True, text=True, timeout=PATIENCE, check=False, **more
     )
-
-
-def scripts() -> list[str]:
-    return re.findall(r"```python\n(.*?)```", DOCS.read_text(encoding="utf-8"), re.DOTALL)
-
-
-def test_the_scripts_and_curl_commands_of_the_docs_do_what_they_say(start, tmp_path):
-    _, address = start(WHYSTOP_SIM_TOKEN_MS="0", WHYSTOP_TEST_SEAM="1")
-    scripts_do(address)
-    curl_commands_do(address, tmp_path)
-
-
-def scripts_do(address: str) -> None:
-    five_lines, more_room, smallest = scripts()
-    assert len([line for line in five_lines.splitlines() if line]) <= 7
-    ran = run(address, "-c", five_lines)
-    assert ran.stderr == ""
-    assert "Record(seq=1," in ran.stdout
-    assert "End(turn=Turn(" in ran.stdout
-    assert ran.stdout.splitlines()[-1].startswith("Completed")
-    prepared = f"from dashboard.client import Whystop\nwhystop = Whystop({address!r}, {TOKEN!r})\n"
-    assert run(address, "-c", prepared + more_room).stdout.strip() == ESSAY
-    few = run(address, "-c", prepared + smallest)
-    assert (few.returncode, few.stdout) == (1, "")
-    assert few.stderr == "Too few answers ended, or too many were truncated: no limit can be estimated.\n"
-    enough = prepared + "for t in [whystop.start('sim-essay', f'{n}', max_tokens=2000) for n in range(24)]: t.wait()\n"
-    assert run(address, "-c", enough).stderr == ""
-    tried = run(address, "-c", prepared + smallest)
-    assert tried.stderr == ""
-    counts, warnings = tried.stdout.splitlines()
-    assert sum(map(int, counts.split())) == 26, "all turns were judged"
-    assert warnings == "[]"
-
-
-def curl_commands_do(address: str, tmp_path: Path) -> None:
-    (tmp_path / "chat.jsonl").write_text("not a request\n", encoding="utf-8")
-
-    def ran(script: str) -> str:
-        here = script.replace("http://127.0.0.1:8321", address)
-        environment = {**os.environ, "TOKEN": TOKEN}
-        command = ["bash", "-euc", here]
-        done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=PATIENCE)
-        assert done.returncode == 0, done.stderr
-        return done.stdout
-
-    names = ("how-to/gateway-keys", "how-to/imports", "reference/conformance-seam")
-    keys, imports, seam = map(script_with_curl, names)
-    assert '"nightly evaluation"' in ran(keys)
-    assert '"faults"' in ran(imports)
-    told = ran(seam)
-    assert re.search(r'"max_tokens": ?200.*"max_tokens": ?400', told, re.DOTALL)
-    assert "Locks" in told
-
-
-def script_with_curl(name: str) -> str:
-    """The block of a document that calls curl."""
-    text = (CHECKOUT / "docs" / f"{name}.md").read_text(encoding="utf-8")
-    return next(block for block in re.findall(r"```sh\n(.*?)```", text, re.DOTALL) if "curl" in block)
 
 
 @pytest.mark.nightly
