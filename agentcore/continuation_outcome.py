@@ -112,7 +112,7 @@ class ContinuationOutcome(_ToldLater):
 _DRAFT = draft(ContinuationOutcome)
 
 
-class Judged:
+class CriterionInput:
     """The argument of criteria: a `Snapshot`, and nothing else."""
 
     __slots__ = ()
@@ -164,7 +164,7 @@ Criterion = Decides | Explains
 
 
 def _judged(state: object) -> None:
-    if not isinstance(state, Judged):
+    if not isinstance(state, CriterionInput):
         raise WrongInput(f"state must be a Snapshot, not {shown(state)}.")
 
 
@@ -197,15 +197,15 @@ class ContinuationCriteria:
                 raise WrongInput(f"criteria must have decide(state) or explain(state); {shown(criterion)} has neither.")
         self.criteria = criteria
 
-    def can_continue(self, state: Judged) -> bool:
+    def can_continue(self, state: CriterionInput) -> bool:
         """`evaluate(state).should_continue`."""
         return self.evaluate(state).should_continue
 
-    def decide(self, state: Judged) -> ContinuationDecision:
+    def decide(self, state: CriterionInput) -> ContinuationDecision:
         """`evaluate(state).decision`."""
         return self.evaluate(state).decision
 
-    def evaluate(self, state: Judged) -> ContinuationOutcome:
+    def evaluate(self, state: CriterionInput) -> ContinuationOutcome:
         """Evaluate all criteria for a `Snapshot`. Without criteria the agent stops as completed."""
         _judged(state)
         if not self.criteria:
@@ -213,7 +213,7 @@ class ContinuationCriteria:
             return ContinuationOutcome(ContinuationDecision.STOP, False, name, StopReason.COMPLETED)
         return resolve(self.ask(state))
 
-    def ask(self, state: Judged) -> tuple[ContinuationEvaluation, ...]:
+    def ask(self, state: CriterionInput) -> tuple[ContinuationEvaluation, ...]:
         """The evaluation of each criterion, in order."""
         _judged(state)
         return tuple([_ask(criterion, state) for criterion in self.criteria])

@@ -32,7 +32,7 @@ class Refuser(StrEnum):
 
 
 def refuser_of(snapshot: Snapshot) -> Refuser | None:
-    """Whose refusal the last answer is; None where it is none, such as one that a filter blocked."""
+    """Who refused in the last answer of the turn; None if it is no refusal, for example if a filter blocked it."""
     word, response = (snapshot.raw_stop_reason or "").strip().lower(), snapshot.response
     refused = response is not None and response.refusal is not None
     if refused and word in _NO_BLOCK:

@@ -153,7 +153,8 @@ def _choices(pattern: str) -> int | None:
 
 
 def _powers(number: Any) -> int:
-    """Of two, that it is away from 1: `multipleOf` divides exactly, whatever that takes."""
+    """The number of doublings or halvings between 1 and `number`, 0 for what is not a number. `multipleOf` is computed
+    exactly, so its cost grows with this."""
     if isinstance(number, bool) or not isinstance(number, int | float):
         return 0
     return number.bit_length() if isinstance(number, int) else abs(frexp(number)[1])

@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from agentcore.commands import Finish
-from agentcore.continuation_outcome import ContinuationOutcome, Judged
+from agentcore.continuation_outcome import ContinuationOutcome, CriterionInput
 from agentcore.envelope import EnvelopeReading
 from agentcore.error_policy import ErrorContext, ErrorPolicy
 from agentcore.events import Breakpoint, Setup, ToolResult
@@ -24,7 +24,7 @@ _EVALUATE_STOP, _EVALUATE_CONTINUATION = State.EVALUATE_STOP, State.EVALUATE_CON
 
 @quickly_made
 @dataclass(frozen=True, slots=True)
-class Snapshot(Judged):
+class Snapshot(CriterionInput):
     """The state of a turn between two events. `setup` is None only while idle."""
 
     state: State = State.IDLE  #: the current state of the machine

@@ -16,7 +16,7 @@ from agentcore.machine.accounting import joining
 from agentcore.machine.answer_classification import response_error
 from agentcore.messages import CallIssue, ChatResponse, ToolCall
 from agentcore.reasons import NormalizedStopReason
-from agentcore.replay.recorded_calls import Heard
+from agentcore.replay.recorded_calls import RecordedCall
 from agentcore.replay.request_comparison import worded
 from agentcore.snapshot import Snapshot
 from agentcore.snapshot_parts import Segment
@@ -35,7 +35,7 @@ _OPEN = (
 class Stretch(NamedTuple):
     """What one recorded call added to the answer: `text[start:end]` of its tape."""
 
-    heard: Heard
+    heard: RecordedCall
     start: int
     end: int
     least: float  #: tokens of this text, at the low end of what is known of them
@@ -98,7 +98,7 @@ class Tape:
             place = 0.0
         return found
 
-    def after(self, heard: Heard, end: float) -> tuple[list[Part], float]:
+    def after(self, heard: RecordedCall, end: float) -> tuple[list[Part], float]:
         """The same from the beginning of one recorded call on, what it repeated included; and the place it began at."""
         before, hinted = 0.0, False
         for stretch in self.stretches:
@@ -134,7 +134,7 @@ _SAID = 1e-3
 
 
 def tape_of(
-    calls: Sequence[Heard], dropped: Mapping[int, int], begun: str, *, exact: bool, rate: tuple[float, float]
+    calls: Sequence[RecordedCall], dropped: Mapping[int, int], begun: str, *, exact: bool, rate: tuple[float, float]
 ) -> Tape:
     """The tape of an iteration's calls. `dropped`: the overlap of each attempt whose text was kept; `begun`: the text
     of a fork's base; `exact`: continuations go on from the text itself; `rate`: tokens of a character, least and most,
@@ -156,7 +156,7 @@ def tape_of(
     return Tape(text, tuple(stretches), said, ended, least, most, calls_at_end, hinted, reported)
 
 
-def _said_in_one_go(calls: Sequence[Heard], kept: Mapping[int, int]) -> Sequence[Heard]:
+def _said_in_one_go(calls: Sequence[RecordedCall], kept: Mapping[int, int]) -> Sequence[RecordedCall]:
     """The calls up to a broken tool call, and those of one conversation: an operator may have changed it between two.
     `kept`: the attempts whose text was kept."""
     start = 0
@@ -170,7 +170,7 @@ def _said_in_one_go(calls: Sequence[Heard], kept: Mapping[int, int]) -> Sequence
     return calls[start:]
 
 
-def _is_asked_alike(one: Heard, other: Heard) -> bool:
+def _is_asked_alike(one: RecordedCall, other: RecordedCall) -> bool:
     """Whether the same was asked, of the same model, with the same conversation before it."""
     if (one.before.stand_in is None) != (other.before.stand_in is None) or one.asks[_SETUP:] != other.asks[_SETUP:]:
         return False
@@ -178,7 +178,9 @@ def _is_asked_alike(one: Heard, other: Heard) -> bool:
     return bool(here == there) or worded(here) == worded(there)
 
 
-def _stretch(heard: Heard, start: int, added: str, overlap: int, *, exact: bool, rate: tuple[float, float]) -> Stretch:
+def _stretch(
+    heard: RecordedCall, start: int, added: str, overlap: int, *, exact: bool, rate: tuple[float, float]
+) -> Stretch:
     response = heard.response
     assert response is not None, "something was heard"
     continued = heard.before.call is not None and heard.before.call.hint is not None
@@ -196,7 +198,7 @@ def _stretch(heard: Heard, start: int, added: str, overlap: int, *, exact: bool,
     return Stretch(heard, start, start + len(added), least, most, calls, hinted, barrier)
 
 
-def spoken_tokens(heard: Heard, rate: tuple[float, float], echoed: int = 0) -> tuple[float, float]:
+def spoken_tokens(heard: RecordedCall, rate: tuple[float, float], echoed: int = 0) -> tuple[float, float]:
     """Tokens of text and calls without reasoning, least and most: the provider's count where there is one. `echoed`:
     characters at the beginning of the answer that were only sent back."""
     if heard.tokens is not None and not heard.veiled:
@@ -214,7 +216,7 @@ def spoken_tokens(heard: Heard, rate: tuple[float, float], echoed: int = 0) -> t
     return min(length * rate[0], most), min(length * rate[1], most)
 
 
-def _shared(heard: Heard, spoken: float, rate: tuple[float, float], echoed: int) -> tuple[float, float]:
+def _shared(heard: RecordedCall, spoken: float, rate: tuple[float, float], echoed: int) -> tuple[float, float]:
     """The same where only the characters tell thinking from words: a summary may be shown of the thinking, and a
     character of one need not take what one of the other takes."""
     assert heard.response is not None, "something was heard"
@@ -223,7 +225,7 @@ def _shared(heard: Heard, spoken: float, rate: tuple[float, float], echoed: int)
     return max(0.0, least), min(most, spoken + heard.reasoning)
 
 
-def closed(heard: Heard) -> bool:
+def closed(heard: RecordedCall) -> bool:
     """Whether the model itself ended this answer, with nothing broken in it."""
     response = heard.response
     if response is None or not heard.answered or response.broken_tool_calls:
@@ -235,7 +237,7 @@ _BLOCKED = NormalizedStopReason.SAFETY_BLOCKED
 
 
 def recorded_tapes(
-    calls: Mapping[int, Sequence[Heard]],
+    calls: Mapping[int, Sequence[RecordedCall]],
     segments: Mapping[int, Segment],
     base: Snapshot,
     *,
@@ -251,7 +253,7 @@ def recorded_tapes(
 
 
 def unrepeated_tapes(
-    calls: Mapping[int, Sequence[Heard]],
+    calls: Mapping[int, Sequence[RecordedCall]],
     segments: Mapping[int, Segment],
     base: Snapshot,
     *,
@@ -268,14 +270,14 @@ def unrepeated_tapes(
     return recorded_tapes(concerned, {**segments, **without}, base, exact=exact, rate=rate)
 
 
-def _kept_back(heard: Heard) -> bool:
+def _kept_back(heard: RecordedCall) -> bool:
     """Whether the turn's answer lacks what this call said, for a filter blocked it at the end; cut before its end it
     would have stood there."""
     response = heard.response
     return response is not None and response.stop_reason is _BLOCKED and heard.answered
 
 
-def _again(heard: Heard) -> int:
+def _again(heard: RecordedCall) -> int:
     """How many characters of what it said stood in the answer before."""
     response, before = heard.response, heard.before
     assert response is not None, "something was heard"

@@ -32,7 +32,7 @@ class NeedsEnds(Exception):
 
 
 @dataclass(slots=True)
-class Assuming:
+class AssumptionSet:
     """The assumptions of one run. `end`: 0 low, 1 high, None while none with a range was needed."""
 
     past: Past

@@ -6,10 +6,10 @@ not put into another.
 """
 
 from agentcore.machine.state_commands import calls_to_run, same_command
-from agentcore.replay.assumptions import NEARLY, Assuming
+from agentcore.replay.assumptions import NEARLY, AssumptionSet
 from agentcore.replay.certainty import Assumed, Certainty, Why
 from agentcore.replay.pending_call import Answer, unknown
-from agentcore.replay.recorded_operators import Acted, again
+from agentcore.replay.recorded_operators import OperatorAct, again
 from agentcore.replay.request_comparison import alike, asks_of, worded
 from agentcore.snapshot import Snapshot
 from agentcore.states import CALLS, State
@@ -20,7 +20,7 @@ _IN_TIME = "the call or wait may be over before the action"
 _TIMED = {**dict.fromkeys(CALLS, Why.TIMED_OUT), State.EXECUTE_TOOLS: Why.TOOL_SECONDS}
 
 
-def operator_answer(snapshot: Snapshot, acted: Acted, assuming: Assuming) -> Answer | None:
+def operator_answer(snapshot: Snapshot, acted: OperatorAct, assuming: AssumptionSet) -> Answer | None:
     """What comes of a recorded act at the same wait; None: it is assumed that the wait is over before it."""
     if _is_late(snapshot, acted):
         return unknown(_TIMED[snapshot.state])
@@ -35,7 +35,7 @@ def operator_answer(snapshot: Snapshot, acted: Acted, assuming: Assuming) -> Ans
     return Answer(act, Certainty.ESTIMATED)
 
 
-def _is_late(snapshot: Snapshot, acted: Acted) -> bool:
+def _is_late(snapshot: Snapshot, acted: OperatorAct) -> bool:
     """Whether `max_seconds` has ended what is in flight by then. As it was recorded, it had not."""
     left = snapshot.seconds_left
     if left is None or snapshot.state not in _TIMED or left == acted.before.seconds_left:
@@ -58,7 +58,7 @@ def _shown(snapshot: Snapshot) -> tuple[object, ...]:
     return worded(snapshot.messages), snapshot.answer.text, came, failed, calls
 
 
-def _lasts(snapshot: Snapshot, acted: Acted) -> bool:
+def _lasts(snapshot: Snapshot, acted: OperatorAct) -> bool:
     """Whether what is waited for takes at least as long as the act took to come."""
     before = acted.before
     if snapshot.state in CALLS:

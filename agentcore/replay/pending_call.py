@@ -6,11 +6,11 @@ from typing import NamedTuple
 
 from agentcore.events import Event, Setup, without_uncapped
 from agentcore.replay.answer_tape import spoken_tokens
-from agentcore.replay.assumptions import NEARLY, Assuming
+from agentcore.replay.assumptions import NEARLY, AssumptionSet
 from agentcore.replay.certainty import CUT_AS_TOLD, LEAST_CALLS, UNTOLD, Assumed, Certainty, Why, weakest
 from agentcore.replay.failed_calls import failing
 from agentcore.replay.pace import seconds_at
-from agentcore.replay.recorded_calls import Heard
+from agentcore.replay.recorded_calls import RecordedCall
 from agentcore.replay.recorded_run import Past
 from agentcore.replay.request_comparison import Asks, alike
 from agentcore.snapshot import Snapshot
@@ -50,7 +50,7 @@ class Answer(NamedTuple):
         """The same, and no surer than this."""
         return self._replace(certainty=weakest((self.certainty, certainty)))
 
-    def after_a_shift(self, assuming: Assuming) -> "Answer":
+    def after_a_shift(self, assuming: AssumptionSet) -> "Answer":
         """The same, after an answer that may have reasoned otherwise under another cap."""
         assuming.note_shifted()
         return self.at_most(Certainty.ESTIMATED)
@@ -76,26 +76,26 @@ class PendingCall:
     left: float | None  #: seconds of max_seconds
     place: float | None  #: how far the tape is read; None: not since the runs parted
     past: Past
-    assuming: Assuming
+    assuming: AssumptionSet
     given: AbstractSet[int]  #: the recorded calls whose answers this run was given, by their place in the turn
-    candidates: list[Heard] | None = field(default=None, init=False)  #: once they were looked for
+    candidates: list[RecordedCall] | None = field(default=None, init=False)  #: once they were looked for
 
-    def _as_capped(self, heard: Heard) -> bool:
+    def _as_capped(self, heard: RecordedCall) -> bool:
         """Whether the same `max_tokens` is sent as then, or none as then."""
         now, then = self.snapshot, heard.before
         if now.uncapped and then.uncapped:
             return True
         return self.cap == heard.cap and (now.known_cap is None) == (then.known_cap is None)
 
-    def _may_be_lower(self, heard: Heard) -> bool:
+    def _may_be_lower(self, heard: RecordedCall) -> bool:
         """Whether this call may be allowed fewer tokens. Of one without `max_tokens` nobody knows how many it was."""
         return not self._as_capped(heard) and (heard.sent is None or self.cap < heard.cap)
 
-    def _may_be_higher(self, heard: Heard) -> bool:
+    def _may_be_higher(self, heard: RecordedCall) -> bool:
         """The same of more tokens."""
         return not self._as_capped(heard) and (heard.sent is None or self.cap > heard.cap)
 
-    def _counted(self, heard: Heard) -> tuple[float, float]:
+    def _counted(self, heard: RecordedCall) -> tuple[float, float]:
         """Output tokens of an answer towards its cap, least and most."""
         if heard.tokens is not None:
             least = spoken_tokens(heard, self.past.rate)[0] if heard.doubtful else heard.tokens
@@ -131,7 +131,7 @@ class PendingCall:
         """Whether no tokens count that are not reported, as this iteration shows it, or stored calls of the model."""
         return self.past.all_told(self.snapshot.iteration) or bool(self.assuming.experience.reports_all)
 
-    def _untold(self, heard: Heard) -> float:
+    def _untold(self, heard: RecordedCall) -> float:
         """Tokens that counted towards the cap of an answer beside the reported ones, where it matters whether any
         did."""
         if heard.tokens is None or self.cap < heard.tokens or not self._may_be_lower(heard):
@@ -139,7 +139,7 @@ class PendingCall:
         most = self._untold_at_most(heard)
         return self.assuming.at(Assumed.USAGE, 0.0, most, UNTOLD) if self.cap < heard.tokens + most else 0.0
 
-    def _untold_at_most(self, heard: Heard) -> float:
+    def _untold_at_most(self, heard: RecordedCall) -> float:
         """The same at most: none where something shows that none did, or how many."""
         if heard.tokens is None or heard.unreported or not heard.thought_through or self._all_told:
             return 0.0
@@ -148,7 +148,7 @@ class PendingCall:
             most = max(most, seen.p95)
         return most if heard.sent is None else max(0.0, min(float(heard.sent - heard.tokens), most))
 
-    def _may_have_been_cut(self, heard: Heard) -> bool:
+    def _may_have_been_cut(self, heard: RecordedCall) -> bool:
         """Whether an answer that is said to have ended may have gone on under a larger cap: nothing shows that its
         provider says so where it cuts. Where that shows, the end is taken as it is told, which is an assumption."""
         higher = self._may_be_higher(heard)
@@ -158,7 +158,7 @@ class PendingCall:
             self.assuming.note(Assumed.WORDING, 0.0, 0.0, ENDED)
         return not self._tells_cuts
 
-    def _may_go_on(self, heard: Heard) -> bool:
+    def _may_go_on(self, heard: RecordedCall) -> bool:
         """Whether an answer that is said to have ended was cut, of a provider that may call a cut an end. Its end is
         taken as told, which is an assumption wherever its tokens do not show it."""
         if self._may_fill_its_cap(heard):
@@ -167,12 +167,12 @@ class PendingCall:
             self.assuming.note(Assumed.TRUNCATION, 0.0, 0.0, CUT_AS_TOLD)
         return False
 
-    def _ended_below_its_cap(self, heard: Heard) -> bool:
+    def _ended_below_its_cap(self, heard: RecordedCall) -> bool:
         """Whether all of its tokens are told, and are fewer than its cap by more than the end of an answer takes."""
         below = heard.tokens is not None and heard.tokens + END_AT_MOST < heard.cap
         return below and self._surely_told
 
-    def _may_fill_its_cap(self, heard: Heard) -> bool:
+    def _may_fill_its_cap(self, heard: RecordedCall) -> bool:
         """Whether an answer that is said to have ended may have as many tokens as its cap allows: nothing that it
         reports tells how many of them counted, and its words may take so many. Where no cap was sent, the server may
         have a limit of its own, as large as any answer."""
@@ -194,7 +194,7 @@ class PendingCall:
             return False
         return bool(self.assuming.at(Assumed.TRUNCATION, 0.0, 1.0, CUT_AS_ENDED))
 
-    def _candidates(self, same: Heard | None, asks: Asks) -> list[Heard]:
+    def _candidates(self, same: RecordedCall | None, asks: Asks) -> list[RecordedCall]:
         """The recorded answers to this very request, the one of the same occurrence first.
 
         One that this run was given already is none: asked once more, a model may say something else. It begins the same
@@ -218,7 +218,7 @@ class PendingCall:
         self.assuming.note(Assumed.WORDING, 0.0, 0.0, "the provider's own form of earlier answers is not sent back")
         return Certainty.ESTIMATED
 
-    def _reasoning(self, known: Heard, same: Heard | None) -> float:
+    def _reasoning(self, known: RecordedCall, same: RecordedCall | None) -> float:
         """The tokens it thinks for: those of the same occurrence, where its thinking had ended."""
         if known is same and (known.veiled or (known.by_share and known.tokens is not None)) and known.thought_through:
             if known.spent is None:
@@ -245,17 +245,17 @@ class PendingCall:
         least, most = float(same.reasoning), max(float(same.reasoning), float(self.cap))
         return self.assuming.at(Assumed.REASONING, least, most, "cut in its thinking; its length is not recorded")
 
-    def _hidden(self, heard: Heard) -> float:
+    def _hidden(self, heard: RecordedCall) -> float:
         """Tokens that its cap had counted and nobody reported."""
         return self.assuming.at(Assumed.REASONING, 0.0, heard.unreported, "counted, but not reported")
 
-    def _idle(self, known: Heard, reasoning: float) -> float:
+    def _idle(self, known: RecordedCall, reasoning: float) -> float:
         """How much of its reasoning counts towards its cap."""
         if known.uncounted:
             return 0.0
         return self.assuming.counted(reasoning) if known.doubtful and reasoning else reasoning
 
-    def _given(self, first: Heard, place: float) -> tuple[float, float] | None:
+    def _given(self, first: RecordedCall, place: float) -> tuple[float, float] | None:
         """Input tokens of a continuation, least and most: the first call's, the text so far and a hint; None where the
         provider does not report them."""
         if first.response is None or first.response.usage is None:
@@ -265,7 +265,7 @@ class PendingCall:
         rate = min(1.0, given / max(1, _characters(first.before)))
         return given, given + max(1.3 * place + _HINT_TOKENS, rate * beside)
 
-    def _may_fill_the_window(self, first: Heard, place: float, output: float) -> bool:
+    def _may_fill_the_window(self, first: RecordedCall, place: float, output: float) -> bool:
         """Whether a context window of known size may be full before a continuation has said `output` tokens."""
         window, given = self.snapshot.asked.context_window or self.past.window, self._given(first, place)
         return window is not None and given is not None and given[1] + min(float(self.cap), output) > window

@@ -11,7 +11,7 @@ from agentcore.replay.assumptions import LOW, NEARLY, SHARE
 from agentcore.replay.certainty import Assumed, Certainty, Why
 from agentcore.replay.failed_calls import broke_off, failing, own_timeout
 from agentcore.replay.pending_call import Answer, unknown, unsized
-from agentcore.replay.recorded_calls import Heard
+from agentcore.replay.recorded_calls import RecordedCall
 from agentcore.replay.request_comparison import Asks, alike, asks_of
 from agentcore.replay.tape_reader import TapeReading
 from agentcore.usage import shown_in
@@ -26,7 +26,7 @@ _OF_TOKENS = re.compile(
 )
 
 
-class Asked(TapeReading):
+class AnsweredCall(TapeReading):
     """One call of the run, answered: by the failure that struck it, by the same request, or off the tape."""
 
     __slots__ = ()
@@ -52,7 +52,7 @@ class Asked(TapeReading):
             return False
         return all(heard.cap >= floor for calls in self.past.calls.values() for heard in calls)
 
-    def _struck(self, same: Heard | None) -> Heard | None:
+    def _struck(self, same: RecordedCall | None) -> RecordedCall | None:
         """The recorded failure that strikes this occurrence; where the count of calls has shifted that is assumed."""
         by_turn = self.past.attempts.get(self.snapshot.spent.attempts)
         here = _if_failing(same)
@@ -62,7 +62,7 @@ class Asked(TapeReading):
         strikes = self.assuming.at(Assumed.FAILURES, 0.0, 1.0, "the order of calls has shifted")
         return (here or there) if strikes else None
 
-    def _failed(self, struck: Heard, asks: Asks) -> Answer | None:
+    def _failed(self, struck: RecordedCall, asks: Asks) -> Answer | None:
         """The failure again; None where this call would have been cut before it failed."""
         event, identical = struck.event, asks == struck.asks and self._as_capped(struck)
         given_up = own_timeout(struck)
@@ -97,7 +97,7 @@ class Asked(TapeReading):
             self.assuming.note(Assumed.FAILURES, 0.0, 0.0, "it breaks off at the same words")
         return self._again(struck, Certainty.CERTAIN)
 
-    def _reaches(self, struck: Heard) -> bool:
+    def _reaches(self, struck: RecordedCall) -> bool:
         """Whether this cap may have cut the answer before its time was over."""
         if not self._may_be_lower(struck):
             return False
@@ -105,7 +105,7 @@ class Asked(TapeReading):
             return True
         return self._counted(struck)[1] + self.past.reasoning + self.past.unseen >= self.cap
 
-    def _nothing_shown(self, struck: Heard, asks: Asks) -> Answer:
+    def _nothing_shown(self, struck: RecordedCall, asks: Asks) -> Answer:
         """A failure before anything was received: of a call that had been taken nobody knows how far it was."""
         begun = not isinstance(struck.event, ModelFailed) or struck.event.error.status is None
         if not begun or (self._as_capped(struck) and alike(asks, struck.asks)):
@@ -115,7 +115,7 @@ class Asked(TapeReading):
         self.assuming.note(Assumed.FAILURES, 0.0, 1.0, "it failed before anything was received")
         return self._again(struck, Certainty.ESTIMATED)
 
-    def _refused_again(self, struck: Heard) -> Answer:
+    def _refused_again(self, struck: RecordedCall) -> Answer:
         """The refusal of a request that had another cap, which may have been what was refused."""
         assert isinstance(struck.event, ModelFailed), "it was refused"
         if struck.event.error.status == _UNPAID or _OF_TOKENS.search(struck.event.error.message):
@@ -123,13 +123,13 @@ class Asked(TapeReading):
         self.assuming.note(Assumed.FAILURES, 0.0, 0.0, "the provider's refusal does not name an output limit")
         return self._again(struck, Certainty.ESTIMATED)
 
-    def _as_far_as(self, struck: Heard) -> Answer:
+    def _as_far_as(self, struck: RecordedCall) -> Answer:
         """What had come of a call that would have continued otherwise, nobody knows how."""
         if struck.response is None or not self._as_capped(struck):
             return unknown(broke_off(struck))
         return unknown(broke_off(struck), Interrupted(self.snapshot.at + struck.seconds, struck.response))
 
-    def _matched(self, same: Heard | None, asks: Asks) -> Answer | None:
+    def _matched(self, same: RecordedCall | None, asks: Asks) -> Answer | None:
         """The recorded answer to the same request, where this cap leaves it as it was; else None."""
         was_cut = False  #: this occurrence, of the same request: another's whole answer may have cost less
         for heard in self._candidates(same, asks):
@@ -157,7 +157,7 @@ class Asked(TapeReading):
                 return None  # another answer to the same request belongs to a later call
         return None
 
-    def _fits(self, heard: Heard, same: Heard | None) -> bool:
+    def _fits(self, heard: RecordedCall, same: RecordedCall | None) -> bool:
         """Whether an answer that ended by itself ends within this cap."""
         if heard.tokens is None and not self._may_be_lower(heard) and not (heard is not same and self.past.reasoning):
             return True
@@ -168,7 +168,7 @@ class Asked(TapeReading):
             self._note_what_is_told()
         return tokens <= self.cap
 
-    def _shift_by(self, heard: Heard) -> None:
+    def _shift_by(self, heard: RecordedCall) -> None:
         """It ends in this cap too, however much of that is reasoning; what follows it may depend on how much that is,
         and so may the time limit, and whether the context window has room for it."""
         times, told = max(1.0, self.cap / (heard.sent or heard.tokens or self.cap)), _tells_reasoning(heard)
@@ -183,7 +183,7 @@ class Asked(TapeReading):
         if self.left is not None or self._fills_the_window(heard, more) or self._meets_the_total(heard, more):
             self.assuming.note(Assumed.REASONING, 0.0, reasoning, SHARE)
 
-    def _meets_the_total(self, heard: Heard, more: float) -> bool:
+    def _meets_the_total(self, heard: RecordedCall, more: float) -> bool:
         """Whether it depends on how long it reasons, `more` tokens at most, whether `max_total_tokens` is used up."""
         limit, spent = self.snapshot.limits.max_total_tokens, self.snapshot.spent
         usage = heard.response.usage if heard.response is not None else None
@@ -192,7 +192,7 @@ class Asked(TapeReading):
         used = spent.input_tokens + spent.output_tokens + usage.input_tokens + usage.output_tokens
         return used - max(heard.reasoning, self.past.reasoning) < limit <= used + more
 
-    def _fills_the_window(self, heard: Heard, more: float) -> bool:
+    def _fills_the_window(self, heard: RecordedCall, more: float) -> bool:
         """Whether an answer that reasoned fills a context window of known size with `more` tokens of reasoning."""
         window = self.snapshot.asked.context_window or self.past.window
         usage = heard.response.usage if heard.response is not None else None
@@ -200,7 +200,7 @@ class Asked(TapeReading):
             return False
         return usage.input_tokens + usage.output_tokens + more >= window
 
-    def _needed(self, heard: Heard, same: Heard | None) -> float:
+    def _needed(self, heard: RecordedCall, same: RecordedCall | None) -> float:
         """The tokens that it takes of a cap."""
         if heard is not same and self.past.reasoning:
             return spoken_tokens(heard, self.past.rate)[1] + self._reasoning(heard, same)
@@ -215,7 +215,7 @@ class Asked(TapeReading):
             self.assuming.note(Assumed.USAGE, least, most, "not reported")
         return most
 
-    def _again(self, heard: Heard, certainty: Certainty) -> Answer:
+    def _again(self, heard: RecordedCall, certainty: Certainty) -> Answer:
         """What came back then, now; its place on the tape is after it."""
         event = replace(heard.event, at=self.snapshot.at + _took(heard))
         tape = self.past.tapes.get(heard.iteration)
@@ -227,7 +227,7 @@ class Asked(TapeReading):
             certainty = Certainty.ESTIMATED
         return Answer(event, certainty, place, given=heard.attempt)
 
-    def _in_time(self, answer: Answer, heard: Heard | None) -> Answer:
+    def _in_time(self, answer: Answer, heard: RecordedCall | None) -> Answer:
         """The answer, unless the time limit ends the call before it has come."""
         if answer.event is None or self.left is None:
             return answer
@@ -268,18 +268,18 @@ def _begun(said: ChatResponse, share: float) -> ChatResponse:
     )
 
 
-def _is_malformed(heard: Heard) -> bool:
+def _is_malformed(heard: RecordedCall) -> bool:
     """Whether the provider's reason is that a call was malformed. It does not say whether max_tokens cut the call, and
     may not count its tokens."""
     raw = heard.response.raw_stop_reason if heard.response is not None else None
     return raw is not None and raw.strip().lower() in MALFORMED_CALL_WORDS
 
 
-def _if_failing(heard: Heard | None) -> Heard | None:
+def _if_failing(heard: RecordedCall | None) -> RecordedCall | None:
     return heard if heard is not None and failing(heard) else None
 
 
-def _tells_reasoning(heard: Heard) -> bool:
+def _tells_reasoning(heard: RecordedCall) -> bool:
     """Whether its usage tells how many of its tokens were reasoning, be it none."""
     usage = heard.response.usage if heard.response is not None else None
     return usage is not None and usage.tells_reasoning
@@ -295,6 +295,6 @@ def _shows(said: ChatResponse) -> bool:
     return bool(said.text or said.tool_calls or said.broken_tool_calls or said.reasoning_content)
 
 
-def _took(heard: Heard) -> float:
+def _took(heard: RecordedCall) -> float:
     waited = getattr(heard.event, "waited", None) or 0.0
     return heard.seconds + waited

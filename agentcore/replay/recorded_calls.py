@@ -21,7 +21,7 @@ from agentcore.lint import claims_an_end, ended_at_cap
 from agentcore.machine.accounting import seconds_since
 from agentcore.messages import ChatResponse, ToolCall
 from agentcore.reasons import NormalizedStopReason
-from agentcore.replay.recorded_operators import Acted, Occasion, is_act, occasion_of
+from agentcore.replay.recorded_operators import Occasion, OperatorAct, is_act, occasion_of
 from agentcore.replay.request_comparison import Asks, asks_of
 from agentcore.snapshot import Snapshot
 from agentcore.states import CALLS
@@ -37,7 +37,7 @@ SLACK = 0.05  #: seconds by which a driver may be early when it gives a call or 
 
 @quickly_made
 @dataclass(frozen=True, slots=True)
-class Heard:
+class RecordedCall:
     """One recorded call and what came of it. `response` is what had arrived, None where nothing had."""
 
     iteration: int
@@ -138,7 +138,7 @@ class Heard:
         return None not in (self.tokens, self.sent) and self.tokens < self.sent  # type: ignore[operator]
 
 
-def heard(before: Snapshot, event: Event, response: ChatResponse | None, nth: int, seconds: float) -> Heard:
+def heard(before: Snapshot, event: Event, response: ChatResponse | None, nth: int, seconds: float) -> RecordedCall:
     """The call that `before` waits for, as it came back."""
     assert before.call is not None, "a call was in flight"
     cap = before.call.max_tokens
@@ -151,7 +151,7 @@ def heard(before: Snapshot, event: Event, response: ChatResponse | None, nth: in
     counts = shows_counting(sent, output, reasoning, cut=cut) if reasoning and sent is not None else None
     if cut and not through and counts is not False:
         reasoning = (reasoning if sent is None else sent) if output is None else output
-    return Heard(
+    return RecordedCall(
         before.iteration,
         nth,
         before.spent.attempts,
@@ -179,7 +179,7 @@ def _is_below(tokens: int | None, cap: int) -> bool:
     return tokens is not None and tokens < cap - slack(cap)
 
 
-def told_apart(calls: Sequence[Heard], *, hides: bool = False) -> list[Heard]:
+def told_apart(calls: Sequence[RecordedCall], *, hides: bool = False) -> list[RecordedCall]:
     """The calls, each with whether its reasoning counted or is hidden, which any of them shows for all. `hides`: so did
     a call before them, of a fork's parent."""
     if not hides and not any(one.veiled or one.reasoning or _shows_less(one) for one in calls):
@@ -194,20 +194,20 @@ def told_apart(calls: Sequence[Heard], *, hides: bool = False) -> list[Heard]:
     return [_told(one, uncounted=shown == {False}) if one.reasoning else one for one in calls]
 
 
-def _shows_less(heard: Heard) -> bool:
+def _shows_less(heard: RecordedCall) -> bool:
     """Whether this call shows that its provider counts tokens that it does not report."""
     if heard.response is None or not heard.answered or not (heard.cut_below_cap or (heard.cut and not heard.tokens)):
         return False
     return counts_unreported(heard.response, heard.sent, heard.before.asked.context_window)
 
 
-def _unreported(heard: Heard) -> int:
+def _unreported(heard: RecordedCall) -> int:
     """How many tokens its cap left for more than was reported."""
     open_ended = heard.answered and (not heard.cut or heard.cut_below_cap)
     return max(0, heard.cap - heard.tokens) if open_ended and heard.tokens is not None else 0
 
 
-def _told(heard: Heard, *, uncounted: bool) -> Heard:
+def _told(heard: RecordedCall, *, uncounted: bool) -> RecordedCall:
     if not uncounted:
         return replace(heard, doubtful=heard.thought_through)
     told = heard.tokens is not None and not heard.by_share
@@ -234,12 +234,12 @@ def shows_counting(cap: int, output: int | None, reasoning: int, *, cut: bool) -
 class Listener:
     """Collects the calls and the tools' results while a recording is walked."""
 
-    calls: list[Heard] = field(default_factory=list)
+    calls: list[RecordedCall] = field(default_factory=list)
     tools: dict[tuple[int, int], tuple[ToolCall, ToolResult]] = field(default_factory=dict)  #: by iteration, position
     tool_seconds: dict[int, float] = field(default_factory=dict)  #: by iteration
     #: by iteration, the seconds after which tools were given up; only where some were
     given_up: dict[int, float] = field(default_factory=dict)
-    acts: dict[Occasion, list[Acted]] = field(default_factory=dict)  #: what operators did
+    acts: dict[Occasion, list[OperatorAct]] = field(default_factory=dict)  #: what operators did
     _first: dict[int, int] = field(default_factory=dict)  #: the first attempt of each iteration
 
     def hear(self, before: Snapshot, event: Event) -> None:
@@ -256,7 +256,7 @@ class Listener:
             self._tools(before, event)
         if event.__class__ in _PERSONS and is_act(event, before):
             self.acts.setdefault(occasion_of(before, self._first), []).append(
-                Acted(event.at - before.at, event, before)
+                OperatorAct(event.at - before.at, event, before)
             )
 
     def _call(self, before: Snapshot, event: Event, response: ChatResponse | None, waited: float | None) -> None:

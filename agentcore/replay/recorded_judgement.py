@@ -27,7 +27,7 @@ _NONE: Mapping[str, Any] = {}
 
 
 @dataclass(frozen=True, slots=True)
-class Recalled:
+class RecordedCriterion:
     """A criterion that says again what it said at each deciding state of one record."""
 
     said: Mapping[str, ContinuationEvaluation]  #: by state, of which no record judges one twice
@@ -108,7 +108,7 @@ def as_judged(policy: Policy, transitions: Sequence[Mapping[str, Any]], command:
         return policy
     count = len(policy.criteria)
     try:
-        recalled = tuple(Recalled(_said(transitions, position - count)) for position in range(count))
+        recalled = tuple(RecordedCriterion(_said(transitions, position - count)) for position in range(count))
         resolver = None if policy.resolver is None else RecalledResolver(_asked_about(transitions))
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise RecordingError(f"This recording has evaluations that cannot be read: {error}") from error

@@ -20,7 +20,7 @@ Act = OperatorActed | CancelRequested
 Occasion = tuple[int, State, State | None, int]
 
 
-class Acted(NamedTuple):
+class OperatorAct(NamedTuple):
     """What an operator did."""
 
     after: float  #: seconds of the wait after which it came
@@ -34,7 +34,7 @@ class Acted(NamedTuple):
 
 
 #: What was done at each occasion, in order.
-Acts = Mapping[Occasion, Sequence[Acted]]
+Acts = Mapping[Occasion, Sequence[OperatorAct]]
 
 
 def occasion_of(snapshot: Snapshot, first: dict[int, int]) -> Occasion:
@@ -49,7 +49,7 @@ def is_act(event: Event, before: Snapshot) -> TypeGuard[Act]:
 
 
 @dataclass(slots=True)
-class Acting:
+class OperatorReplay:
     """The operators of one run under another policy: each act is done once."""
 
     acts: Acts
@@ -60,14 +60,14 @@ class Acting:
         if is_act(event, snapshot):
             self.done[occasion_of(snapshot, first)] += 1
 
-    def next(self, snapshot: Snapshot, first: dict[int, int]) -> Acted | None:
+    def next(self, snapshot: Snapshot, first: dict[int, int]) -> OperatorAct | None:
         """What an operator did at this wait, not done again yet; None: nothing more was recorded."""
         occasion = occasion_of(snapshot, first)
         acts, done = self.acts.get(occasion, ()), self.done[occasion]
         return acts[done] if done < len(acts) else None
 
 
-def again(acted: Acted, since: float, *, mends: bool) -> Act:
+def again(acted: OperatorAct, since: float, *, mends: bool) -> Act:
     """The same act in a wait that began at `since`, without what is an answer or a result. `mends`: with its change to
     a tool call."""
     act, at = acted.act, since + acted.after

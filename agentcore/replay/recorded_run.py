@@ -12,7 +12,7 @@ from agentcore.machine.advance import settle
 from agentcore.messages import ChatResponse, TokenUsage, ToolCall
 from agentcore.reasons import NormalizedStopReason
 from agentcore.replay.answer_tape import Tape, recorded_tapes, spoken_tokens, unrepeated_tapes
-from agentcore.replay.recorded_calls import Heard, Listener, told_apart
+from agentcore.replay.recorded_calls import Listener, RecordedCall, told_apart
 from agentcore.replay.recorded_judgement import as_judged
 from agentcore.replay.recorded_operators import Acts
 from agentcore.replay.recording import Recording
@@ -36,8 +36,8 @@ class Past:
     """
 
     after: Sequence[tuple[Event, Snapshot]]
-    calls: Mapping[int, Sequence[Heard]]  #: by iteration, in order
-    attempts: Mapping[int, Heard]  #: the same by their place in the turn
+    calls: Mapping[int, Sequence[RecordedCall]]  #: by iteration, in order
+    attempts: Mapping[int, RecordedCall]  #: the same by their place in the turn
     segments: Mapping[int, Segment]  #: what they added to the answers, by their place in the turn
     tapes: Mapping[int, Tape]  #: by iteration
     unrepeated: Mapping[int, Tape]  #: the same without what may be a repeat; only where anything may be one
@@ -67,7 +67,7 @@ class Past:
         past: Past = kept[1]
         return past
 
-    def nth(self, iteration: int, nth: int) -> Heard | None:
+    def nth(self, iteration: int, nth: int) -> RecordedCall | None:
         """The nth call of an iteration, from 1; None where there was none."""
         calls = self.calls.get(iteration, ())
         return calls[nth - 1] if nth <= len(calls) else None
@@ -106,7 +106,7 @@ class Past:
         """Tokens of reasoning that may be hidden among those of a text, in one call, at most."""
         return max((self.unseen_in(one) for one in self.attempts.values()), default=0)
 
-    def unseen_in(self, heard: Heard) -> int:
+    def unseen_in(self, heard: RecordedCall) -> int:
         """The same of one call: what no text needs, where no call of the recording tells of any reasoning, none shows
         that there must be some, and the provider did not say that there was none."""
         if heard.response is None or not heard.answered or not self._silent or _tells(heard.response.usage):
@@ -127,7 +127,7 @@ class Past:
         calls = self.calls.get(iteration, ())
         return self.all_told(iteration) and (not any(map(_tells_some, calls)) or any(one.cut_as_told for one in calls))
 
-    def _all_told(self, calls: Sequence[Heard]) -> bool:
+    def _all_told(self, calls: Sequence[RecordedCall]) -> bool:
         if any(one.cut_below_cap or (self.cut_otherwise and one.cut_otherwise) for one in calls):
             return False
         answered = [one for one in calls if one.response]
@@ -166,7 +166,7 @@ def _read(recording: Recording) -> Past:
         snapshot = settle(snapshot, event, judging, signs=False)
         after.append((event, snapshot))
     heard = told_apart(listener.calls, hides=bool(base.veiled))
-    calls, attempts = dict[int, list[Heard]](), {one.attempt: one for one in heard}
+    calls, attempts = dict[int, list[RecordedCall]](), {one.attempt: one for one in heard}
     for one in heard:
         calls.setdefault(one.iteration, []).append(one)
     counted = all(one.tokens is not None and not one.veiled for one in heard)
@@ -194,18 +194,18 @@ def _read(recording: Recording) -> Past:
     )
 
 
-def _signs(heard: Heard, response: ChatResponse) -> tuple[str, ...]:
+def _signs(heard: RecordedCall, response: ChatResponse) -> tuple[str, ...]:
     before = heard.before
     rule, stops = rule_of(before.revision), asks_for_stops(before.asked.extra)
     return lint(response, heard.sent, before.answer.text, stops=stops, rule=rule)
 
 
-def _tells_cut(heard: Heard) -> bool:
+def _tells_cut(heard: RecordedCall) -> bool:
     """Whether the provider itself called it a cut."""
     return heard.cut and heard.response is not None and "relabelled" not in heard.response.diagnostics
 
 
-def _tells_some(heard: Heard) -> bool:
+def _tells_some(heard: RecordedCall) -> bool:
     usage = heard.response.usage if heard.response is not None else None
     return usage is not None and usage.reasoning_tokens > 0
 
@@ -214,7 +214,7 @@ def _tells(usage: TokenUsage | None) -> bool:
     return usage is not None and usage.tells_reasoning
 
 
-def _full_at(heard: Heard) -> int | None:
+def _full_at(heard: RecordedCall) -> int | None:
     """The tokens at which this call found the context window full; None where it did not, or they are not told."""
     response = heard.response
     if response is None or response.stop_reason is not _FULL:
@@ -222,7 +222,7 @@ def _full_at(heard: Heard) -> int | None:
     return response.usage.input_tokens + response.usage.output_tokens if response.usage is not None else None
 
 
-def _rate(heard: Sequence[Heard], echoes: Mapping[int, Segment]) -> tuple[float, float]:
+def _rate(heard: Sequence[RecordedCall], echoes: Mapping[int, Segment]) -> tuple[float, float]:
     """Tokens of a character, from the calls that were counted or cut; else what texts in general take. `echoes`: by
     attempt, what was added where the text before it was only sent back."""
     found = [
@@ -234,19 +234,19 @@ def _rate(heard: Sequence[Heard], echoes: Mapping[int, Segment]) -> tuple[float,
     return (0.7 * min(found), 1.5 * max(found)) if found else RATE
 
 
-def _reasoned(heard: Heard, rate: tuple[float, float]) -> int:
+def _reasoned(heard: RecordedCall, rate: tuple[float, float]) -> int:
     """Tokens of reasoning, at most."""
     if not (heard.veiled or heard.by_share) or heard.spent is None or heard.response is None:
         return heard.reasoning + heard.unreported
     return heard.unreported + heard.spent - int(spoken_tokens(heard, rate)[0])
 
 
-def _dropped(segments: Mapping[int, Segment], heard: Heard) -> int:
+def _dropped(segments: Mapping[int, Segment], heard: RecordedCall) -> int:
     part = segments.get(heard.attempt)
     return part.dropped if part is not None else 0
 
 
-def _repeated(heard: Heard, segments: Mapping[int, Segment]) -> float:
+def _repeated(heard: RecordedCall, segments: Mapping[int, Segment]) -> float:
     part = segments.get(heard.attempt)
     if part is None or not part.dropped or heard.response is None or not heard.response.text:
         return 0.0

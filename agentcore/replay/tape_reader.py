@@ -9,7 +9,7 @@ from agentcore.replay.assumptions import HIGH, IN_ONE_GO, LOW, NEARLY, WORDING
 from agentcore.replay.certainty import Assumed, Why
 from agentcore.replay.failed_calls import broke_off, failing
 from agentcore.replay.pending_call import Answer, unknown, unsized
-from agentcore.replay.recorded_calls import Heard
+from agentcore.replay.recorded_calls import RecordedCall
 from agentcore.replay.request_comparison import Asks, alike, asks_of
 from agentcore.replay.tape_answers import Reading, Saying
 from agentcore.states import State
@@ -21,7 +21,7 @@ class TapeReading(Saying):
 
     __slots__ = ()
 
-    def _read(self, same: Heard | None, asks: Asks) -> Answer:
+    def _read(self, same: RecordedCall | None, asks: Asks) -> Answer:
         """As much of the iteration's text as the cap allows, from where the run has come to."""
         if self.snapshot.asked.envelope_schema is not None:
             return self._read_envelope(same, asks)
@@ -67,7 +67,7 @@ class TapeReading(Saying):
         shown = any((one.tokens or 0) > ceiling for one in self.past.attempts.values())
         return found if shown or (reported(event.response) or 0) <= ceiling else unknown(Why.REFUSAL)
 
-    def _reading(self, tape: Tape, same: Heard | None, asks: Asks) -> Reading | Why:
+    def _reading(self, tape: Tape, same: RecordedCall | None, asks: Asks) -> Reading | Why:
         """Where this call begins to read; or why the tape does not answer it."""
         known = next((one for one in self._candidates(same, asks) if _stands_on(tape, one)), None)
         if known is not None:
@@ -87,7 +87,7 @@ class TapeReading(Saying):
         repairs = self.snapshot.call is not None and self.snapshot.call.state is State.REQUEST_TOOL_REPAIR
         return Why.REPAIR if repairs else Why.OTHER_REQUEST
 
-    def _from_call(self, tape: Tape, known: Heard, same: Heard | None, asks: Asks) -> Reading | Why:
+    def _from_call(self, tape: Tape, known: RecordedCall, same: RecordedCall | None, asks: Asks) -> Reading | Why:
         """The same request under another cap: the same words from the same beginning."""
         if known.cut_below_cap and not self._as_capped(known):
             return Why.CUT_BELOW_CAP
@@ -195,7 +195,7 @@ class TapeReading(Saying):
         again = text[max(0, len(text) - characters) :]
         return again if repeats <= room else cut(again, round(characters * room / repeats))
 
-    def _read_envelope(self, same: Heard | None, asks: Asks) -> Answer:
+    def _read_envelope(self, same: RecordedCall | None, asks: Asks) -> Answer:
         """As much of a structured answer as the cap allows. Each attempt says it anew; the longest tells most."""
         candidates = [
             one for one in self._candidates(same, asks) if one.response and not one.response.broken_tool_calls
@@ -218,7 +218,7 @@ class TapeReading(Saying):
         return self._to_the_end(tape, reading, need) if tape.closed else unknown(Why.MORE_TEXT)
 
 
-def _stands_on(tape: Tape, heard: Heard) -> bool:
+def _stands_on(tape: Tape, heard: RecordedCall) -> bool:
     return any(stretch.heard is heard for stretch in tape.stretches)
 
 

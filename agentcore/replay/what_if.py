@@ -22,14 +22,14 @@ from agentcore.events import (
 from agentcore.machine.advance import advance, settle
 from agentcore.machine.state_commands import same_command
 from agentcore.policy import Policy
-from agentcore.replay.assumptions import HIGH, LOW, MIDDLE, NEARLY, Assuming, NeedsEnds
+from agentcore.replay.assumptions import HIGH, LOW, MIDDLE, NEARLY, AssumptionSet, NeedsEnds
 from agentcore.replay.certainty import Assumed, Assumption, Certainty, Experience, Why, weakest
 from agentcore.replay.fork import under
 from agentcore.replay.operator_answers import operator_answer
 from agentcore.replay.pending_call import Answer, unknown
-from agentcore.replay.recorded_answers import Asked
+from agentcore.replay.recorded_answers import AnsweredCall
 from agentcore.replay.recorded_calls import SLACK
-from agentcore.replay.recorded_operators import Acting
+from agentcore.replay.recorded_operators import OperatorReplay
 from agentcore.replay.recorded_run import Past
 from agentcore.replay.recorded_tools import tools_answer
 from agentcore.replay.recording import Provenance, Record, Recording, WhatIf
@@ -57,7 +57,7 @@ def what_if(
     required(trace, bool, "trace")
     if policy.revision != recording.policy.revision:
         policy = replace(policy, revision=recording.policy.revision)
-    run = _Run(recording, policy, trace, Assuming(Past.of(recording), experience))
+    run = _Run(recording, policy, trace, AssumptionSet(Past.of(recording), experience))
     try:
         return run.to_the_end()
     except NeedsEnds:
@@ -110,7 +110,7 @@ class _Run:
     recording: Recording
     policy: Policy
     trace: bool
-    assuming: Assuming
+    assuming: AssumptionSet
     past: Past = field(init=False)
     base: Snapshot = field(init=False)
     snapshot: Snapshot = field(init=False)
@@ -122,20 +122,20 @@ class _Run:
     places: dict[int, float] = field(default_factory=dict)  #: tokens of tape read since the runs parted, by iteration
     first: dict[int, int] = field(default_factory=dict)  #: the first attempt of each iteration
     given: set[int] = field(default_factory=set)  #: recorded calls whose answers were given, by their place in the turn
-    acting: Acting = field(init=False)  #: the operators who were there
+    acting: OperatorReplay = field(init=False)  #: the operators who were there
     held: float = 0.0  #: seconds in which it waited for an operator; one that was imagined releases it at once
     work: Work = field(default_factory=Work)  #: of this run and those it was copied from or to
 
     def __post_init__(self) -> None:
         self.past = self.assuming.past
-        self.acting = Acting(self.past.acts)
+        self.acting = OperatorReplay(self.past.acts)
         self.snapshot = self.base = under(self.recording.base_snapshot, self.recording.policy, self.policy)
         if self.base.state in CALLS:
             self.first[self.base.iteration] = self.base.spent.attempts
 
     def towards(self, end: float, later: float | None = None) -> "_Run":
         """A copy that goes on to this end of what is assumed; `later` is the end for reasoning in calls never made."""
-        assuming = Assuming(self.past, self.assuming.experience, end, later)
+        assuming = AssumptionSet(self.past, self.assuming.experience, end, later)
         copy = _Run(self.recording, self.policy, self.trace, assuming)
         copy.assuming.taken.update(self.assuming.taken)
         copy.snapshot, copy.seq, copy.certainty, copy.followed = self.snapshot, self.seq, self.certainty, self.followed
@@ -288,7 +288,7 @@ class _Run:
         first = self.first.setdefault(snapshot.iteration, snapshot.spent.attempts)
         nth, place = snapshot.spent.attempts - first + 1, self.places.get(snapshot.iteration)
         cap, left = snapshot.current_call.max_tokens, snapshot.seconds_left
-        return Asked(snapshot, nth, cap, left, place, self.past, self.assuming, self.given).answer()
+        return AnsweredCall(snapshot, nth, cap, left, place, self.past, self.assuming, self.given).answer()
 
 
 def _seconds_left(snapshot: Snapshot) -> float:

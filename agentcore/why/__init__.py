@@ -13,16 +13,16 @@ tree                     the node the derivation is made of, and a tree as lines
 Nothing is evaluated again: only recorded data is read, and missing data is left out.
 """
 
-from agentcore.why.alternative_transitions import Road, roads_of, roads_taken_past
+from agentcore.why.alternative_transitions import AlternativeTransition, roads_of, roads_taken_past
 from agentcore.why.derivation import Derivation, derive
 from agentcore.why.tree import Fact, Kind, Node, lines_of
 
 __all__ = [
+    "AlternativeTransition",
     "Derivation",
     "Fact",
     "Kind",
     "Node",
-    "Road",
     "derive",
     "lines_of",
     "roads_of",

@@ -145,7 +145,7 @@ GUARDS: Mapping[State, Mapping[Trigger, Guard]] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Road:
+class AlternativeTransition:
     """A transition that the table allows but that was not made. `open`: its guard was true, but another was checked
     first; None: the record does not show it. `near`: a limit shows how near it was, or its guard was true."""
 
@@ -158,21 +158,23 @@ class Road:
     near: bool
 
 
-def roads_of(case: Case) -> tuple[Road, ...]:
+def roads_of(case: Case) -> tuple[AlternativeTransition, ...]:
     """The other transitions of one step, in the order in which they are checked."""
     guards = GUARDS.get(case.source, {})
     return tuple(_road(case, trigger) for trigger in guards if trigger is not case.trigger)
 
 
-def _road(case: Case, trigger: Trigger) -> Road:
+def _road(case: Case, trigger: Trigger) -> AlternativeTransition:
     guard = GUARDS[case.source][trigger]
     stand = guard.look(case)
     near = stand.counted or bool(stand.open)
     miss = stand.miss or ("the turn was held before this was evaluated" if case.held else "the record does not show it")
-    return Road(case.source, trigger, TRANSITIONS[case.source][trigger], guard.words, stand.open, miss, near)
+    return AlternativeTransition(
+        case.source, trigger, TRANSITIONS[case.source][trigger], guard.words, stand.open, miss, near
+    )
 
 
-def roads_taken_past(spans: Iterable[Span]) -> Iterator[tuple[Case, tuple[Road, ...]]]:
+def roads_taken_past(spans: Iterable[Span]) -> Iterator[tuple[Case, tuple[AlternativeTransition, ...]]]:
     """Every step of a history out of a deciding state, with its other possible transitions."""
     for span in spans:
         for case in cases_of(span):

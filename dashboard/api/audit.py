@@ -55,7 +55,7 @@ class EntryPage(BaseModel):
     previous: str | None = Field(description="The cursor of the newer entries; null on the first page.")
 
 
-class Asked(Page):
+class AuditFilter(Page):
     """Which entries; what is left out lets all through."""
 
     by: Text = Field(default="", description="The user's name.", max_length=150)
@@ -70,7 +70,7 @@ class Asked(Page):
 
 
 @router.get("/audit", response=EntryPage, summary="Read the audit log")
-def audit_list(request: HttpRequest, asked: Annotated[Asked, Query()]) -> dict[str, Any]:
+def audit_list(request: HttpRequest, asked: Annotated[AuditFilter, Query()]) -> dict[str, Any]:
     """Newest first, a page at a time. For admins."""
     filters = selectors.Filters(
         by=asked.by,

@@ -50,7 +50,7 @@ PagedArray = Annotated[PageOfArray, Query()]
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class Cursor:
     """Just before or just after an item, by the value that the list is in the order of. Opaque to who is given one."""
 
     back: bool
@@ -72,7 +72,7 @@ class Place:
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class ListPage:
     """The items of a page and its neighbours' cursors; None: there is none."""
 
     items: Sequence[Any]
@@ -84,10 +84,10 @@ class Found:
         return {"items": self.items, "next": self.next, "previous": self.previous}
 
 
-def page_of(rows: QuerySet[Row], asked: _Asked, *, order: str, limit: int) -> Found:
+def page_of(rows: QuerySet[Row], asked: _Asked, *, order: str, limit: int) -> ListPage:
     """A page of rows. `order`: a unique column, with `-` where the largest is first. Raises `BadCursorError`."""
     column, falls = order.removeprefix("-"), order.startswith("-")
-    place = Place.read(asked.cursor) if asked.cursor else None
+    place = Cursor.read(asked.cursor) if asked.cursor else None
     back = place is not None and place.back
     if place is not None:
         rows = rows.filter(**{f"{column}__{'lt' if falls != back else 'gt'}": _value(rows, column, place)})
@@ -96,9 +96,9 @@ def page_of(rows: QuerySet[Row], asked: _Asked, *, order: str, limit: int) -> Fo
     return _found(found[:limit], place, lambda row: _stored(row, column), more=len(found) > limit)
 
 
-def items_of(items: Sequence[Item], asked: _Asked, *, limit: int) -> Found:
+def items_of(items: Sequence[Item], asked: _Asked, *, limit: int) -> ListPage:
     """A page of a list that only grows at its end, or does not change: its places are numbers."""
-    place = Place.read(asked.cursor) if asked.cursor else None
+    place = Cursor.read(asked.cursor) if asked.cursor else None
     if place is not None and not isinstance(place.value, int):
         raise BadCursorError(BadCursorError.__doc__)
     numbers = range(len(items))
@@ -109,10 +109,10 @@ def items_of(items: Sequence[Item], asked: _Asked, *, limit: int) -> Found:
     else:
         chosen = numbers[max(0, int(place.value) + 1) :][: limit + 1]
     page = _found(list(chosen[:limit]), place, lambda number: number, more=len(chosen) > limit)
-    return Found([items[number] for number in page.items], page.next, page.previous)
+    return ListPage([items[number] for number in page.items], page.next, page.previous)
 
 
-def array_of(request: HttpRequest, response: HttpResponse, page: Found) -> Sequence[Any]:
+def array_of(request: HttpRequest, response: HttpResponse, page: ListPage) -> Sequence[Any]:
     """The items; their neighbours' addresses are in the header."""
     links = [
         f'<{request.path}?{_query(request, cursor)}>; rel="{name}"'
@@ -148,7 +148,7 @@ def _query(request: HttpRequest, cursor: str) -> str:
     return given.urlencode()
 
 
-def _value(rows: QuerySet[Row], column: str, place: Place) -> Any:
+def _value(rows: QuerySet[Row], column: str, place: Cursor) -> Any:
     try:
         field: models.Field[Any, Any] = rows.model._meta.get_field(column)  # type: ignore[assignment]
         return field.to_python(place.value)
@@ -161,14 +161,14 @@ def _stored(row: Model, column: str) -> str | int:
     return value if isinstance(value, int) else str(value)
 
 
-def _found(items: list[Any], place: Place | None, value: Any, *, more: bool) -> Found:
+def _found(items: list[Any], place: Cursor | None, value: Any, *, more: bool) -> ListPage:
     """`items`: in the order in which they were looked for. An empty page leads back to where its cursor came from."""
     back = place is not None and place.back
     if back:
         items.reverse()
     if not items:
-        turned = None if place is None else str(Place(not back, place.value))
-        return Found(items, next=turned if back else None, previous=None if back else turned)
-    forth = str(Place(back=False, value=value(items[-1]))) if more or back else None
-    behind = str(Place(back=True, value=value(items[0]))) if (more if back else place is not None) else None
-    return Found(items, next=forth, previous=behind)
+        turned = None if place is None else str(Cursor(not back, place.value))
+        return ListPage(items, next=turned if back else None, previous=None if back else turned)
+    forth = str(Cursor(back=False, value=value(items[-1]))) if more or back else None
+    behind = str(Cursor(back=True, value=value(items[0]))) if (more if back else place is not None) else None
+    return ListPage(items, next=forth, previous=behind)

@@ -164,7 +164,7 @@ class PredictionSummary(BaseModel):
     suggested: list[SuggestedCounts] = Field(description="Suggested limits that re-runs tried.")
 
 
-class Asked(BaseModel):
+class PredictionFilter(BaseModel):
     """Which predictions."""
 
     model: Text | None = Field(default=None, description="The model's name.")
@@ -183,15 +183,15 @@ class Asked(BaseModel):
 
 
 @router.get("/predictions", response=PredictionPage, summary="List predictions")
-def prediction_list(request: HttpRequest, asked: Query[Asked]) -> dict[str, Any]:
+def prediction_list(request: HttpRequest, asked: Query[PredictionFilter]) -> dict[str, Any]:
     """Newest first, a page at a time."""
-    if unknown := sorted(set(request.GET) - set(Asked.model_fields)):
-        words = f"There is no filter “{unknown[0]}”; the filters are {', '.join(Asked.model_fields)}."
+    if unknown := sorted(set(request.GET) - set(PredictionFilter.model_fields)):
+        words = f"There is no filter “{unknown[0]}”; the filters are {', '.join(PredictionFilter.model_fields)}."
         raise ValidationError({unknown[0]: words})
     given = asked.model_dump(exclude_none=True, exclude={"cursor", "limit"}, mode="json")
     if basis := given.pop("basis", None):
         given["suggested__basis"] = basis
-    filters: Filters = given  # type: ignore[assignment] # the fields of `Asked` are its keys
+    filters: Filters = given  # type: ignore[assignment] # the fields of `PredictionFilter` are its keys
     page = predictions_page(project=project_current(), filters=filters, cursor=asked.cursor, limit=asked.limit)
     return {"items": [told(one) for one in page.items], "next": page.next, "previous": page.previous}
 

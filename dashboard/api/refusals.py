@@ -39,7 +39,7 @@ class RefusalPage(BaseModel):
     previous: str | None = Field(description="The cursor of the newer entries; null on the first page.")
 
 
-class Asked(Page):
+class RefusalFilter(Page):
     """Which refusals; what is left out lets all through."""
 
     key_id: UUID | None = Field(default=None, description="Only refusals of this gateway key.")
@@ -49,7 +49,7 @@ class Asked(Page):
 
 
 @router.get("/refusals", response=RefusalPage, summary="List refused spans and log records")
-def refusal_list(request: HttpRequest, asked: Annotated[Asked, Query()]) -> dict[str, Any]:
+def refusal_list(request: HttpRequest, asked: Annotated[RefusalFilter, Query()]) -> dict[str, Any]:
     """Spans and log records that were refused, by sender and reason. The reason that first occurred last is first. A
     reason is kept for 90 days after it last occurred. You see the refusals of your own keys and tokens, or all of them
     if you may manage keys."""

@@ -70,7 +70,7 @@ class DeliveryPage(BaseModel):
     previous: str | None = Field(description="The cursor of the newer deliveries; null on the first page.")
 
 
-class Asked(Page):
+class DeliveryFilter(Page):
     """Which deliveries."""
 
     state: Literal["waiting", "delivered", "dead"] | None = Field(
@@ -93,7 +93,7 @@ def webhook_get(request: HttpRequest, webhook_id: UUID) -> StoredWebhook:
 
 
 @router.get("/webhooks/{webhook_id}/deliveries", response=DeliveryPage, summary="List a webhook's deliveries")
-def delivery_list(request: HttpRequest, webhook_id: UUID, asked: Annotated[Asked, Query()]) -> dict[str, Any]:
+def delivery_list(request: HttpRequest, webhook_id: UUID, asked: Annotated[DeliveryFilter, Query()]) -> dict[str, Any]:
     """Deliveries, newest first, each with its requests and responses."""
     webhook = selectors.webhook_get(webhook_id, project=project_current())
     rows = selectors.delivery_rows(webhook, state=asked.state, kind=asked.kind)

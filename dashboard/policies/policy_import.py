@@ -33,7 +33,7 @@ ABOUT = ("version", "why", "made_at", "by")  #: what a version of the file says 
 
 
 @dataclass(frozen=True, slots=True)
-class _Told:
+class ImportedVersion:
     """A version of the file. `number` is whatever the file calls it."""
 
     number: Any
@@ -51,14 +51,14 @@ class _File:
     """A policy of the file. `by`: who takes it in."""
 
     name: str
-    versions: Sequence[_Told]
-    active: _Told | None  #: what counted where the file was made; None: there were only drafts
+    versions: Sequence[ImportedVersion]
+    active: ImportedVersion | None  #: what counted where the file was made; None: there were only drafts
     past: Sequence[Any]  #: numbers of versions that only counted once
-    schedule: Sequence[tuple[_Told, datetime, str]]  #: with the moment and the reason
+    schedule: Sequence[tuple[ImportedVersion, datetime, str]]  #: with the moment and the reason
     project: Project
     by: "User | None"
 
-    def kept(self, told: _Told, *, counts: bool = False) -> PolicyVersion:
+    def kept(self, told: ImportedVersion, *, counts: bool = False) -> PolicyVersion:
         """A version of the file as the next one here. Raises its fault."""
         if told.fault is not None:
             raise told.fault
@@ -106,7 +106,7 @@ def _merged(file: _File, policy: Policy, known: dict[str, PolicyVersion]) -> Ite
         version = known[file.active.key] = file.kept(file.active, counts=True)
         yield f"“{file.name}” differs; the file's settings are its version {version.version}, which is now active."
     scheduled = [told for told, _, _ in file.schedule]
-    left: list[_Told] = []
+    left: list[ImportedVersion] = []
     for told in file.versions:
         if told is file.active or told.key in known:
             continue
@@ -146,13 +146,13 @@ def _read(told: Mapping[str, Any], project: Project, by: "User | None") -> _File
     return _File(str(name), known, active, _before(known, active) if past is None else past, schedule, project, by)
 
 
-def _before(versions: Sequence[_Told], active: _Told | None) -> list[Any]:
+def _before(versions: Sequence[ImportedVersion], active: ImportedVersion | None) -> list[Any]:
     """What a file that does not say what is past surely means: the versions before the one that counts."""
     numbers = [told.number for told in versions if isinstance(told.number, int)]
     return [number for number in numbers if active and isinstance(active.number, int) and number < active.number]
 
 
-def _numbered(versions: Sequence[_Told], number: Any, name: str, what: str) -> _Told | None:
+def _numbered(versions: Sequence[ImportedVersion], number: Any, name: str, what: str) -> ImportedVersion | None:
     if number is None:
         return None
     found = next((told for told in versions if told.number == number), None)
@@ -161,7 +161,7 @@ def _numbered(versions: Sequence[_Told], number: Any, name: str, what: str) -> _
     return found
 
 
-def _schedule(rows: Any, versions: Sequence[_Told], name: str) -> list[tuple[_Told, datetime, str]]:
+def _schedule(rows: Any, versions: Sequence[ImportedVersion], name: str) -> list[tuple[ImportedVersion, datetime, str]]:
     whole = isinstance(rows, list) and len(rows) <= MAX_SCHEDULED and all(isinstance(row, dict) for row in rows)
     if not whole:
         raise ValidationError(f"“{name}”: schedule must be a list of at most {MAX_SCHEDULED} objects.")
@@ -187,15 +187,15 @@ def _text(value: Any) -> str:
     return value if isinstance(value, str) else ""
 
 
-def _version(told: Mapping[str, Any], name: str) -> _Told:
+def _version(told: Mapping[str, Any], name: str) -> ImportedVersion:
     """A version of the file, its words clean. Raises `ValidationError` where it has a field that none has."""
     refuse_unknown(told, (*ABOUT, *POLICY_FIELDS), what="a version", whose=name)
     given = {field: told[field] for field in POLICY_FIELDS if told.get(field)}
     try:
-        return _Told(told.get("version"), _text(told.get("why")), policy_said(**given), None)
+        return ImportedVersion(told.get("version"), _text(told.get("why")), policy_said(**given), None)
     except ValidationError as error:
         fault = ValidationError([f"“{name}”: {sentence}" for sentence in error.messages])
-        return _Told(told.get("version"), _text(told.get("why")), {}, fault)
+        return ImportedVersion(told.get("version"), _text(told.get("why")), {}, fault)
 
 
 def refuse_unknown(told: Mapping[str, Any], known: Sequence[str], *, what: str, whose: str = "") -> None:

@@ -40,7 +40,7 @@ _NO_LIMIT = 2**62
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
+class RetentionLimits:
     """What may stay; None: no limit. A turn goes where any of the three lets it go."""
 
     age: timedelta | None = None
@@ -58,7 +58,7 @@ class Plan:
     newest: datetime | None
 
 
-def plan(*, project: Project, kept: Kept, now: datetime) -> Plan:
+def plan(*, project: Project, kept: RetentionLimits, now: datetime) -> Plan:
     """Which turns would go. Turns that have not ended stay."""
     values: dict[str, Any] = {
         "project": project.pk,

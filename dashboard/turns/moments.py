@@ -9,7 +9,7 @@ from agentcore.criteria.builtin import ErrorPolicyCriterion
 from agentcore.reason_text import evaluation_text
 from agentcore.replay import Assumption, Certainty, Provenance, Span
 from agentcore.snapshot import Snapshot
-from agentcore.why import Road, roads_of
+from agentcore.why import AlternativeTransition, roads_of
 from agentcore.why.transition_case import Case, case_of
 from agentcore.why.transition_text import transition_text
 from dashboard.turns.meters import Meter, meters_of
@@ -48,7 +48,7 @@ class Moment:
     error: Mapping[str, Any] | None = None  #: the context the error policy was asked with, where something had failed
     end: Finish | None = None
     acted: str = ""  #: what a person changed by it, in words
-    roads: tuple[Road, ...] = ()  #: what else could have happened there
+    roads: tuple[AlternativeTransition, ...] = ()  #: what else could have happened there
     certainty: str = Certainty.RECORDED.value  #: of a what-if's step
     assumes: tuple[Assumption, ...] = ()  #: what that takes for granted
 

@@ -19,7 +19,7 @@ from typing import Any
 
 from agentcore.policy import limit_in_words
 from agentcore.states import State
-from agentcore.why import Road
+from agentcore.why import AlternativeTransition
 from dashboard.turns.glossary import CRITERIA
 from dashboard.turns.meters import Meter
 from dashboard.turns.moments import Evaluation, Moment
@@ -145,13 +145,13 @@ def step_view(moment: Moment) -> StepView:
     )
 
 
-def _ends(road: Road) -> bool:
+def _ends(road: AlternativeTransition) -> bool:
     """Ways on come first, then those to an end."""
     return road.target in (State.ABORT, State.ABORT_PARTIAL)
 
 
 @lru_cache(KEPT)
-def _way(road: Road) -> AlternativeText:
+def _way(road: AlternativeTransition) -> AlternativeText:
     stood, shape = STOOD[road.open]
     return AlternativeText(road.trigger.value, words(road.target), road.guard, unbroken(road.miss), stood, shape)
 

@@ -30,7 +30,7 @@ KEPT: Mapping[str, frozenset[str]] = {
     "Bar": frozenset({"kind", "stop_reason", "provenance"}),
     "AttemptText": frozenset({"kind", "seam"}),
     "ToolCallView": frozenset({"error"}),
-    "Road": frozenset({"guard"}),
+    "AlternativeTransition": frozenset({"guard"}),
     "VerdictLead": frozenset({"look"}),
 }
 #: Sentences of ours that may quote.
@@ -38,7 +38,7 @@ SENTENCES: Mapping[str, frozenset[str]] = {
     "Moment": frozenset({"reason"}),
     "Evaluation": frozenset({"reason"}),
     "ToolCallView": frozenset({"name"}),
-    "Road": frozenset({"miss"}),
+    "AlternativeTransition": frozenset({"miss"}),
     "VerdictLead": frozenset({"first", "rest", "helps"}),
     "TurnView": frozenset({"verdict", "unproven", "missing_records"}),
 }

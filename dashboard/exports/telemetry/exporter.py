@@ -26,7 +26,7 @@ from dashboard.exports.telemetry.measures import metrics
 from dashboard.exports.telemetry.models import Destination, Queued
 from dashboard.exports.telemetry.queue import Outcome
 from dashboard.exports.telemetry.spans import traces
-from dashboard.exports.telemetry.turn_data import Told, told_of
+from dashboard.exports.telemetry.turn_data import TelemetryTurn, told_of
 from dashboard.live.transport import Head, Transport, TransportError
 from dashboard.platform.db_threads import in_database
 from dashboard.platform.egress.keys import key_for
@@ -133,14 +133,14 @@ def _instance(destination: Destination) -> str:
     return str(destination.project_id)
 
 
-def _traces(told: Sequence[Told], destination: Destination) -> tuple[bytes, int]:
+def _traces(told: Sequence[TelemetryTurn], destination: Destination) -> tuple[bytes, int]:
     """The packed export, and how many spans it has."""
     made = traces(told, instance=_instance(destination), content=destination.content)
     spans = len(made.resource_spans[0].scope_spans[0].spans)
     return gzip.compress(made.SerializeToString(), compresslevel=5), spans
 
 
-def _metrics(told: Sequence[Told], destination: Destination, until: datetime) -> bytes:
+def _metrics(told: Sequence[TelemetryTurn], destination: Destination, until: datetime) -> bytes:
     first = min(one.turn.started_at or one.turn.created_at for one in told)
     since = queue.since_of(destination, first)
     made = metrics(told, instance=_instance(destination), since=min(since, until), until=until)

@@ -24,7 +24,7 @@ from opentelemetry.proto.metrics.v1.metrics_pb2 import (
 
 from dashboard.exports.telemetry.names import provider_named
 from dashboard.exports.telemetry.spans import nanoseconds, pairs, resource, scope
-from dashboard.exports.telemetry.turn_data import Told
+from dashboard.exports.telemetry.turn_data import TelemetryTurn
 
 Key = tuple[tuple[str, Any], ...]  #: attributes
 Times = tuple[int, int]  #: nanoseconds: since when, and until when
@@ -33,7 +33,9 @@ TOKENS = (1, 4, 16, 64, 256, 1024, 4096, 16384, 65536, 262144, 1048576, 4194304,
 SECONDS = (0.01, 0.02, 0.04, 0.08, 0.16, 0.32, 0.64, 1.28, 2.56, 5.12, 10.24, 20.48, 40.96, 81.92)
 
 
-def metrics(told: Sequence[Told], *, instance: str, since: datetime, until: datetime) -> ExportMetricsServiceRequest:
+def metrics(
+    told: Sequence[TelemetryTurn], *, instance: str, since: datetime, until: datetime
+) -> ExportMetricsServiceRequest:
     """An export of what these turns add up to, told as of the time between two batches."""
     times = (nanoseconds(since), nanoseconds(until))
     made = [
@@ -56,7 +58,7 @@ def _call(row: Any) -> Key:
     )
 
 
-def _usages(told: Iterable[Told]) -> Iterator[tuple[Key, float]]:
+def _usages(told: Iterable[TelemetryTurn]) -> Iterator[tuple[Key, float]]:
     for row in (call.row for one in told for call in one.calls):
         for kind in ("input", "output"):
             count = (row.usage or {}).get(f"{kind}_tokens")
@@ -64,21 +66,21 @@ def _usages(told: Iterable[Told]) -> Iterator[tuple[Key, float]]:
                 yield (*_call(row), ("gen_ai.token.type", kind)), count
 
 
-def _durations(told: Iterable[Told]) -> Iterator[tuple[Key, float]]:
+def _durations(told: Iterable[TelemetryTurn]) -> Iterator[tuple[Key, float]]:
     for row in (call.row for one in told for call in one.calls):
         if row.duration_ms is not None:
             error = (row.error or {}).get("kind")
             yield (*_call(row), *((("error.type", str(error)),) if error else ())), row.duration_ms / 1000
 
 
-def _turn(told: Told) -> Key:
+def _turn(told: TelemetryTurn) -> Key:
     turn = told.turn
     names = ("status", "stop_reason", "terminal_reason", "resource")
     said = ((f"whystop.{name}", getattr(turn, name) or "") for name in names)
     return (("gen_ai.agent.name", turn.agent_name), ("gen_ai.request.model", turn.model), *said)
 
 
-def _attempts(told: Iterable[Told]) -> Iterator[Key]:
+def _attempts(told: Iterable[TelemetryTurn]) -> Iterator[Key]:
     for row in (call.row for one in told for call in one.calls):
         yield (*_call(row), ("whystop.attempt.kind", row.kind), ("whystop.stop_reason", row.stop_reason or ""))
 

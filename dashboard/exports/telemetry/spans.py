@@ -19,7 +19,7 @@ from agentcore import VERSION
 from agentcore.messages import Message, Role
 from agentcore.reasons import TurnStatus
 from dashboard.exports.telemetry.names import INSTANCE, SCOPE, SERVICE, provider_named
-from dashboard.exports.telemetry.turn_data import Call, Told, ToolRun
+from dashboard.exports.telemetry.turn_data import Call, TelemetryTurn, ToolRun
 from dashboard.platform.fields import storable_text
 
 Attributes = Mapping[str, Any]
@@ -31,7 +31,7 @@ OUR_OWN = (
 FAILED = frozenset({TurnStatus.FAILED, TurnStatus.ABORTED, TurnStatus.INTERRUPTED})
 
 
-def traces(told: Iterable[Told], *, instance: str, content: bool) -> ExportTraceServiceRequest:
+def traces(told: Iterable[TelemetryTurn], *, instance: str, content: bool) -> ExportTraceServiceRequest:
     """An export of these turns. `content`: with their texts."""
     spans = [span for one in told for span in _spans(one, content=content)]
     scoped = ScopeSpans(scope=scope(), spans=spans)
@@ -68,7 +68,7 @@ def _value(value: Any) -> AnyValue:
     return AnyValue(string_value=storable_text(str(value)))
 
 
-def _spans(told: Told, *, content: bool) -> Iterator[Span]:
+def _spans(told: TelemetryTurn, *, content: bool) -> Iterator[Span]:
     turn = told.turn
     start = turn.started_at or turn.created_at
     error = (turn.error_code or turn.terminal_reason or turn.status) if turn.status in FAILED else ""
@@ -82,7 +82,7 @@ def _spans(told: Told, *, content: bool) -> Iterator[Span]:
 
 
 def _span(
-    told: Told,
+    told: TelemetryTurn,
     part: str,
     name: str,
     start: datetime,
@@ -105,11 +105,11 @@ def _span(
     )
 
 
-def _span_id(told: Told, part: str) -> bytes:
+def _span_id(told: TelemetryTurn, part: str) -> bytes:
     return hashlib.blake2b(told.turn.id.bytes + part.encode(errors="surrogatepass"), digest_size=8).digest()
 
 
-def _turn(told: Told, *, content: bool) -> dict[str, Any]:
+def _turn(told: TelemetryTurn, *, content: bool) -> dict[str, Any]:
     turn = told.turn
     texts = {
         "gen_ai.input.messages": _messages([Message(Role.USER, turn.input_text)]),
@@ -131,7 +131,7 @@ def _turn(told: Told, *, content: bool) -> dict[str, Any]:
     }
 
 
-def _call(told: Told, call: Call, *, content: bool) -> Span:
+def _call(told: TelemetryTurn, call: Call, *, content: bool) -> Span:
     row = call.row
     address, usage = urlsplit(row.request_url), row.usage or {}
     word = row.raw_stop_reason or row.stop_reason
@@ -172,7 +172,7 @@ def _texts(call: Call) -> Attributes:
     }
 
 
-def _tool(told: Told, run: ToolRun, *, content: bool) -> Span:
+def _tool(told: TelemetryTurn, run: ToolRun, *, content: bool) -> Span:
     texts = {"gen_ai.tool.call.arguments": run.arguments, "gen_ai.tool.call.result": run.result}
     attributes = {
         "gen_ai.operation.name": "execute_tool",

@@ -18,7 +18,7 @@ LARGEST = 256 * 1024  #: characters of a request whose messages are sent
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class CallRequest:
     """What a call was asked with. `messages`: None where they are not sent."""
 
     system: str = ""
@@ -30,7 +30,7 @@ class Call:
     """One attempt."""
 
     row: Attempt
-    asked: Asked
+    asked: CallRequest
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +47,7 @@ class ToolRun:
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class TelemetryTurn:
     """A turn as it is told."""
 
     turn: Turn
@@ -55,25 +55,25 @@ class Told:
     tools: Sequence[ToolRun]
 
 
-def told_of(turn_ids: Sequence[UUID], *, content: bool) -> list[Told]:
+def told_of(turn_ids: Sequence[UUID], *, content: bool) -> list[TelemetryTurn]:
     """Those of the turns that are to be told, in order: that happened here, and have ended."""
     turns = Turn.objects.filter(ingested=None, origin=None).exclude(status__in=UNFINISHED).in_bulk(turn_ids)
     return [_told(turns[turn_id], content=content) for turn_id in turn_ids if turn_id in turns]
 
 
-def _told(turn: Turn, *, content: bool) -> Told:
+def _told(turn: Turn, *, content: bool) -> TelemetryTurn:
     rows = list(attempts_of(turn.id))
     wires = messages_of(turn.id) if content else []
-    calls = [Call(row, _asked(row, wires) if content else Asked()) for row in rows]
-    return Told(turn, calls, list(_tools(turn, rows)))
+    calls = [Call(row, _asked(row, wires) if content else CallRequest()) for row in rows]
+    return TelemetryTurn(turn, calls, list(_tools(turn, rows)))
 
 
-def _asked(row: Attempt, wires: Any) -> Asked:
+def _asked(row: Attempt, wires: Any) -> CallRequest:
     body = request_body_of(row, wires)
     if len(body) > LARGEST:
-        return Asked()
+        return CallRequest()
     content = content_of(json.loads(body))
-    return Asked(content.system or "", list(content.input or ()))
+    return CallRequest(content.system or "", list(content.input or ()))
 
 
 def _tools(turn: Turn, rows: Sequence[Attempt]) -> Iterator[ToolRun]:

@@ -69,7 +69,7 @@ class Outcome:
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class DeliveryQuota:
     """Which deliveries a worker has room for: up to `room`, up to `of_one` to each webhook, none to one that is `busy`;
     `are_quick`: to those among `quick` alone, or to all others."""
 
@@ -80,7 +80,7 @@ class Wanted:
     are_quick: bool
 
 
-def claim(wanted: Wanted) -> list[Delivery]:
+def claim(wanted: DeliveryQuota) -> list[Delivery]:
     """Deliveries that are due; this worker's for `LEASE`."""
     values: dict[str, Any] = {"lease": LEASE, **asdict(wanted)}
     with connection.cursor() as cursor:

@@ -14,7 +14,7 @@ from django.utils import timezone
 from agentcore.providers.wire.retry_after import retry_after
 from dashboard.exports.sending_loop import keep_sending
 from dashboard.exports.webhooks.delivery_creation import announce_all
-from dashboard.exports.webhooks.delivery_queue import Outcome, Wanted, claim, settle
+from dashboard.exports.webhooks.delivery_queue import DeliveryQuota, Outcome, claim, settle
 from dashboard.exports.webhooks.models import Delivery
 from dashboard.exports.webhooks.secret import LostSecretError, opened, signature
 from dashboard.live.transport import Transport, TransportError
@@ -51,10 +51,10 @@ class Sender:
                 self._under_way[task] = delivery.webhook_id
                 task.add_done_callback(lambda done: self._under_way.pop(done, None))
 
-    def _wanted(self, of_one: int, *, are_quick: bool) -> Wanted:
+    def _wanted(self, of_one: int, *, are_quick: bool) -> DeliveryQuota:
         asked = Counter(one for one in self._under_way.values() if (one in self._quick) == are_quick)
         busy = [webhook for webhook, many in asked.items() if many >= of_one]
-        return Wanted(AT_ONCE // 2 - asked.total(), of_one, busy, list(self._quick), are_quick)
+        return DeliveryQuota(AT_ONCE // 2 - asked.total(), of_one, busy, list(self._quick), are_quick)
 
     @property
     def is_busy(self) -> bool:

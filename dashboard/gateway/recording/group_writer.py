@@ -198,7 +198,8 @@ class GroupWriter:
         return [*shared, listed(rows.ended), rows.json(models.Turn), owned, ended, process, listed(rows.told)]
 
     async def _is_there(self, group: TurnGroup, link: PgConnection) -> bool:
-        """Whether it was stored although nobody heard so: one of its rows says it of all."""
+        """Whether the database has stored this group, although its confirmation was lost. A group is one transaction,
+        so one of its rows is looked up."""
         turn_id, rows = next(iter(group.rows.items()))
         if group.statement == statements.NEW.name:
             return bool(await link.run(statements.HAS_TURN.name, [str(turn_id).encode()]))
@@ -212,12 +213,13 @@ class GroupWriter:
         return open_turns and (self._beaten is None or now - self._beaten >= BEAT_SECONDS)
 
     async def beat(self) -> None:
-        """Be heard of."""
+        """Store that this process is alive, so that no other process takes over its open turns."""
         await self._link.run(statements.BEAT.name, [str(self.process_id).encode()])
         self._beaten = asyncio.get_running_loop().time()
 
     async def disown(self, turn_ids: Sequence[UUID]) -> list[UUID]:
-        """Give them up; returns those whose rows somebody holds, which are to be given up later."""
+        """Remove this process as the owner of these turns. Returns the turns whose rows another transaction has locked;
+        call again for them later."""
         return [UUID(held.decode()) for held in await self._link.run(statements.DISOWN.name, [_ids(turn_ids)])]
 
     async def close(self) -> None:

@@ -36,15 +36,15 @@ class DatabaseAway(Exception):
 
 
 class SlowError(DatabaseAway):
-    """A statement took longer than it may, and was undone. The database may be well."""
+    """A statement exceeded its time limit and was rolled back. The database may still be reachable."""
 
 
 class LockedError(SlowError):
-    """Somebody else held for too long what it was to change."""
+    """A statement waited too long for a lock that another transaction holds."""
 
 
 class RefusedError(Exception):
-    """The database took none of it, because of what was to be stored."""
+    """The database refused the statement because of its values; nothing of it was stored."""
 
 
 class LackingError(RefusedError):

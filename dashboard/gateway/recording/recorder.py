@@ -274,7 +274,7 @@ class Recorder:
 
 
 async def poll_until(holds: Callable[[], bool], *, seconds: float) -> bool:
-    """Whether it held within so many seconds; at once where it does already."""
+    """Wait until `holds()` is True, for at most `seconds`. Returns whether it became True; at once if it is already."""
     loop = asyncio.get_running_loop()
     ends = loop.time() + seconds
     while not holds():

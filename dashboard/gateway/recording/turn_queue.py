@@ -14,20 +14,21 @@ MOST_BYTES = 64_000_000  #: that are kept for a database that is slow or away; b
 
 
 class TurnQueue:
-    """A turn is in it from its first word until it has ended and all of it is stored."""
+    """The turns with parts that are not stored yet. A turn is added with its first record, and removed when it
+    has ended and all of it is stored."""
 
     def __init__(self) -> None:
         self.turns: dict[UUID, PendingTurn] = {}
         self.due: dict[UUID, PendingTurn] = {}
-        self.later: dict[UUID, PendingTurn] = {}  #: said of them and not written, and nobody waits
-        self.bytes = 0  #: said and not stored, about
+        self.later: dict[UUID, PendingTurn] = {}  #: they have unstored parts that nobody waits for
+        self.bytes = 0  #: approximate size of all parts that are not stored
 
     @property
     def is_full(self) -> bool:
         return self.bytes > MOST_BYTES
 
     def update(self, track: PendingTurn, size: int) -> TurnUpdate:
-        """What is said of it next; so many bytes are about to be added."""
+        """The part of the turn that is not being written yet, to which the caller adds `size` bytes."""
         if track.part is None:
             track.part = TurnUpdate(asyncio.get_running_loop().time())
             self.later[track.id] = track
@@ -36,13 +37,13 @@ class TurnQueue:
         return track.part
 
     def hurry(self, track: PendingTurn) -> None:
-        """Somebody waits for it, or it has ended."""
+        """Make the turn due: somebody waits until it is stored, or it has ended."""
         self.later.pop(track.id, None)
         self.due[track.id] = track
 
     def next_group(self, waits: Callable[[UUID], bool]) -> Iterator[Given]:
-        """What is to be written together; not what is said of turns that `waits` for something that is being written,
-        which is due again once that is settled."""
+        """The due parts to write in one transaction, up to `GROUP_TURNS` and `GROUP_BYTES`. A turn of which `waits` is
+        True is left out: it needs something that is being written, and becomes due again after that."""
         turns = size = 0
         for turn_id in list(self.due):
             if turns >= GROUP_TURNS or size > GROUP_BYTES:
@@ -55,7 +56,7 @@ class TurnQueue:
             yield turn_id, track.writing, track.kept, track.is_stored, track.has_ended
 
     def stored(self, track: PendingTurn) -> None:
-        """What was being written of it is stored; what has been said meanwhile is due."""
+        """Note that the part that was being written is stored. A part that was added meanwhile becomes due."""
         track.writing, track.is_stored = None, True
         if track.part is not None and track.id not in self.later:
             self.hurry(track)
@@ -63,7 +64,7 @@ class TurnQueue:
             del self.turns[track.id]
 
     def drop(self, track: PendingTurn) -> TurnUpdate | None:
-        """What is said of it and not being written is not written any more; returns it."""
+        """Remove the turn's part that is not being written, and return it; None if there is none."""
         self.later.pop(track.id, None)
         self.due.pop(track.id, None)
         part, track.part = track.part, None

@@ -20,20 +20,20 @@ from dashboard.live.response_reader import ResponseReader
 
 
 class WholeAnswerSink:
-    """For a whole answer."""
+    """The sink of a call without a stream: nothing is sent before the whole answer."""
 
     def begins(self, snapshot: Snapshot, reading: ResponseReader) -> None:
-        """Nothing is told yet."""
+        """Send nothing."""
 
     async def came(self, part: bytes, deltas: list[Delta]) -> None:
-        """Nothing is told yet."""
+        """Send nothing."""
 
     async def judged(self, snapshot: Snapshot) -> None:
-        """Nothing is told yet."""
+        """Send nothing."""
 
 
 class StreamTranslator:
-    """For a stream in the gateway's own events."""
+    """The sink of a streamed call: sends the answer to the client in the gateway's own events."""
 
     def __init__(self, begun: PreparedCall, stream: Stream, outgoing: ResponseWriter) -> None:
         self._policy = begun.ruling.policy
@@ -49,7 +49,8 @@ class StreamTranslator:
         self._seam: OverlapBuffer | None = None
 
     def begins(self, snapshot: Snapshot, reading: ResponseReader) -> None:
-        """What this attempt says joins the answer so far, follows it, or waits until it is judged."""
+        """Choose what is done with the text of this call: join it to the answer so far, send it after the answer, or
+        hold it until the call is judged."""
         del reading
         call, policy = snapshot.call, self._policy
         assert call is not None, "a call has begun"
@@ -64,7 +65,7 @@ class StreamTranslator:
         )
 
     async def came(self, part: bytes, deltas: list[Delta]) -> None:
-        """Tell what of it is sure."""
+        """Send the text of `deltas` that no later text can change."""
         del part
         if self._seam is None or not deltas:
             return
@@ -90,7 +91,7 @@ class StreamTranslator:
         return self._stream.texts(new)
 
     async def judged(self, snapshot: Snapshot) -> None:
-        """Tell what of the answer was held back, now that it is settled."""
+        """Send the rest of the answer that was held back, after the call was judged."""
         if not self._at_end:
             await self._rest(snapshot.answer.text)
 

@@ -55,18 +55,19 @@ class RelayRequest:
         return "application/json"
 
     def wire(self, model: str, prompt: str) -> bytes:
-        """The body that goes on, for the model that was meant."""
+        """The body to send to the provider as JSON bytes, with the provider's name of the model, and the agent's system
+        prompt."""
         return json.dumps(self.for_model(model, prompt)).encode()
 
     def close(self) -> None:
-        """Nothing of it is open."""
+        """Do nothing: a request in JSON has no open file."""
 
     def path_for(self, model: str) -> str:
-        """The path for the model that was meant."""
+        """The provider's path for this model."""
         return self.path.replace(_MODEL, address_of(model))
 
     def for_model(self, model: str, prompt: str) -> dict[str, Any]:
-        """The body for the model that was meant, with what its agent is told."""
+        """The body for this model, with the agent's system prompt."""
         body = {**self.body} if _MODEL in self.path else {**self.body, "model": model}
         if prompt:
             self.prompt(body, prompt)

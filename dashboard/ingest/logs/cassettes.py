@@ -21,21 +21,21 @@ _BINARY = "tag:yaml.org,2002:binary"
 
 
 @dataclass(frozen=True, slots=True)
-class Read:
+class Interaction:
     """An interaction as a value, numbered from 1."""
 
     number: int
     value: Any
 
 
-def interactions_of(file: Unpacked) -> Iterator[Read | Fault]:
+def interactions_of(file: Unpacked) -> Iterator[Interaction | Fault]:
     """Every item of the cassette's list."""
     for number, piece in enumerate(_pieces(file), 1):
         if isinstance(piece, Fault):
             yield Fault(number, piece.words)
             continue
         try:
-            yield Read(number, _value(piece))
+            yield Interaction(number, _value(piece))
         except UnreadableError as error:
             yield Fault(number, str(error))
         except (yaml.YAMLError, UnicodeDecodeError) as error:

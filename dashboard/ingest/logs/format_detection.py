@@ -8,7 +8,7 @@ from typing import Any, BinaryIO, Protocol
 import structlog
 from pydantic_core import from_json
 
-from dashboard.ingest.logs.cassettes import BEGINS, Read, interactions_of
+from dashboard.ingest.logs.cassettes import BEGINS, Interaction, interactions_of
 from dashboard.ingest.logs.exchanges import LoggedCall, episode_of
 from dashboard.ingest.logs.formats import archives, batches, langfuse, litellm, pairs
 from dashboard.ingest.logs.json_list_reader import elements_of
@@ -188,7 +188,7 @@ def read(file: BinaryIO, *, size: int, file_time: int, told: Callable[[int], Non
         yield Fault(0, str(error))
 
 
-def _cassette(records: Records, found: Iterable[Read | Fault]) -> Iterator[Found]:
+def _cassette(records: Records, found: Iterable[Interaction | Fault]) -> Iterator[Found]:
     for one in found:
         yield from (one,) if isinstance(one, Fault) else records.take(one.value, one.number)
 

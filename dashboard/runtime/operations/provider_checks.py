@@ -33,7 +33,7 @@ class FailedCall(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class Endpoint:
     """Whom calls are sent to. `key`: the variable's name; empty where none is sent."""
 
     name: str
@@ -46,19 +46,19 @@ def providers() -> Iterator[Finding]:
     """One line for each place that calls go to."""
     failed = failed_last_calls()
     places = [
-        Place(f"connection {one.name}", one.base_url, one.api_key_env, failed.get(one.pk))
+        Endpoint(f"connection {one.name}", one.base_url, one.api_key_env, failed.get(one.pk))
         for one in Connection.objects.all()
     ]
     servers = McpServer.objects.filter(transport="http")
-    places += [Place(f"MCP server {one.name}", one.url, one.key_env) for one in servers]
+    places += [Endpoint(f"MCP server {one.name}", one.url, one.key_env) for one in servers]
     yield from asyncio.run(_examined(places))
 
 
-async def _examined(places: Iterable[Place]) -> list[Finding]:
+async def _examined(places: Iterable[Endpoint]) -> list[Finding]:
     return list(await asyncio.gather(*map(_finding, places)))
 
 
-async def _finding(place: Place) -> Finding:
+async def _finding(place: Endpoint) -> Finding:
     if place.key and keys.key_for(place.key, place.url) is None:
         fix = keys.fault(place.key, place.url) or f"Set {place.key} where Whystop runs, and start it again."
         return Finding(place.name, State.ERROR, f"No key for {place.url}", fix)

@@ -7,9 +7,9 @@ import pytest
 from agentcore import Certainty, ChatResponse, ErrorPolicy, Message, NormalizedStopReason, Role, what_if
 from agentcore.events import Breakpoint, CancelRequested, ChangedCall, OperatorAction
 from agentcore.replay import Assumed, Experience, Why
-from agentcore.replay.assumptions import LOW, Assuming
+from agentcore.replay.assumptions import LOW, AssumptionSet
 from agentcore.replay.operator_answers import operator_answer
-from agentcore.replay.recorded_operators import Acted
+from agentcore.replay.recorded_operators import OperatorAct
 from agentcore.replay.recorded_run import Past
 from tests.agentcore.playbook import (
     Playbook,
@@ -109,8 +109,8 @@ def test_a_time_limit_raised_in_time_is_raised_again():
 def test_a_shorter_wait_may_end_before_the_operator_acts(waits, acts):
     story = Playbook(error_policy=ErrorPolicy.retry_all(5)) >> started() >> error()
     waiting = replace(story.snapshot, wait_seconds=waits)
-    acted = Acted(1.0, operator(limits={"max_steps": 9}), replace(story.snapshot, wait_seconds=2.0))
-    low = operator_answer(waiting, acted, Assuming(Past.of(story.recording), Experience(), LOW))
+    acted = OperatorAct(1.0, operator(limits={"max_steps": 9}), replace(story.snapshot, wait_seconds=2.0))
+    low = operator_answer(waiting, acted, AssumptionSet(Past.of(story.recording), Experience(), LOW))
     assert (low is not None and low.certainty is Certainty.ESTIMATED) is acts
 
 

@@ -7,7 +7,7 @@ from agentcore.machine.advance import advance
 from agentcore.replay import Span, fold
 from agentcore.states import TRANSITIONS, State, Trigger
 from agentcore.values import replace
-from agentcore.why import Road, derive, roads_of, roads_taken_past
+from agentcore.why import AlternativeTransition, derive, roads_of, roads_taken_past
 from agentcore.why.limit_usage import missing
 from agentcore.why.transition_case import Case, cases_of
 from tests.agentcore.machine.stories import SCHEMA, STORIES
@@ -54,11 +54,11 @@ def play(*events, **given) -> Playbook:
     return book
 
 
-def steps(book: Playbook) -> list[tuple[Case, tuple[Road, ...]]]:
+def steps(book: Playbook) -> list[tuple[Case, tuple[AlternativeTransition, ...]]]:
     return list(roads_taken_past(fold(book.recording)))
 
 
-def road(book: Playbook, trigger: Trigger, source: State) -> Road:
+def road(book: Playbook, trigger: Trigger, source: State) -> AlternativeTransition:
     found = [road for _, roads in steps(book) for road in roads if (road.source, road.trigger) == (source, trigger)]
     return found[-1]
 
@@ -94,7 +94,7 @@ def test_the_turn_continues_once_the_named_condition_is_met(story):
                 assert goes_on(book, span, case), promised
 
 
-def promises(case: Case | None) -> list[Road]:
+def promises(case: Case | None) -> list[AlternativeTransition]:
     return [road for road in roads_of(case) if "it would have continued" in road.miss] if case else []
 
 

@@ -8,7 +8,7 @@ from django.test import Client
 from dashboard.accounts import services as accounts
 from dashboard.accounts.models import User
 from dashboard.agents.models import Agent
-from dashboard.api.list_pages import Place
+from dashboard.api.list_pages import Cursor
 from dashboard.turns.selectors import BadCursorError
 from tests.dashboard.api.conftest import Program
 from tests.together import together
@@ -93,13 +93,13 @@ def test_backtests_are_listed_newest_first(api: Program, db: None):
 
 
 @pytest.mark.parametrize(
-    "cursor", ["x", "Wy0xXQ==", *(str(Place(back=False, value=text)) for text in ("\x00", "\ud800")), "WzEsMl0=", "é"]
+    "cursor", ["x", "Wy0xXQ==", *(str(Cursor(back=False, value=text)) for text in ("\x00", "\ud800")), "WzEsMl0=", "é"]
 )
 def test_a_cursor_of_another_list_is_refused(api: Program, cursor: str):
     for path in ("/connections", "/policies", "/audit", "/backtests", "/conversations", "/webhooks"):
         assert api.get(path, cursor=cursor).status_code == 400
     with pytest.raises(BadCursorError):
-        Place.read(cursor)
+        Cursor.read(cursor)
 
 
 def test_webhooks_expose_no_secret_and_their_deliveries_are_listed(api: Program, db: None):

@@ -13,7 +13,7 @@ from pytest_django import DjangoDbBlocker
 
 from agentcore import Policy, Recording, StopReason, verify, what_if
 from agentcore.replay import Provenance
-from agentcore.replay.assumptions import Assuming, NeedsEnds
+from agentcore.replay.assumptions import AssumptionSet, NeedsEnds
 from agentcore.replay.recorded_run import Past
 from agentcore.replay.what_if import NO_EXPERIENCE, _Run
 from dashboard.bench import bulk_load, core, live, measurements, timeline, write_rates
@@ -52,7 +52,7 @@ def test_the_benchmarks_turns_end_as_their_names_say():
 
 
 def _takes_two_ends(recording: Recording, policy: Policy) -> bool:
-    run = _Run(recording, policy, False, Assuming(Past.of(recording), NO_EXPERIENCE))
+    run = _Run(recording, policy, False, AssumptionSet(Past.of(recording), NO_EXPERIENCE))
     try:
         run.to_the_end()
     except NeedsEnds:

@@ -12,7 +12,7 @@ from dashboard.agents.selectors import project_default
 from dashboard.bench.long_turn import long_turn_store
 from dashboard.platform.ids import first_id_at
 from dashboard.timeline import pruning
-from dashboard.timeline.pruning import Kept, plan, prune
+from dashboard.timeline.pruning import RetentionLimits, plan, prune
 from dashboard.turns.models import Turn
 from dashboard.turns.seals.seal_check import check_all
 
@@ -28,43 +28,43 @@ def turns() -> list[Turn]:
     )
 
 
-def planned(kept: Kept, now: datetime | None = None) -> list:
+def planned(kept: RetentionLimits, now: datetime | None = None) -> list:
     return list(plan(project=project_default(), kept=kept, now=now or timezone.now()).turn_ids)
 
 
 def test_all_but_the_newest_n_turns_are_erased(turns: list[Turn]):
-    assert planned(Kept(turns=2)) == [one.id for one in turns[:3]]
-    assert planned(Kept(turns=5)) == []
-    assert planned(Kept(turns=0)) == [one.id for one in turns]
+    assert planned(RetentionLimits(turns=2)) == [one.id for one in turns[:3]]
+    assert planned(RetentionLimits(turns=5)) == []
+    assert planned(RetentionLimits(turns=0)) == [one.id for one in turns]
 
 
 def test_older_turns_are_erased(turns: list[Turn]):
     third = datetime.fromtimestamp((turns[2].id.int >> 80) / 1000, UTC)
     expected = [one.id for one in turns if one.id < first_id_at(third)]
-    assert planned(Kept(age=timedelta(days=1)), third + timedelta(days=1)) == expected
-    assert planned(Kept(age=timedelta(days=1)), third + timedelta(days=2)) == [one.id for one in turns]
-    assert planned(Kept(age=timedelta(days=1))) == []
+    assert planned(RetentionLimits(age=timedelta(days=1)), third + timedelta(days=1)) == expected
+    assert planned(RetentionLimits(age=timedelta(days=1)), third + timedelta(days=2)) == [one.id for one in turns]
+    assert planned(RetentionLimits(age=timedelta(days=1))) == []
 
 
 def test_the_oldest_above_a_size_limit_are_erased(turns: list[Turn]):
-    whole = plan(project=project_default(), kept=Kept(turns=0), now=timezone.now())
+    whole = plan(project=project_default(), kept=RetentionLimits(turns=0), now=timezone.now())
     one = whole.bytes / 5
     assert one > 2_000
-    assert planned(Kept(bytes=int(one * 2.5))) == [turn.id for turn in turns[:3]]
-    assert planned(Kept(bytes=whole.bytes)) == []
+    assert planned(RetentionLimits(bytes=int(one * 2.5))) == [turn.id for turn in turns[:3]]
+    assert planned(RetentionLimits(bytes=whole.bytes)) == []
 
 
 def test_running_turns_and_turns_of_other_projects_are_kept(turns: list[Turn]):
     Turn.objects.filter(id=turns[0].id).update(status="held")
     other = Project.objects.create(name="other")
-    assert planned(Kept(turns=0)) == [one.id for one in turns[1:]]
-    assert plan(project=other, kept=Kept(turns=0), now=timezone.now()).turn_ids == ()
+    assert planned(RetentionLimits(turns=0)) == [one.id for one in turns[1:]]
+    assert plan(project=other, kept=RetentionLimits(turns=0), now=timezone.now()).turn_ids == ()
 
 
 @pytest.mark.usefixtures("data_dir")
 def test_turns_are_erased_in_batches_and_leave_valid_evidence(turns: list[Turn], monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(pruning, "BATCH", 2)
-    found = plan(project=project_default(), kept=Kept(turns=2), now=timezone.now())
+    found = plan(project=project_default(), kept=RetentionLimits(turns=2), now=timezone.now())
     assert list(prune(project=project_default(), planned=found)) == [2, 1]
     assert set(Turn.objects.values_list("id", flat=True)) == {one.id for one in turns[3:]}
     assert check_all(replay=False).faults == []

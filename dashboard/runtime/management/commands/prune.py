@@ -13,7 +13,7 @@ from dashboard.accounts.audit.services import command_record
 from dashboard.agents.models import Project
 from dashboard.agents.project_command import ProjectCommand
 from dashboard.runtime.database_setup import prepare
-from dashboard.timeline.pruning import Kept, Plan, plan, prune
+from dashboard.timeline.pruning import Plan, RetentionLimits, plan, prune
 
 _TIME = "%Y-%m-%d %H:%M"
 _UNITS = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
@@ -39,7 +39,7 @@ class Command(ProjectCommand):
             raise CommandError("Say what to keep: --keep-days, --keep-turns or --keep-bytes.")
         prepare(settings.ENVIRONMENT, simulator_url=None)
         project = self.enter(options["project"])
-        kept = Kept(None if days is None else timedelta(days=days), turns, size)
+        kept = RetentionLimits(None if days is None else timedelta(days=days), turns, size)
         planned = plan(project=project, kept=kept, now=timezone.now())
         self.stdout.write(_words(planned))
         if options["yes"] and planned.turn_ids:

@@ -15,7 +15,7 @@ from dashboard.agents.selectors import project_default
 from dashboard.exports.telemetry import exporter, queue
 from dashboard.exports.telemetry.models import Destination, Queued
 from dashboard.exports.telemetry.spans import OUR_OWN, traces
-from dashboard.exports.telemetry.turn_data import Told, ToolRun
+from dashboard.exports.telemetry.turn_data import TelemetryTurn, ToolRun
 from dashboard.gateway.services import key_create
 from dashboard.ingest.models import Ingested
 from dashboard.live.services import turn_start
@@ -223,7 +223,7 @@ def test_a_response_with_impossible_counts_and_characters_blocks_nothing(
 def test_a_tool_call_with_invalid_unicode_names_is_exported_with_replacements(play: Play):
     turn, at = play("sim-essay", max_tokens=60), timezone.now()
     run = ToolRun("call \ud800", "tool \udfff", "{}", "\ud800", "unknown \ud800", at, at)
-    told = traces([Told(turn, [], [run])], instance="i", content=True)
+    told = traces([TelemetryTurn(turn, [], [run])], instance="i", content=True)
     span = told.resource_spans[0].scope_spans[0].spans[-1]
     assert (span.name, span.status.message) == ("execute_tool tool \ufffd", "unknown \ufffd")
     assert attributes(span)["gen_ai.tool.call.id"] == "call \ufffd"

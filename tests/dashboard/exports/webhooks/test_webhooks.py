@@ -43,7 +43,7 @@ from tests.dashboard.recording_server import Receiver
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
-OTHERS = delivery_queue.Wanted(10, 2, busy=[], quick=[], are_quick=False)
+OTHERS = delivery_queue.DeliveryQuota(10, 2, busy=[], quick=[], are_quick=False)
 
 
 def due() -> None:
