@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from agentcore.number_format import seconds
@@ -20,6 +21,19 @@ Receive = Callable[[], Awaitable[Mapping[str, Any]]]
 
 _TOO_LARGE = Fault(413, f"The request is larger than {MOST_BYTES // 2**20} MiB.", INVALID, "request_too_large")
 _TOO_SLOW = Fault(408, f"The request's body did not arrive within {seconds(MOST_SECONDS)}.", INVALID, "request_timeout")
+
+
+@dataclass(frozen=True, slots=True)
+class BodyBounds:
+    """What a request's body may be, and how one that is more is refused."""
+
+    size: int  #: bytes
+    seconds: float  #: in which all of it must come
+    too_large: Fault
+    too_slow: Fault
+
+
+_BOUNDS = BodyBounds(MOST_BYTES, MOST_SECONDS, _TOO_LARGE, _TOO_SLOW)
 
 
 async def read_body(
@@ -44,12 +58,12 @@ async def _unpacked_body(headers: Iterable[tuple[bytes, bytes]], receive: Receiv
     length, coding = told.get(b"content-length", b""), told.get(b"content-encoding", b"").decode("latin-1")
     if length.isdigit() and int(length[:12]) > MOST_BYTES:
         return _TOO_LARGE
-    try:
-        async with asyncio.timeout(MOST_SECONDS):
-            body = await _gather(receive)
-    except TimeoutError:
-        return _TOO_SLOW
-    if coding in {"", "identity"} or not isinstance(body, bytes):
+    pieces: list[bytes] = []
+    received = await receive_pieces(receive, pieces.append, _BOUNDS)
+    if received is not True:
+        return received or None
+    body = b"".join(pieces)
+    if coding in {"", "identity"}:
         return body
     return await asyncio.to_thread(_unpacked, body, coding)
 
@@ -66,19 +80,24 @@ def _unpacked(body: bytes, coding: str) -> bytes | Fault:
         return Fault(400, str(error), INVALID)
 
 
-async def _gather(receive: Receive) -> bytes | Fault | None:
-    pieces, size = [], 0
-    while True:
-        message = await receive()
-        if message["type"] == "http.disconnect":
-            return None
-        piece = message.get("body", b"")
-        size += len(piece)
-        if size > MOST_BYTES:
-            return _TOO_LARGE
-        pieces.append(piece)
-        if not message.get("more_body"):
-            return b"".join(pieces)
+async def receive_pieces(receive: Receive, take: Callable[[bytes], Any], bounds: BodyBounds) -> Fault | bool:
+    """Give each piece of a request's body to `take` as it comes. True: all have come; False: the client has gone."""
+    size = 0
+    try:
+        async with asyncio.timeout(bounds.seconds):
+            while True:
+                message = await receive()
+                if message["type"] == "http.disconnect":
+                    return False
+                piece = message.get("body", b"")
+                size += len(piece)
+                if size > bounds.size:
+                    return bounds.too_large
+                take(piece)
+                if not message.get("more_body"):
+                    return True
+    except TimeoutError:
+        return bounds.too_slow
 
 
 class DisconnectWatch:

@@ -19,7 +19,7 @@ from python_multipart.exceptions import FormParserError
 from python_multipart.multipart import MultipartParser, parse_options_header
 
 from agentcore.number_format import seconds
-from dashboard.gateway.serving.request_body import Receive
+from dashboard.gateway.serving.request_body import BodyBounds, Receive, receive_pieces
 from dashboard.gateway.wire.chat.request_parser import read_model
 from dashboard.gateway.wire.faults import INVALID, Fault
 from dashboard.gateway.wire.relay_routes import OPENAI
@@ -130,22 +130,11 @@ async def read_form(
 
 async def _read(form: "_Form", receive: Receive) -> str | Fault | None:
     """The model, once all has come."""
-    size = 0
     try:
-        async with asyncio.timeout(MOST_SECONDS):
-            while True:
-                message = await receive()
-                if message["type"] == "http.disconnect":
-                    return None
-                piece = message.get("body", b"")
-                size += len(piece)
-                if size > MOST_BYTES:
-                    return _TOO_LARGE
-                form.feed(piece)
-                if not message.get("more_body"):
-                    return form.model if form.ended else _BROKEN
-    except TimeoutError:
-        return _TOO_SLOW
+        received = await receive_pieces(receive, form.feed, BodyBounds(MOST_BYTES, MOST_SECONDS, _TOO_LARGE, _TOO_SLOW))
+        if received is not True:
+            return received or None
+        return form.model if form.ended else _BROKEN
     except (FormParserError, UnicodeDecodeError):
         return _BROKEN
 
