@@ -28,23 +28,34 @@ from agentcore.truncation_cause import SHOWN
 Json = Mapping[str, Any]  #: an evaluation, as `ContinuationEvaluation.to_dict` writes it
 
 _FORBID, _STOP, _ALLOW = "forbid", "stop", "allow"
-#: What a built-in criterion is called in a sentence: by the limit that it checks, if it checks one.
-_CRITERIA: Mapping[str, str] = {
-    "TruncationCriterion": "the rules for truncated answers",
-    "EnvelopeCriterion": "the rules for envelopes",
-    "FinishReasonCheck": "the policy's final stop reasons",
-    "ErrorPolicyCriterion": "the error policy",
-    "ToolCallPresenceCheck": "the check for tool calls",
-    "ResponseContentCheck": "the check of the answer's content",
-    "StepsLimit": limit_in_words("max_steps"),
-    "TokenUsageLimit": limit_in_words("max_total_tokens"),
-    "ExecutionTimeLimit": limit_in_words("max_seconds"),
+#: What a built-in criterion that checks no limit is called: its name in a list, and the same words in a sentence.
+_CRITERIA: Mapping[str, tuple[str, str]] = {
+    "TruncationCriterion": ("Truncated answers", "the rules for {}"),
+    "EnvelopeCriterion": ("Envelopes", "the rules for {}"),
+    "FinishReasonCheck": ("Final stop reasons", "the policy's {}"),
+    "ErrorPolicyCriterion": ("Error policy", "the {}"),
+    "ToolCallPresenceCheck": ("Tool calls", "the check for {}"),
+    "ResponseContentCheck": ("Answer's content", "the check of the {}"),
+}
+#: The limit of a built-in criterion that checks one. The criterion is called by it.
+_LIMITS: Mapping[str, str] = {
+    "StepsLimit": "max_steps",
+    "TokenUsageLimit": "max_total_tokens",
+    "ExecutionTimeLimit": "max_seconds",
 }
 
 
-def criterion_in_words(name: str) -> str:
+def criterion_name(key: str) -> str:
+    """`Error policy`: the name of a criterion in a list; a custom criterion is called by its class."""
+    return LIMIT_NAMES[_LIMITS[key]] if key in _LIMITS else _CRITERIA.get(key, (key, ""))[0]
+
+
+def criterion_in_words(key: str) -> str:
     """`the error policy`; a custom criterion is called by its class: `the criterion Budget`."""
-    return _CRITERIA.get(name, f"the criterion {name}")
+    if key in _LIMITS:
+        return limit_in_words(_LIMITS[key])
+    name, sentence = _CRITERIA.get(key, (key, ""))
+    return sentence.format(name[0].lower() + name[1:]) if sentence else f"the criterion {key}"
 
 
 def evaluation_text(said: Json, snapshot: Snapshot | None, error: ProviderError | None = None) -> str:

@@ -129,18 +129,6 @@ _WORDS: Mapping[str, tuple[str, str]] = {
     ),
     "overhead": ("Overhead", "The time of a gateway call that the gateway itself took."),
 }
-#: What people call a built-in criterion, by its key; a custom one is called by the name of its class.
-CRITERIA: Mapping[str, str] = {
-    "TruncationCriterion": "Continuation",
-    "EnvelopeCriterion": "Envelope",
-    "StepsLimit": LIMIT_NAMES["max_steps"],
-    "TokenUsageLimit": LIMIT_NAMES["max_total_tokens"],
-    "ExecutionTimeLimit": LIMIT_NAMES["max_seconds"],
-    "FinishReasonCheck": "Final stop reasons",
-    "ErrorPolicyCriterion": "Error policy",
-    "ToolCallPresenceCheck": "Tool calls",
-    "ResponseContentCheck": "Answer content",
-}
 _SPEC = {ours: key for key, ours in SPEC_KEYS.items()}
 #: Names of limits that are no field of a policy.
 _OTHER_LIMITS: Mapping[str, str] = {

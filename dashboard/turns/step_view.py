@@ -18,9 +18,9 @@ from operator import attrgetter
 from typing import Any
 
 from agentcore.policy import limit_in_words
+from agentcore.reason_text import criterion_name
 from agentcore.states import State
 from agentcore.why import AlternativeTransition
-from dashboard.turns.glossary import CRITERIA
 from dashboard.turns.meters import Meter
 from dashboard.turns.moments import Evaluation, Moment
 from dashboard.turns.templatetags.formatting import number, seconds, unbroken, words
@@ -169,7 +169,7 @@ def _said(evaluation: Evaluation) -> CriterionText:
     shape = SHAPES.get(evaluation.decision, "question")
     by = "by" if evaluation.decided else ""
     key = evaluation.criterion
-    return CriterionText(CRITERIA.get(key, key), key, unbroken(evaluation.reason), evaluation.decision, shape, by)
+    return CriterionText(criterion_name(key), key, unbroken(evaluation.reason), evaluation.decision, shape, by)
 
 
 def _facts(error: Mapping[str, Any]) -> Iterator[Fact]:

@@ -6,11 +6,12 @@ from typing import Any
 
 import pytest
 
+from agentcore.criteria import builtin
 from agentcore.error_policy import ErrorPolicy
 from agentcore.error_text import notice_text
 from agentcore.errors import ErrorType
 from agentcore.evaluation import ContinuationDecision
-from agentcore.reason_text import evaluation_text
+from agentcore.reason_text import criterion_in_words, criterion_name, evaluation_text
 from agentcore.replay import fold, verify
 from agentcore.resource import no_retry_helps, resource_of
 from agentcore.verdict import verdict
@@ -195,3 +196,12 @@ def test_a_verdict_groups_digits_as_the_notice_does():
     story = play(called(call(), tokens=2_000), max_total_tokens=1_500)
     assert notice_text(story.snapshot).startswith("This answer is incomplete: 2,010 of 1,500 tokens;")
     assert "2,010 of 1,500 tokens; these tool calls did not run: calculator." in verdict(story.snapshot)
+
+
+def test_a_criterion_has_one_name_in_lists_and_sentences():
+    names = [name for name, member in vars(builtin).items() if isinstance(member, type) and hasattr(member, "explain")]
+    assert len(names) == 9
+    for name in names:
+        assert criterion_name(name) != name
+        assert criterion_name(name)[1:] in criterion_in_words(name)
+    assert (criterion_name("Budget"), criterion_in_words("Budget")) == ("Budget", "the criterion Budget")
