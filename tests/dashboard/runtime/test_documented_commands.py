@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from dashboard.client import Whystop
 from dashboard.simulator.texts import ESSAY
 from tests import first_start
 from tests.dashboard.documentation.blocks import commands
@@ -97,7 +98,9 @@ def product(started_once: Callable[[Path], None], tmp_path_factory: pytest.TempP
         sets = {"WHYSTOP_CRITERIA": "ours.criteria", "PYTHONPATH": str(ours), "WHYSTOP_TEST_SEAM": "1"}
         server = Up({**environment, **sets, "WHYSTOP_BOOTSTRAP_TOKEN": TOKEN, "WHYSTOP_SIM_TOKEN_MS": "0"})
         try:
-            yield Product(store, server.address(), made_folder(tmp_path_factory.mktemp("at")), environment=environment)
+            address = server.address()
+            Whystop(address, TOKEN).start("sim-essay", "Why?", max_tokens=60).wait(seconds=PATIENCE)
+            yield Product(store, address, made_folder(tmp_path_factory.mktemp("at")), environment=environment)
         finally:
             server.kill()
 
