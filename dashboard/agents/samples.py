@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlsplit
 
-from dashboard.agents.models import Agent, Connection
+from dashboard.agents.models import Agent, Connection, Project
 from dashboard.simulator.model_table import MODELS, SIMULATOR
 
 _LOOPBACK = frozenset({"127.0.0.1", "localhost", "::1"})
@@ -58,6 +58,12 @@ def is_simulated(model: str) -> bool:
 def connection_provider_shown(connection: Connection) -> str:
     """What pages call the provider of a connection."""
     return SIMULATOR if is_simulator(connection) else connection.provider
+
+
+def agents_on_simulator(*, project: Project) -> list[str]:
+    """The names of the agents whose calls reach the simulator, whatever their models are called."""
+    found = Agent.objects.filter(project=project, connection__name=SIMULATOR).select_related("connection")
+    return sorted(agent.name for agent in found if is_simulator(agent.connection))
 
 
 def agent_provider_shown(agent: Agent) -> str:

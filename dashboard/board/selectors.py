@@ -10,19 +10,21 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+from django.db.models import Q
+
 from agentcore.messages import TokenUsage
 from dashboard.agents.models import Agent, Project
-from dashboard.agents.samples import is_simulated
+from dashboard.agents.samples import agents_on_simulator, is_simulated
 from dashboard.board.measures import CACHED, INPUT, OTHER, OUTPUT
 from dashboard.board.metrics import DOLLARS, FREE, UNPRICED, Sums
 from dashboard.board.models import Sum
 from dashboard.platform.replica import read_connection
-from dashboard.simulator.model_table import provider_shown
+from dashboard.simulator.model_table import MODELS, SIMULATOR
 from dashboard.timeline.models import ChangedMinute
 from dashboard.timeline.rollups import LEVELS, spans
 from dashboard.turns.filters import EPOCH
 from dashboard.turns.prices.rates import Rate, rate_of
-from dashboard.turns.provider_words import condition_sql, providers_in
+from dashboard.turns.provider_words import STORED, is_of_simulator, providers_in, simulated
 
 #: So many tokens are priced at once, so that a price that rises with the length of a call stays at its lowest.
 ONE_CALL = 1_000
@@ -78,6 +80,9 @@ MOST_VALUES = 500  #: of a dimension that are offered
 MOST_GROUPS = 50  #: of a split that are listed; the rest are summed under `other`
 ROWS_AT_ONCE = 2_000
 
+OF_SIMULATOR = (
+    "(model = ANY(%(models)s) OR agent_name = ANY(%(on_simulator)s) AND NOT jsonb_exists(sums, 'output_tokens'))"
+)
 PIECE = """
 SELECT floor(extract(epoch FROM start) / %(width)s)::bigint, agent_name, provider, model, sums FROM board_sum
  WHERE project_id = %(project)s AND seconds = {seconds} AND start >= '{start}' AND start < '{end}' {narrowed}
@@ -146,10 +151,12 @@ def board_of(
 ) -> Board:
     """`since` and `until`: whole multiples of `seconds`, which one of the rollups' levels divides."""
     adding, place = _Adding(PriceList(project)), list(DIMENSIONS).index(by)
+    on_simulator = agents_on_simulator(project=project) if by == "provider" else ()
     for bucket, agent, provider, model, sums in _rows(project, scope, since, until, seconds):
         names = (agent, provider, model)
-        group = provider_shown(provider, model) if by == "provider" else names[place]
-        adding.add(bucket, names, group, sums)
+        answered = bool(sums.get("output_tokens"))
+        free = by == "provider" and is_of_simulator(model, agent, answered=answered, on_simulator=on_simulator)
+        adding.add(bucket, names, SIMULATOR if free else names[place], sums)
     total: Totals = {}
     for sums in adding.groups.values():
         add(total, sums)
@@ -207,7 +214,23 @@ def values_of(*, project: Project) -> dict[str, list[str]]:
         for name, column in DIMENSIONS.items()
         if name != "provider"
     }
-    return {**found, "provider": providers_in(days, most=MOST_VALUES)}
+    of_simulator = simulated(project, unanswered=~Q(sums__has_key=OUTPUT))
+    return {**found, "provider": providers_in(days, of_simulator=of_simulator, most=MOST_VALUES)}
+
+
+def _of_provider(word: str, project: Project) -> tuple[str, dict[str, object]]:
+    """As `provider_words.condition` of one word, as SQL with its values by their names. A span of an agent without
+    output tokens has no answer."""
+    if word.startswith(STORED):
+        return "provider = %(provider)s", {"provider": word.removeprefix(STORED)}
+    values: dict[str, object] = {
+        "provider": word,
+        "models": list(MODELS),
+        "on_simulator": agents_on_simulator(project=project),
+    }
+    if word == SIMULATOR:
+        return f"(provider = %(provider)s OR {OF_SIMULATOR})", values
+    return f"provider = %(provider)s AND NOT {OF_SIMULATOR}", values
 
 
 def _rows(
@@ -218,7 +241,7 @@ def _rows(
     asked: dict[str, Any] = scope.given()
     conditions = [f"{DIMENSIONS[name]} = %({name})s" for name in asked if name != "provider"]
     if scope.provider:
-        condition, values = condition_sql(scope.provider)
+        condition, values = _of_provider(scope.provider, project)
         conditions, asked = [*conditions, condition], asked | values
     narrowed = "".join(f" AND {condition}" for condition in conditions)
     pieces = [

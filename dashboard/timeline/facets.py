@@ -1,13 +1,14 @@
 """How many turns there are of each value of each filter, under all other filters."""
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 from uuid import UUID
 
 from agentcore.policy import LIMIT_NAMES
 from dashboard.agents.models import Project
+from dashboard.agents.samples import agents_on_simulator
 from dashboard.platform.replica import read_connection
 from dashboard.timeline.turn_counts import Counts, TurnCounts, held_by_rollups
 from dashboard.timeline.values import MOST_COUNTED, Facet, FacetValue
@@ -16,7 +17,7 @@ from dashboard.turns.error_types import error_words
 from dashboard.turns.filters import NOT, TimelineFilters
 from dashboard.turns.id_range import id_range_of
 from dashboard.turns.models import Cohort
-from dashboard.turns.provider_words import STORED, name_of, words_of
+from dashboard.turns.provider_words import STORED, is_of_simulator, name_of, words_of
 from dashboard.turns.reason_looks import reason_label
 from dashboard.turns.turn_query import find
 
@@ -57,8 +58,28 @@ VALUES: Mapping[str, str] = {
          WHERE id = ANY(%s) GROUP BY 1""",
 }
 
-#: By cohort: its values of each of NAMES; what is not known is none.
-Cohorts = dict[int, Sequence[tuple[str, ...]]]
+
+class Cohorts(dict[int, Sequence[tuple[str, ...]]]):
+    """By cohort: its values of each of NAMES; what is not known is none."""
+
+    def __init__(self, on_simulator: Collection[str]) -> None:
+        super().__init__()
+        self.on_simulator = on_simulator
+
+    def learn(self, counted: Mapping[int, int]) -> None:
+        """Read the cohorts that were counted and are not known yet. Others may begin, and be counted, at any moment."""
+        columns = (*COLUMNS.values(), *HAS_COLUMNS.values())
+        rows = Cohort.objects.filter(id__in=[*(counted.keys() - self.keys())]).values_list("id", *columns)
+        self.update({cohort: self._values(values) for cohort, *values in rows})
+
+    def _values(self, columns: Sequence[Any]) -> Sequence[tuple[str, ...]]:
+        words, flags = dict(zip(COLUMNS, columns, strict=False)), columns[len(COLUMNS) :]
+        found: dict[str, tuple[str, ...]] = {name: () if word is None else (word,) for name, word in words.items()}
+        answered = words["model_stop_reason"] is not None
+        simulated = is_of_simulator(words["model"], words["agent"], answered=answered, on_simulator=self.on_simulator)
+        found["provider"] = words_of(words["provider"], simulated=simulated)
+        has = tuple(name for name, flag in zip(HAS_COLUMNS, flags, strict=True) if flag)
+        return [*found.values(), has]
 
 
 def value_words(name: str, value: str) -> str:
@@ -69,25 +90,10 @@ def value_words(name: str, value: str) -> str:
 def facets(*, project: Project, filters: TimelineFilters) -> tuple[Facet, ...]:
     """All facets, in the order of LABELS. The counts of each are under all other filters: they say what choosing
     another value would find."""
-    cohorts, counting = Cohorts(), TurnCounts(project)
+    cohorts, counting = Cohorts(agents_on_simulator(project=project)), TurnCounts(project)
     found = {name: _counted(name, counting, filters, cohorts) for name in NAMES}
     found |= {name: _rare(name, column, counting, filters) for name, column in RARE.items()}
     return tuple(_facet(name, filters, *found[name]) for name in LABELS)
-
-
-def _learn(cohorts: Cohorts, counted: Mapping[int, int]) -> None:
-    """Read the cohorts that were counted and are not known yet. Others may begin, and be counted, at any moment."""
-    columns = (*COLUMNS.values(), *HAS_COLUMNS.values())
-    rows = Cohort.objects.filter(id__in=[*(counted.keys() - cohorts.keys())]).values_list("id", *columns)
-    cohorts.update({cohort: _values(values) for cohort, *values in rows})
-
-
-def _values(columns: Sequence[Any]) -> Sequence[tuple[str, ...]]:
-    words, flags = dict(zip(COLUMNS, columns, strict=False)), columns[len(COLUMNS) :]
-    found: dict[str, tuple[str, ...]] = {name: () if word is None else (word,) for name, word in words.items()}
-    found["provider"] = words_of(words["provider"], words["model"])
-    has = tuple(name for name, flag in zip(HAS_COLUMNS, flags, strict=True) if flag)
-    return [*found.values(), has]
 
 
 def _counted(name: str, counting: TurnCounts, filters: TimelineFilters, cohorts: Cohorts) -> tuple[Counter[str], bool]:
@@ -97,7 +103,7 @@ def _counted(name: str, counting: TurnCounts, filters: TimelineFilters, cohorts:
     chosen = [(place, set(values)) for place, other in enumerate(NAMES) if (values := getattr(others, other))]
     refused = [(place, values) for place, other in enumerate(NAMES) if (values := getattr(others, NOT[other]))]
     own, by_value = NAMES.index(name), Counter[str]()
-    _learn(cohorts, counts.by_cohort)
+    cohorts.learn(counts.by_cohort)
     for cohort, turns in counts.by_cohort.items():
         values = cohorts.get(cohort)
         if values is None:

@@ -31,35 +31,35 @@ HAS_COLUMNS: Mapping[str, str] = {
 
 def matching(*, project: Project, filters: TimelineFilters) -> list[int] | None:
     """Ids of the cohorts the filters let through; None: they do not ask about cohorts, and all go through."""
-    asked = _asked(filters) & _refused(filters)
+    asked = _asked(filters, project) & _refused(filters, project)
     return list(Cohort.objects.filter(asked, project=project).values_list("id", flat=True)) if asked else None
 
 
-def any_of(name: str, words: Sequence[str]) -> Q:
+def any_of(name: str, words: Sequence[str], project: Project) -> Q:
     """That a cohort, or a turn, has any of the words of one of COLUMNS; no words are no condition."""
     if not words:
         return Q()
-    return condition(words) if name == "provider" else Q(**{f"{COLUMNS[name]}__in": words})
+    return condition(words, project) if name == "provider" else Q(**{f"{COLUMNS[name]}__in": words})
 
 
-def none_of(name: str, words: Sequence[str]) -> Q:
+def none_of(name: str, words: Sequence[str], project: Project) -> Q:
     """What is not known is none of them."""
-    return ~any_of(name, words) if words else Q()
+    return ~any_of(name, words, project) if words else Q()
 
 
-def _asked(filters: TimelineFilters) -> Q:
+def _asked(filters: TimelineFilters, project: Project) -> Q:
     asked = Q(**{HAS_COLUMNS[name]: True for name in filters.has})
     if filters.requested_again:
         asked &= Q(repair=True) | Q(envelope_retry=True)
     for name in COLUMNS:
-        asked &= any_of(name, getattr(filters, name))
+        asked &= any_of(name, getattr(filters, name), project)
     return asked
 
 
-def _refused(filters: TimelineFilters) -> Q:
+def _refused(filters: TimelineFilters, project: Project) -> Q:
     refused = Q(**{HAS_COLUMNS[name]: False for name in filters.not_has})
     for name in COLUMNS:
-        refused &= none_of(name, getattr(filters, NOT[name]))
+        refused &= none_of(name, getattr(filters, NOT[name]), project)
     return refused
 
 

@@ -18,6 +18,7 @@ from dashboard.turns.filters import HAS, NOT, OLDEST_FIRST, RANGES, TimelineFilt
 from dashboard.turns.id_range import FIRST, after, id_range_of
 from dashboard.turns.indexes import TOOK
 from dashboard.turns.models import Attempt, Cohort, Outcome, Piece, Turn
+from dashboard.turns.provider_words import asks_simulator
 from dashboard.turns.run_fold import find_folded
 from dashboard.turns.search_words import found_by
 from dashboard.turns.sort_order import WINDOW, SortedPlace, beside, entries, window_of
@@ -180,11 +181,12 @@ def _page(
     )
 
 
-def _matching(filters: TimelineFilters) -> Q:
+def _matching(filters: TimelineFilters, project: Project) -> Q:
     """The condition the filters make. Ids tell when a turn was made, so times are ranges of ids."""
     matching = Q(**{f"{HAS[name]}__gt": 0 for name in filters.has}, **{HAS[name]: 0 for name in filters.not_has})
     for name in COLUMNS:
-        matching &= any_of(name, getattr(filters, name)) & none_of(name, getattr(filters, NOT[name]))
+        matching &= any_of(name, getattr(filters, name), project)
+        matching &= none_of(name, getattr(filters, NOT[name]), project)
     if filters.tag:
         matching &= Q(tags__overlap=list(filters.tag))
     if filters.lint:
@@ -214,7 +216,7 @@ def _matching(filters: TimelineFilters) -> Q:
 
 def turns_matching(*, project: Project, filters: TimelineFilters) -> QuerySet[Turn]:
     """Every turn the filters let through, oldest first."""
-    return Turn.objects.filter(_matching(filters), project=project).order_by("id")
+    return Turn.objects.filter(_matching(filters, project), project=project).order_by("id")
 
 
 def traffic_matching(*, project: Project, filters: TimelineFilters) -> QuerySet[Turn]:
@@ -228,10 +230,10 @@ def turn_get(turn_id: UUID) -> Turn:
     return _turns_told().get(pk=turn_id, project=project_current())
 
 
-def turn_models(turn_ids: Iterable[str]) -> dict[str, str]:
-    """The model of each of these turns, by its id."""
-    rows = Turn.objects.filter(id__in=list(turn_ids)).values_list("id", "model")
-    return {str(turn_id): model for turn_id, model in rows}
+def turns_on_simulator(turn_ids: Iterable[str]) -> set[str]:
+    """Those of these turns whose calls the simulator answered or refused."""
+    rows = Turn.objects.filter(id__in=list(turn_ids)).select_related("agent__connection").defer(*UNLISTED)
+    return {str(turn.id) for turn in rows if asks_simulator(turn)}
 
 
 def turn_of_any_project(turn_id: UUID) -> Turn:

@@ -13,7 +13,7 @@ from dashboard.policies.backtests.models import Backtest
 from dashboard.policies.backtests.tallies import Group, by_frequency
 from dashboard.turns.filters import MAX_VALUES
 from dashboard.turns.models import Cohort, Turn
-from dashboard.turns.provider_words import providers_in, stored
+from dashboard.turns.provider_words import UNANSWERED, providers_in, simulated, stored
 
 #: What no sentence about a backtest asks for, and may be large.
 LARGE = ("flips", "flipped_turns", "unended_turns", "undecided")
@@ -96,7 +96,8 @@ def words_of_turns(*, project: Project) -> dict[str, list[str]]:
         name: [word for word in rows.order_by(column).values_list(column, flat=True).distinct()[:OFFERED] if word]
         for name, column in columns.items()
     }
-    return {**found, "provider": providers_in(rows, most=OFFERED)}
+    of_simulator = simulated(project, unanswered=UNANSWERED)
+    return {**found, "provider": providers_in(rows, of_simulator=of_simulator, most=OFFERED)}
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,6 @@ from decimal import Decimal
 from itertools import starmap, zip_longest
 from typing import Any
 
-from dashboard.agents.samples import is_simulated
 from dashboard.replay.comparison.alignment import Stretch, align
 from dashboard.replay.comparison.request_fields import Field, fields_of
 from dashboard.replay.comparison.word_comparison import WordDiff, word_diff
@@ -20,6 +19,7 @@ from dashboard.turns.moments import Moment
 from dashboard.turns.prices.rates import Price
 from dashboard.turns.prices.selectors import prices_of
 from dashboard.turns.prices.templatetags.prices import dollars_in_words
+from dashboard.turns.provider_words import asks_simulator
 from dashboard.turns.selectors import attempts_of
 from dashboard.turns.templatetags.formatting import milliseconds, number
 from dashboard.turns.turn_view import TurnView, turn_view
@@ -137,7 +137,7 @@ class Kind:
 def _cost(measured: Measured) -> Value:
     """US dollars; None where no list price is known. The simulator costs nothing."""
     if measured.price is None:
-        return 0.0 if is_simulated(measured.turn.model) else None
+        return 0.0 if asks_simulator(measured.turn) else None
     return float(measured.price.dollars)
 
 

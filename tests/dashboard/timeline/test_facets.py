@@ -61,7 +61,7 @@ def test_the_most_frequent_value_comes_first_and_a_selected_one_is_listed_even_w
 def test_an_unreadable_cohort_waits_for_the_next_request(monkeypatch: pytest.MonkeyPatch):
     """A replica that is behind does not have it."""
     make_turn(agent_name="new")
-    monkeypatch.setattr(module, "_learn", lambda *_: None)
+    monkeypatch.setattr(module.Cohorts, "learn", lambda *_: None)
     assert facet("agent").values == ()
 
 

@@ -80,7 +80,7 @@ def test_selection_lists_name_the_simulator():
 
 
 def test_an_unknown_provider_has_no_label():
-    assert words_of(None, "m") == ()
+    assert words_of(None, simulated=False) == ()
 
 
 def test_the_metrics_page_filters_by_the_same_values():

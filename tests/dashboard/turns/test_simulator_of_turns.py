@@ -1,11 +1,22 @@
 """The simulator is called simulator by the connection, also where the model's name is none of its own."""
 
+from datetime import UTC, datetime
+
 import pytest
 from django.test import Client
 
+from dashboard.agents.selectors import project_default
+from dashboard.board.selectors import Scope, board_of, totals_of, values_of
+from dashboard.board.sum_updates import sum_all
+from dashboard.policies.backtests.selectors import words_of_turns
+from dashboard.timeline.facets import facets
+from dashboard.timeline.rollups import fold_all
+from dashboard.turns.filters import TimelineFilters
 from dashboard.turns.models import Turn
+from dashboard.turns.selectors import timeline, turns_matching, turns_on_simulator
 from tests.dashboard.driving import AgentOf, Play
 from tests.dashboard.pages import page, text_of
+from tests.dashboard.timeline.populations import make_turn
 
 pytestmark = pytest.mark.django_db(transaction=True)
 NAMES = ("gpt-4o", "m" * 200)
@@ -33,5 +44,40 @@ def test_an_agent_on_the_simulator_is_never_called_openai(browser: Client, agent
 def test_an_answer_of_another_model_stays_its_providers(browser: Client, play: Play):
     """The agent may have been moved to the simulator since."""
     turn = play("gpt-4o", name="a")
-    Turn.objects.filter(pk=turn.pk).update(output_tokens=7)
+    Turn.objects.filter(pk=turn.pk).update(output_tokens=7, model_stop_reason="end_turn")
     assert "openai gpt-4o" in text_of(page(browser, f"/turns/{turn.id}"))
+
+
+@pytest.mark.parametrize("model", NAMES)
+def test_facet_filter_and_metrics_call_a_refused_model_as_its_row_does(play: Play, model: str):
+    turn, project = play(model, name="a"), project_default()
+    fold_all()
+    counted = facets(project=project, filters=TimelineFilters())
+    provider = next(facet for facet in counted if facet.name == "provider")
+    assert [(value.value, value.count) for value in provider.values] == [("simulator", 1)]
+    assert words_of_turns(project=project)["provider"] == ["simulator"]
+    found = {
+        word: [
+            len(timeline(project=project, filters=TimelineFilters(provider=(word,), q=q)).items) for q in ("", "stop")
+        ]
+        for word in ("simulator", "openai", "stored:openai")
+    }
+    assert found == {"simulator": [1, 1], "openai": [0, 0], "stored:openai": [1, 1]}
+    assert turns_matching(project=project, filters=TimelineFilters(not_provider=("simulator",))).count() == 0
+    assert turns_on_simulator([str(turn.id)]) == {str(turn.id)}
+
+
+def test_the_metrics_page_calls_a_refused_model_as_its_row_does(agent_of: AgentOf):
+    agent_of("gpt-4o", name="a")
+    make_turn(agent_name="a", provider="openai", model="gpt-4o", status="failed", stop_reason="error")
+    fold_all()
+    sum_all()
+    project, since, until = project_default(), datetime(2020, 1, 1, tzinfo=UTC), datetime(2040, 1, 1, tzinfo=UTC)
+    board = board_of(project=project, scope=Scope(), since=since, until=until, seconds=86_400, by="provider")
+    assert [name for name, _ in board.groups] == ["simulator"]
+    assert values_of(project=project)["provider"] == ["simulator"]
+    turns = {
+        word: totals_of(project=project, scope=Scope(provider=word), since=since, until=until).get("turns", 0)
+        for word in ("simulator", "openai", "stored:openai")
+    }
+    assert turns == {"simulator": 1, "openai": 0, "stored:openai": 1}

@@ -9,7 +9,6 @@ from django.template.context import Context
 from django.urls import reverse
 
 from agentcore.reasons import TurnStatus
-from dashboard.agents.samples import is_simulated
 from dashboard.policies.backtests.models import Backtest
 from dashboard.policies.models import Shadow
 from dashboard.policies.predictions.live_trials import (
@@ -26,7 +25,8 @@ from dashboard.policies.predictions.presenters import compared_at
 from dashboard.turns.end_summary import cut_sign, end_summary_now
 from dashboard.turns.models import UNFINISHED, Turn
 from dashboard.turns.prices.templatetags.prices import dollars_in_words, no_price
-from dashboard.turns.selectors import turn_models
+from dashboard.turns.provider_words import asks_simulator
+from dashboard.turns.selectors import turns_on_simulator
 
 register = template.Library()
 
@@ -66,8 +66,7 @@ def _price(tried: TrialProgress) -> str:
     """Of the next turns, at most. The simulator's cost nothing; of others no price may be known."""
     if not tried.next:
         return ""
-    models = turn_models(trial.turn for trial in tried.next)
-    free = {turn_id for turn_id, model in models.items() if is_simulated(model)}
+    free = turns_on_simulator(trial.turn for trial in tried.next)
     paid = [trial.bound.dollars for trial in tried.next if trial.turn not in free]
     if None in paid or not paid:
         return no_price(simulated=not paid)
@@ -78,7 +77,7 @@ def _used_price(tried: TrialProgress) -> str:
     """Of those that were tried, as far as prices are known."""
     if tried.used.dollars:
         return f"≈ {dollars_in_words(tried.used.dollars)}"
-    return no_price(simulated=all(is_simulated(row.child.model) for row in tried.predictions))
+    return no_price(simulated=all(asks_simulator(row.child) for row in tried.predictions))
 
 
 def shown(asked: TrialSource, *, page: str, act: str, perms: Any, fault: str = "", tokens: int = 0) -> dict[str, Any]:
