@@ -99,7 +99,7 @@ class _Line(FairQueue):
                 429, f"This key has {own} requests in progress; send this again when one has ended.", RETRY_SECONDS
             )
         if total >= (MOST_HELD if own else MOST_SENDERS):
-            raise ExportRefused(503, "Too many requests wait already; send this again later.", RETRY_SECONDS)
+            raise ExportRefused(503, "Whystop is busy. This export was not stored. Send it again later.", RETRY_SECONDS)
         self._held[sender] += 1
         try:
             yield

@@ -45,6 +45,7 @@ class Sweep:
     in_vain: str = ""
     measured: tuple[MeasuredValue, ...] = ()  #: what live re-runs took, the smallest value first
     known: tuple[Point, ...] = ()  #: all that were tried, also those that are not listed
+    doubtful: bool = False  #: it is not known whether the recorded answer is whole, by whatever it was cut
 
     def shown(self) -> dict[str, Any]:
         """The sweep as the API returns it."""
@@ -229,7 +230,8 @@ class Sweep:
     @property
     def _cut(self) -> str:
         said = f"With the recorded value, {self.recorded_amount}, the answer used all its tokens, so it may be cut off."
-        return said if self._at_cap else ""
+        unknown = "The provider did not say how the recorded answer ended, so it may be cut off, whatever the limit."
+        return said if self._at_cap else unknown if self.doubtful else ""
 
     @property
     def _left_out(self) -> str:

@@ -20,9 +20,9 @@ def why_no_less(said: Suggestion) -> str:
     if said.used is None or said.used + LIKELY_END >= said.value:
         return ""
     if said.certainty is not Certainty.CERTAIN:
-        return f"{_NOT_STARTED} the answer may be another one than the recorded, and so of another length."
+        return f"{_NOT_STARTED} the model may have written an answer of another length than it did for this turn."
     used = count(said.used, "token")
-    return f"It does not show whether less is enough. {_NOT_STARTED} {used} may be too few for its text."
+    return f"{_NOT_STARTED} this one reported {used}, but that does not show whether a limit near it is enough."
 
 
 def why_not_again(trial: LimitTrial) -> str:

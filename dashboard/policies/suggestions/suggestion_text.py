@@ -271,9 +271,9 @@ def _one_call(said: Suggestion) -> str:
 
 
 def _share(said: Suggestion) -> str:
-    """`Of sim-essay's 41 answers longer than 60 tokens, 38 fit in 378 tokens; 2 were cut earlier. This limit is
-    estimated to be enough for 95 % of further answers like these.` First what was counted, which is true; then what is
-    estimated of others."""
+    """`Of sim-essay's 41 answers longer than 60 tokens, 38 fit in 378 tokens; 2 were cut earlier, so what they
+    needed is not known. This limit is estimated to be enough for 95 % of further answers like these.` First what was
+    counted, which is true; then what is estimated of others."""
     answers = said.limit == "max_tokens"
     one = said.counted
     alike, fit = ("longer than", "fit in") if answers else ("that used more than", "completed within")
@@ -281,7 +281,7 @@ def _share(said: Suggestion) -> str:
     longer = f"{alike} {amount(said.limit, said.longer_than or 0)}"
     within = f"{fit} {amount(said.limit, said.value - said.unreported)}"
     stopped = f"{'was' if said.cut_earlier == 1 else 'were'} cut earlier" if answers else "stopped earlier"
-    earlier = f"; {number(said.cut_earlier)} {stopped}" if said.cut_earlier else ""
+    earlier = f"; {number(said.cut_earlier)} {stopped}, so what they needed is not known" if said.cut_earlier else ""
     besides = "" if not said.unreported else MARGIN if said.unreported <= END_AT_MOST else _unreported(said.unreported)
     older = " Older ones used less and are not counted." if said.newest else ""
     if said.within == said.answers:

@@ -76,6 +76,15 @@ def test_the_smallest_value_that_completes_is_found_between_the_drawn_values(who
     assert f"{told}at {unknown} of them it is not known how the turn ends." in found.words
 
 
+@pytest.mark.parametrize("model", ["sim-odd", "sim-no-reason"])
+def test_an_answer_that_ended_without_a_known_stop_reason_stays_doubtful_at_every_value(play: Play, model: str):
+    turn = play(model, max_tokens=500)
+    assert "so the answer may be cut off" in turn.verdict
+    found = turn_sweep(turn=turn, name="max_tokens", values=range(20, 620, 50), overrides={})
+    assert found.least is not None
+    assert found.words.endswith(" so it may be cut off, whatever the limit.")
+
+
 def test_from_is_used_only_where_every_larger_tried_value_also_completes(whole: Turn):
     found = turn_sweep(turn=whole, name="max_tokens", values=range(20, 620, 50), overrides={})
     assert found.likely is not None

@@ -219,8 +219,8 @@ def test_a_re_run_that_does_not_show_whether_less_suffices_says_so(
     drive(cut.children.get())
     found = browser.get(f"/turns/{cut.id}/limit?found=first", headers=HTMX).content.decode()
     assert " live</button>" not in found
-    told = "It does not show whether less is enough. No second re-run was started: "
-    assert f"{told}{cut.children.get().output_tokens} tokens may be too few for its text." in text_of(found)
+    told = f"No second re-run was started: this one reported {cut.children.get().output_tokens} tokens, "
+    assert f"{told}but that does not show whether a limit near it is enough." in text_of(found)
 
 
 def test_a_smaller_value_whose_re_run_failed_is_not_retried_automatically(browser: Client, cut: Turn):
