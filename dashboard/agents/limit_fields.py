@@ -144,7 +144,7 @@ def completion_default(max_tokens: int) -> str:
 #: What `max_retries` counts: its key speaks of retries, and a call that failed is one before it is tried again.
 FAILURES_MEANING = (
     "How many calls or steps in a row may fail before the turn ends. The first failure counts: 2 allows one retry, 3 "
-    "allow two, and 0 and 1 allow none."
+    "allows two, and 0 and 1 allow none."
 )
 #: What a limit counts that is not one of a policy's numbers.
 _UNITS = {"max_tokens": "tokens", "max_retries": "failures in a row", APPROVAL_SECONDS: "seconds"}
