@@ -18,6 +18,8 @@ from dashboard.replay.suggested_value import MeasuredValue, SuggestedValue
 from dashboard.replay.sweep_point import Point, margin_of
 from dashboard.replay.sweep_row import Row, row_of, row_of_suggested
 
+DOUBTFUL = "The recorded answer may be cut off whatever the limit is; the turn's page says why."
+
 
 @dataclass(frozen=True, slots=True)
 class Sweep:
@@ -45,7 +47,7 @@ class Sweep:
     in_vain: str = ""
     measured: tuple[MeasuredValue, ...] = ()  #: what live re-runs took, the smallest value first
     known: tuple[Point, ...] = ()  #: all that were tried, also those that are not listed
-    doubtful: bool = False  #: it is not known whether the recorded answer is whole, by whatever it was cut
+    doubtful: bool = False  #: whether the recorded answer may be cut off, as the turn's page says
 
     def shown(self) -> dict[str, Any]:
         """The sweep as the API returns it."""
@@ -229,24 +231,22 @@ class Sweep:
 
     @property
     def _cut(self) -> str:
-        said = f"With the recorded value, {self.recorded_amount}, the answer used all its tokens, so it may be cut off."
-        unknown = "The provider did not say how the recorded answer ended, so it may be cut off, whatever the limit."
-        return said if self._at_cap else unknown if self.doubtful else ""
+        if self._at_cap:
+            at = f"With the recorded value, {self.recorded_amount}"
+            return f"{at}, the answer used all its tokens, so it may be cut off."
+        return DOUBTFUL if self.doubtful else ""
 
     @property
     def _left_out(self) -> str:
-        if not self.left_out:
-            return ""
-        values = "1 value" if self.left_out == 1 else f"{self.left_out:,} values"
-        tried = "1 value" if self.tried == 1 else f"{self.tried:,} values"
-        rest = f"{values} in the range were not evaluated"
-        return f"Stopped after {tried}, because evaluating more would take too long: {rest}."
+        rest = f"{count(self.left_out, 'value')} in the range were not evaluated"
+        said = f"Stopped after {count(self.tried, 'value')}, because evaluating more would take too long: {rest}."
+        return said if self.left_out else ""
 
     @property
     def _stopped(self) -> str:
-        count = sum(point.stopped for point in self.points)
-        values = "1 value" if count == 1 else f"{count:,} values"
-        return f"Not known only because evaluating them would take too long: {values}." if count else ""
+        values = sum(point.stopped for point in self.points)
+        said = f"Not known only because evaluating them would take too long: {count(values, 'value')}."
+        return said if values else ""
 
     @property
     def _known_so_far(self) -> str:

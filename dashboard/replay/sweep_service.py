@@ -31,7 +31,7 @@ from dashboard.replay.services import answered_calls, turn_experience
 from dashboard.replay.suggested_value import SuggestedValue
 from dashboard.replay.sweep_point import Holds, Point, calls_of, margin_of, recommended, stretch_of, surer
 from dashboard.replay.sweep_result import Sweep
-from dashboard.turns.end_summary import ends_unknown, may_be_cut
+from dashboard.turns.end_summary import is_doubtful, may_be_cut
 from dashboard.turns.history import recording_of
 from dashboard.turns.models import Turn
 from dashboard.turns.prices.rates import Rate
@@ -81,7 +81,7 @@ def turn_sweep(
     overrides_clean(_at(name, values[-1]), connection)
     known = [each.value for each in suggested if each.known]
     found = run.sweep(values, recorded_value(turn, run.recording.policy, name), also=[*known, *also])
-    return replace(found, suggested=suggested, doubtful=ends_unknown(turn))
+    return replace(found, suggested=suggested, doubtful=is_doubtful(turn))
 
 
 def run_of(*, turn: Turn, name: str, overrides: Mapping[str, Any], recording: Recording | None = None) -> "SweepRun":

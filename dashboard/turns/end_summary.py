@@ -92,14 +92,8 @@ def cut_sign(turn: Turn) -> str:
 
 def is_doubtful(turn: Turn) -> bool:
     """Whether a turn that completed may have been cut off by its row alone: its calls tell more."""
-    return ends_unknown(turn) or (turn.status == TurnStatus.COMPLETED and bool(cut_sign(turn)))
-
-
-def ends_unknown(turn: Turn) -> bool:
-    """Whether a turn completed with an answer whose provider gave no known stop reason; an envelope that fits is
-    whole."""
     unknown = turn.model_stop_reason in (None, NormalizedStopReason.UNKNOWN) and turn.envelope is None
-    return turn.status == TurnStatus.COMPLETED and unknown
+    return turn.status == TurnStatus.COMPLETED and bool(cut_sign(turn) or unknown)
 
 
 def may_be_cut(turn: Turn) -> bool:

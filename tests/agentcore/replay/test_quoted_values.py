@@ -21,8 +21,8 @@ def said_by(book: Playbook, criterion: str) -> list[dict[str, Any]]:
     return [said for one in outcomes if one for said in one["evaluations"] if said["criterion"] == criterion]
 
 
-def unresolved(resolver: object, revision: int | None) -> Playbook:
-    book = Playbook(error_policy=ErrorPolicy.retry_all(), resolver=resolver, revision=revision)  # type: ignore[arg-type]
+def unresolved(resolver: Any, revision: int | None) -> Playbook:
+    book = Playbook(error_policy=ErrorPolicy.retry_all(), resolver=resolver, revision=revision)
     return book >> started() >> error()
 
 

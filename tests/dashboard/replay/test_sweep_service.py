@@ -25,7 +25,7 @@ from dashboard.replay.rerun_service import turn_rerun
 from dashboard.replay.services import turn_what_if
 from dashboard.replay.sweep_chart import Band, charts_of
 from dashboard.replay.sweep_point import Point, margin_of, recommended
-from dashboard.replay.sweep_result import Sweep
+from dashboard.replay.sweep_result import DOUBTFUL, Sweep
 from dashboard.replay.sweep_service import SWEPT, turn_sweep
 from dashboard.turns.models import Attempt, Turn
 from dashboard.turns.provider_words import stored
@@ -77,12 +77,12 @@ def test_the_smallest_value_that_completes_is_found_between_the_drawn_values(who
 
 
 @pytest.mark.parametrize("model", ["sim-odd", "sim-no-reason"])
-def test_an_answer_that_ended_without_a_known_stop_reason_stays_doubtful_at_every_value(play: Play, model: str):
+def test_the_sweep_of_an_answer_that_may_be_cut_off_says_so_at_every_value(play: Play, model: str):
     turn = play(model, max_tokens=500)
-    assert "so the answer may be cut off" in turn.verdict
+    assert "answer may be cut off" in turn.verdict
     found = turn_sweep(turn=turn, name="max_tokens", values=range(20, 620, 50), overrides={})
     assert found.least is not None
-    assert found.words.endswith(" so it may be cut off, whatever the limit.")
+    assert DOUBTFUL in found.words
 
 
 def test_from_is_used_only_where_every_larger_tried_value_also_completes(whole: Turn):
