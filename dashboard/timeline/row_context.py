@@ -1,9 +1,10 @@
 """Adds to timeline rows what is not in the turn's own columns: cost, held time, highlighted words."""
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import islice, pairwise
 
 from dashboard.turns.models import Turn
 from dashboard.turns.prices.selectors import prices_of
@@ -12,6 +13,9 @@ from dashboard.turns.timeline_page import SHOWN
 
 BEFORE = 20  #: characters before the first word: a column of a narrow window shows 35 of a snippet
 AFTER = 130  #: from the first word on
+MOST_PLACES = 1_000  #: of a text where a word stands
+_PART = re.compile(r'-?"[^"]*"|\S+')
+_BETWEEN = r"[\W_]+"  #: two words of a phrase
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,14 +32,35 @@ class Snippet:
 
 
 def snippet_of(turn: Turn, asked: str) -> Snippet | None:
-    """The first place where one of the words stands, in the answer rather than in the prompt; None where none does."""
+    """Where most of what was searched for stands together, in the answer rather than in the prompt, and as far in front
+    as it can be; None where nothing of it stands."""
     pattern = _pattern(asked)
     if pattern is None:
         return None
+    best, snippet = 0, None
     for where, text in (("answer", turn.output_text), ("prompt", turn.input_text)):
-        if found := pattern.search(text):
-            return Snippet(where, tuple(pattern.split(_around(text, found.start()))))
-    return None
+        together, place = _densest(list(islice(pattern.finditer(text), MOST_PLACES)))
+        if together > best:
+            best, snippet = together, Snippet(where, _pieces(pattern, _around(text, place)))
+    return snippet
+
+
+def _densest(places: Sequence[re.Match[str]]) -> tuple[int, int]:
+    """How many different words and phrases stand near one another at most, and where the first of these begins."""
+    best, place, end = 0, 0, 0
+    for n, first in enumerate(places):
+        while end < len(places) and places[end].end() <= first.start() + AFTER:
+            end += 1
+        together = len({one.lastindex for one in places[n : max(end, n + 1)]})
+        if together > best:
+            best, place = together, first.start()
+    return best, place
+
+
+def _pieces(pattern: re.Pattern[str], text: str) -> tuple[str, ...]:
+    """The text, parted at each word and phrase that was found."""
+    bounds = [0, *(bound for found in pattern.finditer(text) for bound in found.span()), len(text)]
+    return tuple(text[begin:end] for begin, end in pairwise(bounds))
 
 
 def _around(text: str, place: int) -> str:
@@ -52,13 +77,16 @@ def _around(text: str, place: int) -> str:
 
 @lru_cache(64)
 def _pattern(asked: str) -> re.Pattern[str] | None:
-    """The words that are looked for, each whole; those that must not be there are left out."""
-    words = [word for part in re.findall(r'-?"[^"]*"|\S+', words_query(asked)) if part[0] != "-" for word in _of(part)]
-    return re.compile(rf"\b({'|'.join(map(re.escape, words))})\b", re.IGNORECASE) if words else None
+    """The words and phrases that are looked for, each a group of its own, phrases first; those that must not be there
+    are left out."""
+    parts = [part for part in _PART.findall(words_query(asked)) if part[0] != "-" and part != "or"]
+    said = sorted(dict.fromkeys(map(_words, parts)), key=len, reverse=True)
+    groups = "|".join(f"({_BETWEEN.join(map(re.escape, words))})" for words in said)
+    return re.compile(rf"(?<![^\W_])(?:{groups})(?![^\W_])", re.IGNORECASE) if groups else None
 
 
-def _of(part: str) -> list[str]:
-    return [word for word in part.strip('"').split() if word != "or"]
+def _words(part: str) -> tuple[str, ...]:
+    return tuple(part.strip('"').lower().split())
 
 
 def with_row_context(turns: Iterable[Turn], asked: str) -> list[Turn]:

@@ -1,7 +1,6 @@
 """The words and phrases of what was typed into the search field, and the words of texts, as the index has them."""
 
 import re
-import string
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
@@ -17,13 +16,13 @@ from dashboard.turns.indexes import WORDS
 
 def words_query(asked: str) -> str:
     """What was typed into the search field, by the words alone that a text is indexed by: of `"foo.py, twice" -re-run`
-    it makes `"foo py twice" -"re run"`. The database does the same with texts (migration 0012)."""
-    return " ".join(filter(None, map(_harmless, _ASKED.findall(asked))))
+    it makes `"foo py twice" -"re run"`. The database does the same with texts (migration 0039)."""
+    return " ".join(filter(None, map(_harmless, _ASKED.findall(_CURLY.sub('"', asked)))))
 
 
 def words_of(text: str) -> list[str]:
     """The words of a text, as it is indexed by them."""
-    return _WORD.findall(text.translate(_BLANK))
+    return _WORD.findall(_PUNCTUATION.sub(" ", text))
 
 
 def is_unspaced(text: str) -> bool:
@@ -41,7 +40,7 @@ def phrases_in(asked: str) -> list[int]:
 
 def _harmless(part: str) -> str:
     minus = "-" if part.startswith("-") else ""
-    words = part.translate(_BLANK).split()
+    words = _PUNCTUATION.sub(" ", part).split()
     quoted = len(words) > 1 or (len(words) == 1 and '"' in part)
     return "" if not words else f'{minus}"{" ".join(words)}"' if quoted else f"{minus}{words[0]}"
 
@@ -51,7 +50,17 @@ _ASKED = re.compile(r'-?"[^"]*"?|[^\s"]+')
 _WORD = re.compile(r"\w+")
 #: Thai to Burmese, Khmer, kana, and the characters of Chinese.
 _UNSPACED = re.compile("[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\U00020000-\U0003ffff]")
-_BLANK = str.maketrans(dict.fromkeys(string.punctuation, " "))
+#: ASCII's, then Unicode's in its order: Latin, Armenian, Hebrew, Arabic, Devanagari, general, symbols, Chinese, wide
+#: forms, emoji. No letter, no digit, no mark, and none of the joiners that stand within words.
+_PUNCTUATION = re.compile(
+    r"[!-/:-@\[-`{-~"
+    r"\u00a0-\u00a9\u00ab-\u00b1\u00b4\u00b6-\u00b8\u00bb\u00bf\u00d7\u00f7"
+    r"\u055a-\u055f\u0589\u05be\u060c\u061b\u061f\u066a-\u066d\u06d4\u0964\u0965"
+    r"\u2000-\u200b\u2010-\u2029\u202f-\u205f\u20a0-\u20cf\u2190-\u245f\u2500-\u2775\u2794-\u2bff\u2e00-\u2e2e"
+    r"\u3000-\u3004\u3008-\u3020\u3030\u303d-\u303f\u30fb\ufe10-\ufe19\ufe30-\ufe6b\ufeff"
+    r"\uff01-\uff0f\uff1a-\uff20\uff3b-\uff40\uff5b-\uff65\uffe0-\uffee\U0001f000-\U0001f0ff\U0001f300-\U0001faff]"
+)
+_CURLY = re.compile("[\u201c-\u201f\u00ab\u00bb]")  #: quotation marks as phones and word processors type them
 _PART = re.compile(r'-?"[^"]*"|\S+')
 _PARTED = re.compile(r"\d[eE]\d+[^\W\d]")  #: a word of which PostgreSQL makes two: a number, and what follows
 _OR = re.compile(r"\sor\s", re.IGNORECASE)
@@ -158,7 +167,7 @@ def read(asked: str) -> Search:
 
 
 def _part(written: str, typed: str) -> Part:
-    """`written`: words between apostrophes, joined by `<->`; negated with `!`. No word holds punctuation of ASCII."""
+    """`written`: words between apostrophes, joined by `<->`; negated with `!`. No word holds an apostrophe."""
     words = tuple(re.findall(r"'([^']*)'", written))
     return Part(words, written.startswith("!"), f"(^|{BETWEEN}){''.join(_joined(words, typed))}({BETWEEN}|$)")
 

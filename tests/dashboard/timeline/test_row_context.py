@@ -175,7 +175,9 @@ LONG = "so it goes " * 40
     [
         ("violins", "answer", ["violins"]),
         ("VIOLINS sea", "answer", ["violins", "sea"]),
-        ('"violins at"', "answer", ["violins", "at"]),
+        ('"violins at"', "answer", ["violins at"]),
+        ('"agents stop"', "prompt", ["agents stop"]),
+        ("agents stop sea", "prompt", ["agents", "stop"]),
         ("violins -sea", "answer", ["violins"]),
         ("stop or violins", "answer", ["violins"]),
         ("agents", "prompt", ["agents"]),
@@ -188,6 +190,29 @@ def test_each_search_term_is_highlighted_where_it_occurs(asked: str, where: str,
     assert snippet.where == where
     assert [piece for piece, marked in snippet.marked if marked] == found
     assert len("".join(snippet.pieces)) < 260
+
+
+@pytest.mark.parametrize(
+    ("asked", "found"),
+    [
+        ('"stop reason"', ["stop reason"]),
+        ("stop reason", ["stop", "reason"]),
+        ("stop_reason", ["stop_reason", "stop reason"]),
+        ("“reason”", ["reason"]),
+    ],
+)
+def test_the_snippet_shows_most_of_what_was_searched_for_not_the_first_word_of_it(asked: str, found: list[str]):
+    answer = f"Agents stop for reasons. {LONG}Its stop_reason, or “stop reason”. {LONG}"
+    snippet = snippet_of(Turn(input_text="Why?", output_text=answer), asked)
+    assert snippet is not None
+    assert set(found) <= {piece for piece, marked in snippet.marked if marked}
+
+
+def test_a_text_that_repeats_a_word_many_times_has_a_snippet():
+    text = "stop " * 40_000
+    snippet = snippet_of(Turn(input_text=text, output_text=text), "stop reason")
+    assert snippet is not None
+    assert snippet.where == "answer"
 
 
 @pytest.mark.parametrize("asked", ["", "nowhere", "-violins", "viol", "***"])

@@ -12,7 +12,7 @@ from dashboard.agents.selectors import project_default
 from dashboard.replay.comparison.selectors import candidates_for
 from dashboard.turns.filters import MAX_LENGTH, MAX_VALUES, TimelineFilters
 from dashboard.turns.id_range import IdRange
-from dashboard.turns.search_words import words_query
+from dashboard.turns.search_words import words_of, words_query
 from dashboard.turns.selectors import turns_matching
 from dashboard.turns.turn_query import find
 from tests.dashboard.timeline.populations import make_turn
@@ -26,7 +26,7 @@ WORDS = """whystop_search('00000000-0000-0000-0000-000000000000', '', %(text)s |
                           0, 0, 0, '{}', 0, 0, 0)"""
 
 #: Runs of these took PostgreSQL's text parser more than a minute for 80 kB.
-SLOW = ["a_", "_1", "a1@", "<!--", "a-1-", "./", "/.", "~/", "1aa-a.", "/./."]
+SLOW = ["a_", "_1", "a“", "—", "✅", "a1@", "<!--", "a-1-", "./", "/.", "~/", "1aa-a.", "/./."]
 
 
 def indexed(text: str) -> None:
@@ -82,6 +82,10 @@ def test_no_short_repeated_sequence_is_slow(run: str):
         ('"foo.py, twice', '"foo py twice"'),
         ("a@b.example", '"a b example"'),
         ("'; DROP", "DROP"),
+        ("“the river’s” —lakes…", '"the river s" lakes'),
+        ("«blue sky»", '"blue sky"'),
+        ("停止。模型！", '"停止 模型"'),
+        ("✅ — “”", ""),
     ],
 )
 def test_a_query_is_searched_by_its_words(typed: str, asked: str):
@@ -112,6 +116,29 @@ def test_all_ascii_punctuation_separates_words():
         cursor.execute(f"SELECT tsvector_to_array({WORDS.replace(' || n', '')})", {"text": text})
         (found,) = cursor.fetchone()
     assert set(words) == {word for word in found if not word.startswith("\x01")}
+
+
+#: As people and models write. In Unicode's order, one of each part of the pattern at least.
+UNICODE = "\u00a0«»·¿×՚։־،؛؟٪۔।\u200b–—‘’“”„…‹›€→≤─■✅✨⬛⸮、。「」『』【】・︙﹐！，：？［～｡￥🀄🎉🧠"
+
+
+def test_punctuation_and_symbols_of_unicode_separate_words():
+    words = [f"{letter}{place}" for place, letter in enumerate("aéж模ב" * len(UNICODE))][: len(UNICODE)]
+    text = "".join(word + mark for word, mark in zip(words, UNICODE, strict=True))
+    with connection.cursor() as cursor:
+        cursor.execute(f"SELECT tsvector_to_array({WORDS.replace(' || n', '')})", {"text": text})
+        (found,) = cursor.fetchone()
+    assert set(words) == {word for word in found if not word.startswith("\x01")} == set(words_of(text))
+
+
+@pytest.mark.parametrize(
+    "typed", ["heronry", "“heronry”", '"said heronry twice"', "loudly", "model’s", "naïve", "done"]
+)
+def test_words_beside_curly_quotes_dashes_and_emoji_are_found(typed: str):
+    turn = make_turn(output_text="He said “heronry” twice—loudly… and the model’s naïve. done✅")
+    make_turn(output_text="Some herons; a model of it.")
+    found = find(project=project_default(), filters=TimelineFilters(q=typed), reach=IdRange(newest_first=True), limit=9)
+    assert [turn_id for turn_id, _ in found] == [turn.id]
 
 
 @pytest.mark.parametrize("run", [*SLOW[::3], *(nightly(run) for run in SLOW if run not in SLOW[::3])])
