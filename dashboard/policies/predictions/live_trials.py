@@ -10,6 +10,7 @@ them a re-run was made for.
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
+from datetime import datetime
 from typing import Any
 from uuid import UUID
 
@@ -37,6 +38,7 @@ LOOKED_AT = 50  #: turns that are looked at to find them
 TOKENS = 50_000  #: the budget of a click unless another is asked for
 MOST_TOKENS = 10_000_000
 QUEUE = "turns"  #: of all workers
+SHADOW = "shadow-"  #: how the names of shadows begin
 SAME = "for which the draft changes nothing that a re-run can set"
 BEYOND = "for which the draft sets final stop reasons, criteria or local recovery, which a re-run cannot set"
 
@@ -74,6 +76,16 @@ class TrialProgress:
         return sum(bound.tokens for bound in self.bounds)
 
 
+def tried_before(shadow_id: str, moment: datetime) -> list[Turn]:
+    """The re-runs of a shadow's turns that were begun before then."""
+    made = Prediction.objects.filter(
+        kind=Prediction.Kind.CALIBRATION,
+        calibration__key=calibration_state.key_of({"live": f"{SHADOW}{shadow_id}"}),
+        calibration__created_at__lte=moment,
+    )
+    return [row.child for row in made.select_related("child").order_by("id")]
+
+
 def tried_so_far(asked: TrialSource) -> TrialProgress:
     """As the page shows it."""
     made = calibration_state.calibrations_by(project=asked.project, key=_key(asked))
@@ -92,7 +104,7 @@ def tries_begin(*, asked: TrialSource, tokens: int, by: User | None = None) -> i
     `tokens`: what all of them together may use at most, in and out; none is begun that could exceed it.
     """
     if not 1 <= tokens <= MOST_TOKENS:
-        raise ValidationError(f"Enter a budget from 1 to {MOST_TOKENS:,} tokens.")
+        raise ValidationError(f"Enter the budget as a whole number of tokens from 1 to {MOST_TOKENS:,}.")
     # Who clicks at the same time waits here, and then tries the turns after these.
     calibration = calibration_state.calibration_begin(project=asked.project, key=_key(asked), plan=Plan())
     before = Prediction.objects.filter(calibration__project=asked.project, calibration__key=_key(asked))
@@ -168,7 +180,7 @@ def asked_of_shadow(shadow: Shadow) -> TrialSource:
 
 
 def _name_of(made_for: Backtest | Shadow) -> str:
-    return f"{'shadow' if isinstance(made_for, Shadow) else 'backtest'}-{made_for.pk}"
+    return f"{SHADOW if isinstance(made_for, Shadow) else 'backtest-'}{made_for.pk}"
 
 
 def made_for(rerun: Turn) -> Backtest | Shadow | None:

@@ -14,7 +14,13 @@ from dashboard.agents.selectors import project_current
 from dashboard.policies.backtests.models import Backtest
 from dashboard.policies.backtests.selectors import backtest_get
 from dashboard.policies.models import Shadow
-from dashboard.policies.predictions.live_trials import TrialSource, asked_of_backtest, asked_of_shadow, tries_begin
+from dashboard.policies.predictions.live_trials import (
+    TrialSource,
+    asked_of_backtest,
+    asked_of_shadow,
+    tried_so_far,
+    tries_begin,
+)
 from dashboard.policies.predictions.templatetags.live_tries import shown, tokens_in
 from dashboard.policies.selectors import shadow_get
 
@@ -40,11 +46,14 @@ def of_shadow(request: HttpRequest, shadow_id: UUID) -> HttpResponse:
 
 
 def _tried(request: HttpRequest, asked: TrialSource, page: str) -> HttpResponse:
-    tokens, fault = tokens_in(request.POST.get("tokens", "")), ""
+    typed, begun, fault = request.POST.get("tokens", ""), 0, ""
+    wanted = len(tried_so_far(asked).next)
     try:
-        tries_begin(asked=asked, tokens=tokens, by=cast("User", request.user))
+        begun = tries_begin(asked=asked, tokens=tokens_in(typed), by=cast("User", request.user))
     except ValidationError as error:
         fault = " ".join(error.messages)
-    context = shown(asked, page=page, act=request.path, perms=None, fault=fault, tokens=tokens)
+    some = begun if begun < wanted else 0
+    context = shown(asked, page=page, act=request.path, perms=None, typed=typed, begun=some)
+    context["fault"] = fault
     del context["perms"]  # the request's own
     return render(request, "predictions/_live_tries.html", context)

@@ -9,6 +9,7 @@ from django.template.context import Context
 from django.urls import reverse
 
 from agentcore.reasons import TurnStatus
+from dashboard.agents.models import PolicyActivation
 from dashboard.policies.backtests.models import Backtest
 from dashboard.policies.models import Shadow
 from dashboard.policies.predictions.live_trials import (
@@ -19,6 +20,7 @@ from dashboard.policies.predictions.live_trials import (
     asked_of_backtest,
     asked_of_shadow,
     made_for,
+    tried_before,
     tried_so_far,
 )
 from dashboard.policies.predictions.presenters import compared_at
@@ -34,14 +36,14 @@ register = template.Library()
 @register.inclusion_tag("predictions/_live_tries.html", takes_context=True)
 def live_tries_of_backtest(context: Context, backtest: Backtest) -> dict[str, Any]:
     page, act = (reverse(f"backtests:{name}", args=[backtest.pk]) for name in ("show", "live"))
-    return shown(asked_of_backtest(backtest), page=page, act=act, perms=context.get("perms"), tokens=_typed(context))
+    return shown(asked_of_backtest(backtest), page=page, act=act, perms=context.get("perms"), **_typed(context))
 
 
 @register.inclusion_tag("predictions/_live_tries.html", takes_context=True)
 def live_tries_of_shadow(context: Context, shadow: Shadow) -> dict[str, Any]:
     page = reverse("policies:show", args=[shadow.version.policy_id])
     act = reverse("policies:shadow_live", args=[shadow.pk])
-    return shown(asked_of_shadow(shadow), page=page, act=act, perms=context.get("perms"), tokens=_typed(context))
+    return shown(asked_of_shadow(shadow), page=page, act=act, perms=context.get("perms"), **_typed(context))
 
 
 @register.inclusion_tag("predictions/_tried_from.html")
@@ -52,9 +54,18 @@ def tried_from(turn: Turn) -> dict[str, Any]:
     return {"page": reverse("backtests:show", args=[found.pk]), "words": "a backtest"} if found else {}
 
 
-def _typed(context: Context) -> int:
-    """The budget in the field of a page that asks for this part again: it stays as it is."""
-    return tokens_in(context["request"].GET.get("tokens", "")) if "request" in context else 0
+@register.simple_tag
+def tried_before_activation(activation: PolicyActivation) -> str:
+    """What the live re-runs of a shadow showed that was activated; empty where none was made before."""
+    reruns = tried_before((activation.evidence or {}).get("shadow", ""), activation.created_at)
+    completed = sum(rerun.status == TurnStatus.COMPLETED for rerun in reruns)
+    return f"Before, {completed:,} of {len(reruns):,} live re-runs of such turns completed." if reruns else ""
+
+
+def _typed(context: Context) -> dict[str, Any]:
+    """What stays as it is where a page asks for this part again: the budget in the field, and how many were begun."""
+    asked = context["request"].GET if "request" in context else {}
+    return {"typed": asked.get("tokens", ""), "begun": tokens_in(asked.get("begun", ""))}
 
 
 def tokens_in(text: str) -> int:
@@ -80,8 +91,9 @@ def _used_price(tried: TrialProgress) -> str:
     return no_price(simulated=all(asks_simulator(row.child) for row in tried.predictions))
 
 
-def shown(asked: TrialSource, *, page: str, act: str, perms: Any, fault: str = "", tokens: int = 0) -> dict[str, Any]:
-    """The part's context. `page`: where it stands; `act`: where a click goes; `fault`: why the last one did nothing."""
+def shown(asked: TrialSource, *, page: str, act: str, perms: Any, typed: str = "", begun: int = 0) -> dict[str, Any]:
+    """The part's context. `page`: where it stands; `act`: where a click goes; `typed`: the budget in its field;
+    `begun`: how many the last click tried where those were not all. A view adds `fault`, why it tried none."""
     tried = tried_so_far(asked)
     ends = [end_summary_now(row.child) for row in tried.predictions]
     return {
@@ -89,9 +101,9 @@ def shown(asked: TrialSource, *, page: str, act: str, perms: Any, fault: str = "
         "page": page,
         "act": act,
         "perms": perms,
-        "fault": fault,
+        "begun": begun,
         "once": ONCE,
-        "tokens": tokens or max(TOKENS, tried.most_tokens),
+        "tokens": typed or max(TOKENS, tried.most_tokens),
         "tried": tried,
         "turns": len(asked.turns),
         "price": _price(tried),

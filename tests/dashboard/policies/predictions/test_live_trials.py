@@ -9,6 +9,7 @@ from uuid import UUID
 import pytest
 from django.core.exceptions import ValidationError
 from django.test import Client
+from django.utils.html import escape
 
 from agentcore.values import replace
 from dashboard.agents.selectors import project_default
@@ -33,7 +34,7 @@ from dashboard.policies.predictions.models import Calibration
 from dashboard.policies.predictions.templatetags import live_tries
 from dashboard.policies.predictions.trials import Trial
 from dashboard.policies.selectors import tally_of
-from dashboard.policies.services import shadow_start
+from dashboard.policies.services import shadow_promote, shadow_start
 from dashboard.replay.usage_bounds import usage_bound
 from dashboard.turns.models import Turn
 from tests.dashboard.driving import Play, drive
@@ -169,7 +170,11 @@ def test_no_trial_that_could_exceed_the_budget_is_started(cut: Turn, browser: Cl
     drive(Turn.objects.get(parent=cut))
     assert tried_so_far(asked).used.tokens <= least
     address = f"/backtests/{asked.key.removeprefix('backtest-')}/live"
-    assert "Enter a budget from 1 to" in browser.post(address, {"tokens": "much"}).content.decode()
+    for typed in ("", "0", "-5", "12.5", "10000001", '">'):
+        answer = browser.post(address, {"tokens": typed}).content.decode()
+        assert "Enter the budget as a whole number of tokens from 1 to 10,000,000." in answer
+        field = answer.partition(f'id="live-{asked.key}-tokens"')
+        assert not field[1] or f'value="{escape(typed)}"' in field[2].partition("tokens</span>")[0] or not typed
 
 
 def test_a_typed_budget_survives_polling(cut: Turn, play: Play, browser: Client):
@@ -178,6 +183,10 @@ def test_a_typed_budget_survives_polling(cut: Turn, play: Play, browser: Client)
     budget = tried_so_far(asked_of_backtest(backtest)).most_tokens - 1
     answer = browser.post(f"/backtests/{backtest.pk}/live", {"tokens": f"{budget}"}).content.decode()
     assert ("Try 1 more" in answer, 'hx-trigger="every 1s"' in answer) == (True, True)
+    assert "<b>1</b>\u00a0re-run started. The others were not" in compact(answer)
+    assert "hx-vals='{\"begun\": 1}'" in answer
+    assert "The others were not" in browser.get(f"/backtests/{backtest.pk}?begun=1").content.decode()
+    assert "The others were not" not in browser.get(f"/backtests/{backtest.pk}").content.decode()
     field = f'id="live-backtest-{backtest.pk}-tokens"'
     assert f'hx-include="#live-backtest-{backtest.pk}-tokens"' in answer
     polled = browser.get(f"/backtests/{backtest.pk}", {"tokens": f"{budget}"}).content.decode()
@@ -242,6 +251,9 @@ def test_a_shadow_lists_such_turns_and_tries_them(play: Play, browser: Client):
     words = text_of(compact(page(browser, f"/policies/{draft.policy_id}"))).replace("\u00a0", " ")
     assert "0 of 1 completed" in words
     assert "output tokens 0" not in words, "no turn has a known end, so no sum is shown"
+    shadow_promote(shadow=shadow)
+    shown = " ".join(text_of(page(browser, f"/policies/{draft.policy_id}")).split())
+    assert "not known). Before, 0 of 1 live re-runs of such turns completed." in shown
 
 
 def test_the_overrides_of_a_turn_decide_in_backtest_and_what_if_alike(cut: Turn, browser: Client):
