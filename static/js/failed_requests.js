@@ -16,6 +16,8 @@ const BUSY = "The server is working on too many requests. Nothing was done. Try 
 const WAITING = "The server is working on too many requests. This one waits, and is sent again by itself.";
 const LEAST_PAUSE = 2000; // ms between two tries, and up to twice as much, so that those who wait do not come together
 const REFUSED = "This was refused, and nothing was done. Reload the page, then try again.";
+const LATE = "The server has not answered yet, so the result shown is not for these values.";
+const LONG = 3000; // ms without an answer until that is said
 const OLD = "so the result shown is not for these values.";
 const OUTDATED = "so this may be out of date.";
 const MISSING = "so this is not shown. Reload the page.";
@@ -39,6 +41,7 @@ function because(xhr, then) {
 }
 
 const said = new WeakMap(); // the note of each form
+const waiting = new WeakMap(); // of each form that asks, the timer of its note
 
 /** What the server says of it, on a page or in a note of its own. */
 function toldBy({ responseText }) {
@@ -57,13 +60,17 @@ function say(text, { requestConfig, target, shouldSwap, xhr }) {
   }
   if (asks) target?.setAttribute("data-stale", "");
   if (asks && [form, target].some((part) => saidBefore(requestConfig.elt, part))) return;
-  const elsewhere = form.closest("[data-told]")?.dataset.told;
   const again = isAskedAgain(requestConfig.elt) ? "Retrying…" : "Try again.";
-  const note = noted(asks ? `${because(xhr, OLD)} ${again}` : text);
+  sayOf(form, noted(asks ? `${because(xhr, OLD)} ${again}` : text), asks ? target : null);
+}
+
+/** In the place of the form's notes, instead of what was said before. `result`: what it asks for. */
+function sayOf(form, note, result) {
+  const elsewhere = form.closest("[data-told]")?.dataset.told;
   forget(form);
   said.set(form, note);
   if (elsewhere) document.getElementById(elsewhere).replaceChildren(note);
-  else place(note, form, asks ? target : null);
+  else place(note, form, result);
 }
 
 function sayBusy(detail) {
@@ -113,6 +120,23 @@ document.addEventListener("htmx:beforeRequest", ({ target }) => {
   if (!isAskedAgain(target)) forget(form);
   form?.querySelector(":scope > .too-large")?.remove();
 });
+
+/* What a form asks for and has not got yet: the old result is marked as old, and after some time that is said. */
+document.addEventListener("htmx:beforeSend", ({ detail: { requestConfig, target } }) => {
+  if (!requestConfig.elt.matches("form[hx-get]")) return;
+  target.setAttribute("data-late", "");
+  waiting.set(requestConfig.elt, setTimeout(sayLate, LONG, requestConfig.elt, target));
+});
+document.addEventListener("htmx:afterRequest", ({ detail: { requestConfig, target } }) => {
+  clearTimeout(waiting.get(requestConfig.elt));
+  target?.removeAttribute("data-late");
+});
+
+function sayLate(form, result) {
+  const note = noted(LATE);
+  note.classList.remove("error");
+  sayOf(form, note, result);
+}
 
 /* A form that is too large to be read is answered by a note, which stands above its last row; what was typed stays. */
 document.addEventListener("htmx:beforeSwap", ({ detail }) => {

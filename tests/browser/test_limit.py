@@ -110,6 +110,32 @@ def test_a_result_that_could_not_be_refreshed_is_marked_as_old(new_page: NewPage
     assert failing
 
 
+def test_a_result_that_is_late_is_marked_as_old_and_that_is_said(new_page: NewPage, cut_turn: str):
+    page = new_page()
+    page.goto(f"{cut_turn}/replay")
+    page.route("**/replay?*", lambda _: None)
+    page.get_by_label("Max tokens per call", exact=True).fill("70")
+    expect(page.locator("#what-if[data-late]")).to_be_visible()
+    note = page.locator("#dials .unanswered")
+    expect(note).to_have_text("The server has not answered yet, so the result shown is not for these values.")
+    page.unroute("**/replay?*")  # what was held goes on
+    expect(page.locator("#what-if:not([data-late])")).to_contain_text("70")
+    expect(note).to_have_count(0)
+
+
+def test_counts_of_another_list_are_marked_as_old_until_they_come(new_page: NewPage, cut_turn: str):
+    page = new_page()
+    page.goto("/")
+    chosen = page.locator("#facets .choice [name=stop_reason]").first
+    expect(chosen).to_be_visible()
+    page.route(re.compile("/timeline/(facets|chart)"), lambda _: None)
+    chosen.check()
+    for part in ("chart", "facets"):
+        expect(page.locator(f"#{part}[data-late]")).to_be_visible()
+    page.unroute(re.compile("/timeline/(facets|chart)"))
+    expect(page.locator("#chart[data-late], #facets[data-late]")).to_have_count(0)
+
+
 def test_a_failed_filter_request_is_reported_at_the_list(new_page: NewPage, cut_turn: str):
     page = new_page(missing=True)
     page.goto("/")

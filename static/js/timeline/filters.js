@@ -60,7 +60,7 @@ function count() {
   for (const loader of document.querySelectorAll("[data-loads]")) {
     const target = document.getElementById(loader.dataset.loads);
     const used = loader.dataset.loads === "chart" && target.matches(":focus-within, :hover, :has(details[open])");
-    const busy = used && !target.hasAttribute("data-stale");
+    const busy = used && !target.matches("[data-stale], [data-late]");
     if (!busy) htmx.trigger(loader, "refresh");
   }
 }
@@ -115,10 +115,11 @@ document.addEventListener("htmx:beforeSwap", (event) => {
   const old = asking || !requestConfig.elt.isConnected || document.querySelector("#timeline[data-stale]");
   if (counts && old) event.detail.shouldSwap = false;
 });
-document.addEventListener("htmx:afterSwap", (event) => {
-  const { target } = event.detail;
+document.addEventListener("htmx:afterSwap", ({ detail: { target, requestConfig } }) => {
+  if (requestConfig.elt === form) for (const id of ["chart", "facets"]) document.getElementById(id).dataset.late = "";
   if (target.id !== "chart" && target.id !== "facets") return;
   target.setAttribute("aria-busy", "false");
+  target.removeAttribute("data-late");
   const said = target.querySelector("[data-said]")?.dataset.said;
   const told = document.getElementById("told");
   if (said && told.textContent !== said) told.textContent = said;
