@@ -229,6 +229,11 @@ class PolicyForm(FieldErrors, forms.ModelForm):  # type: ignore[type-arg]
             self.add_error(name, f"{totals[name]:,} is {words}")
 
     @property
+    def form_faults(self) -> list[str]:
+        """Without what is wrong with the backtest, which its panel says."""
+        return list(self.non_field_errors())
+
+    @property
     def faults_said(self) -> list[str]:
         """What is wrong with what the form says, apart from name, reason and moment, each with its field's name."""
         wrong = {name: errors for name, errors in self.errors.as_data().items() if name not in ABOUT}

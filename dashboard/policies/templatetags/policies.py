@@ -146,7 +146,7 @@ def backtest_of_form(context: Context, form: PolicyForm, policy: Policy | None) 
     return {
         "policy": policy,
         "over": over,
-        "faults": (),  # the form says them all at its top
+        "faults": form.errors.get("backtest", ()),
         "shown": backtest_view(form.ran) if form.ran else None,
         "perms": context["perms"],
     }
