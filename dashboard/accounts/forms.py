@@ -4,12 +4,14 @@ from datetime import timedelta
 from typing import Any, cast
 
 from django import forms
+from django.contrib.auth.forms import PasswordChangeForm, SetPasswordForm
 
 from dashboard.accounts.models import ApiToken
 from dashboard.accounts.scopes import ALL, MEANINGS
+from dashboard.platform.form_errors import FieldErrors
 
 
-class SignInForm(forms.Form):
+class SignInForm(FieldErrors, forms.Form):
     """A one-time code or token, or a user name and password: one pair is enough."""
 
     code = forms.CharField(
@@ -36,7 +38,7 @@ class SignInForm(forms.Form):
     )
 
 
-class SecondFactorForm(forms.Form):
+class SecondFactorForm(FieldErrors, forms.Form):
     """A code of the authenticator app, or a recovery code."""
 
     code = forms.CharField(
@@ -48,7 +50,7 @@ class SecondFactorForm(forms.Form):
     )
 
 
-class CurrentPasswordForm(forms.Form):
+class CurrentPasswordForm(FieldErrors, forms.Form):
     """The password of the user who is signed in."""
 
     password = forms.CharField(
@@ -59,7 +61,15 @@ class CurrentPasswordForm(forms.Form):
     )
 
 
-class ApiTokenForm(forms.Form):
+class NewPasswordForm(FieldErrors, SetPasswordForm):  # type: ignore[type-arg]
+    """The first password of a user."""
+
+
+class ChangedPasswordForm(FieldErrors, PasswordChangeForm):
+    """Another password, with the one that is to be replaced."""
+
+
+class ApiTokenForm(FieldErrors, forms.Form):
     """A new token."""
 
     LIFETIMES = {"never": None, "7": timedelta(days=7), "90": timedelta(days=90), "365": timedelta(days=365)}
@@ -69,7 +79,6 @@ class ApiTokenForm(forms.Form):
         label="Name",
         max_length=80,
         widget=forms.TextInput(attrs={"placeholder": "ci, notebook, …", "autocomplete": "off"}),
-        error_messages={"required": "Give the token a name that identifies the program that uses it."},
     )
     lifetime = forms.ChoiceField(label="Expires", choices=CHOICES)
     scopes = forms.MultipleChoiceField(

@@ -7,7 +7,7 @@ from http import HTTPStatus
 from django.conf import settings
 from django.contrib import messages
 from django.contrib.auth import logout, update_session_auth_hash
-from django.contrib.auth.forms import PasswordChangeForm, SetPasswordForm
+from django.contrib.auth.forms import SetPasswordForm
 from django.http import HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import redirect, render
 from django.utils import timezone
@@ -18,7 +18,14 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 from dashboard.accounts import authentication, selectors, services, two_factor
 from dashboard.accounts.access import ADMIN, HOME, SIGN_IN, first_steps, next_url
 from dashboard.accounts.error_responses import forbidden
-from dashboard.accounts.forms import ApiTokenForm, CurrentPasswordForm, SecondFactorForm, SignInForm
+from dashboard.accounts.forms import (
+    ApiTokenForm,
+    ChangedPasswordForm,
+    CurrentPasswordForm,
+    NewPasswordForm,
+    SecondFactorForm,
+    SignInForm,
+)
 from dashboard.accounts.known_devices import device_remember
 from dashboard.accounts.models import User
 from dashboard.accounts.projects import NO_PROJECT
@@ -180,10 +187,10 @@ def _password_form(request: HttpRequest, data: QueryDict | None = None) -> SetPa
     signs in with the identity provider: a password would outlive the account there."""
     user = user_of(request)
     if user.has_usable_password():
-        return PasswordChangeForm(user, data)
+        return ChangedPasswordForm(user, data)
     if user.identities.exists():
         return None
-    return SetPasswordForm(user, data) if selectors.token_of(request.session) is None else None
+    return NewPasswordForm(user, data) if selectors.token_of(request.session) is None else None
 
 
 def _account_page(request: HttpRequest, *, status: int = HTTPStatus.OK, **context: object) -> HttpResponse:

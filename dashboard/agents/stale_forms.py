@@ -9,12 +9,13 @@ from django.http import QueryDict
 from django.utils.text import Truncator
 
 from agentcore.number_format import number
+from dashboard.platform.form_errors import FieldErrors
 from dashboard.platform.number_bounds import with_bounds_of_model
 
 MAX_SHOWN_CHARS = 60  #: of a value in the message
 
 
-class StaleForm(forms.ModelForm):  # type: ignore[type-arg]
+class StaleForm(FieldErrors, forms.ModelForm):  # type: ignore[type-arg]
     """`seen` is the newest change when the page was rendered. A form without it is not checked.
 
     Validate it inside of the transaction that saves: of two windows, the second one waits and sees the first's change.

@@ -7,6 +7,7 @@ from datetime import datetime, timedelta
 from django.core.exceptions import ValidationError
 
 from dashboard.timeline.rollups import END
+from dashboard.turns.filter_names import filter_named
 from dashboard.turns.filters import TimelineFilters
 
 #: By the name in an address: the words, and how long it is.
@@ -44,7 +45,8 @@ def period_of(given: Mapping[str, str], *, now: datetime) -> Period:
     until = min(filters.until or now, END)
     since = filters.since or until - PERIODS[USUAL][1]
     if not timedelta(0) < until - since <= LONGEST:
-        raise ValidationError({"until": f"until must be later than since, by at most {LONGEST.days} days."})
+        order = f"{filter_named('until')} must be later than {filter_named('since')}"
+        raise ValidationError({"until": f"{order}, by at most {LONGEST.days} days."})
     return _whole(since, until)
 
 

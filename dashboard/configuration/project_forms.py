@@ -6,27 +6,26 @@ from typing import Any, cast
 from django import forms
 
 from dashboard.accounts.roles import Role
+from dashboard.platform.form_errors import FieldErrors
 
 
-class ProjectForm(forms.Form):
+class ProjectForm(FieldErrors, forms.Form):
     """The name of a project."""
 
     name = forms.CharField(
         label="Name",
         max_length=64,
         widget=forms.TextInput(attrs={"autocomplete": "off", "autocapitalize": "none", "spellcheck": "false"}),
-        error_messages={"required": "Give the project a name."},
     )
 
 
-class MemberForm(forms.Form):
+class MemberForm(FieldErrors, forms.Form):
     """A user by name, and the role to give. `roles`: those that may be given."""
 
     username = forms.CharField(
         label="User name",
         max_length=150,
         widget=forms.TextInput(attrs={"autocomplete": "off", "autocapitalize": "none", "spellcheck": "false"}),
-        error_messages={"required": "Enter the name of the user to add."},
     )
     role = forms.ChoiceField(label="Role")
 

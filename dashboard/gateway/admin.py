@@ -16,10 +16,11 @@ from dashboard.agents.selectors import project_current
 from dashboard.gateway.access.limits import LIMITS
 from dashboard.gateway.models import Alias, GatewayKey
 from dashboard.gateway.services import key_revoke, scope_checked
+from dashboard.platform.form_errors import FieldErrors
 from dashboard.platform.number_bounds import with_bounds_of_model
 
 
-class ScopeForm(forms.ModelForm):  # type: ignore[type-arg]
+class ScopeForm(FieldErrors, forms.ModelForm):  # type: ignore[type-arg]
     """What a key opens, a name to a line."""
 
     scope = forms.CharField(
@@ -67,7 +68,7 @@ class GatewayKeyAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
         return False
 
 
-class AliasForm(forms.ModelForm):  # type: ignore[type-arg]
+class AliasForm(FieldErrors, forms.ModelForm):  # type: ignore[type-arg]
     """An alias of the default project."""
 
     class Meta:

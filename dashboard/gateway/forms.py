@@ -11,13 +11,14 @@ from dashboard.agents.models import Agent, Connection, Project
 from dashboard.agents.selectors import agent_list, connection_list, project_current
 from dashboard.gateway.access.limits import LIMITS
 from dashboard.gateway.models import GatewayKey
+from dashboard.platform.form_errors import FieldErrors
 from dashboard.platform.number_bounds import with_bounds_of_model
 
 LIFETIMES = {"never": None, "7": timedelta(days=7), "90": timedelta(days=90), "365": timedelta(days=365)}
 MOST_CHARACTERS = 30_000
 
 
-class KeyForm(forms.ModelForm):  # type: ignore[type-arg]
+class KeyForm(FieldErrors, forms.ModelForm):  # type: ignore[type-arg]
     """A new key. What it opens is written a name to a line; limits that are left empty do not limit."""
 
     lifetime = forms.ChoiceField(
@@ -36,7 +37,6 @@ class KeyForm(forms.ModelForm):  # type: ignore[type-arg]
         model = GatewayKey
         fields = ("name", "mode", "default_connection", *LIMITS)
         widgets: ClassVar = {"name": forms.TextInput(attrs={"placeholder": "notebook, ci, …", "autocomplete": "off"})}
-        error_messages: ClassVar = {"name": {"required": "Give the key a name that says what uses it."}}
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **{"auto_id": "key-%s", **kwargs})
@@ -69,7 +69,7 @@ class KeyForm(forms.ModelForm):  # type: ignore[type-arg]
         return [self[name] for name in LIMITS if not name.endswith("_minute")]
 
 
-class AliasForm(forms.Form):
+class AliasForm(FieldErrors, forms.Form):
     """Another name, and the agent or the connection it stands for."""
 
     name = forms.CharField(

@@ -17,6 +17,7 @@ from dashboard.agents.limit_fields import LIMIT_FIELDS, number_in_words
 from dashboard.agents.policy_validation import limit_clean
 from dashboard.live.operator_changes import ANSWERING, cap_stays, max_tokens_clean
 from dashboard.live.turn_overrides import model_clean
+from dashboard.platform.form_errors import FieldErrors
 from dashboard.platform.strict_json import read_strictly
 from dashboard.turns.models import Turn
 from dashboard.turns.reason_looks import reason_label
@@ -47,7 +48,7 @@ def json_area(label: str, *, help_text: str = "") -> Area:
     return area(label, rows=2, help_text=help_text, spellcheck="false", **{"class": "mono"})
 
 
-class OperateForm(forms.Form):
+class OperateForm(FieldErrors, forms.Form):
     """One form for all of it. `changes()` is what the service takes; faults are said at their fields."""
 
     expected_seq = forms.IntegerField(widget=forms.HiddenInput)

@@ -19,10 +19,10 @@ from dashboard.agents.limit_fields import FAILURES_MEANING, LIMIT_FIELDS, RETENT
 from dashboard.agents.models import Policy, PolicyVersion
 from dashboard.agents.policies import envelope_rules_of, policy_said
 from dashboard.agents.policy_validation import HANDLING_KEYS, MAX_RETRIES, PRESETS_THAT_NEVER_RETRY, RECOVERIES, listed
+from dashboard.platform.form_errors import FieldErrors, NamedError, label_of
 from dashboard.policies.backtests.models import Backtest
 from dashboard.policies.policy_creation import evidence_fault, evidence_waits
 from dashboard.policies.policy_form_base import (
-    NAMED,
     NONE,
     NOT_SAID,
     POLICY_SECTIONS,
@@ -47,7 +47,7 @@ COUNTS = (("draft", "Draft (inactive)"), ("now", "Active now"), ("later", "Activ
 SAID = ("limits", "error_policy", "tool_calls_on_truncation", "envelope", "finish_reasons", "criteria", "retention")
 
 
-class PolicyForm(forms.ModelForm):  # type: ignore[type-arg]
+class PolicyForm(FieldErrors, forms.ModelForm):  # type: ignore[type-arg]
     """A policy's name and what its next version says. `said()` is what the service takes.
 
     It is filled from the version `start` tells of; which one that was comes back with it, as `start`; which one
@@ -167,7 +167,7 @@ class PolicyForm(forms.ModelForm):  # type: ignore[type-arg]
                 try:
                     cleaned[name] = policy_validation.number_clean(name, number_of(cleaned[name]))
                 except ValidationError as error:
-                    self.add_error(name, ValidationError(" ".join(error.messages), code=NAMED))
+                    self.add_error(name, NamedError(" ".join(error.messages)))
         self._fits(cleaned)
         if cleaned.get("counts") == "later":
             self._starts_ahead(cleaned.get("starts_at"))
@@ -229,14 +229,19 @@ class PolicyForm(forms.ModelForm):  # type: ignore[type-arg]
             self.add_error(name, f"{totals[name]:,} is {words}")
 
     @property
+    def form_faults(self) -> list[str]:
+        """Without what is wrong with the backtest, which its panel says."""
+        return [str(words) for words in self.non_field_errors()]
+
+    @property
     def faults_said(self) -> list[str]:
         """What is wrong with what the form says, apart from name, reason and moment, each with its field's name."""
         wrong = {name: errors for name, errors in self.errors.as_data().items() if name not in ABOUT}
         return [self._called(name, error) for name, errors in wrong.items() for error in errors]
 
     def _called(self, name: str, error: ValidationError) -> str:
-        words, label = " ".join(error.messages), self[name].label if name in self.fields else ""
-        return words if error.code == NAMED or not label else f"{getattr(label, 'plain', label)}: {words}"
+        words = " ".join(error.messages)
+        return words if isinstance(error, NamedError) or name not in self.fields else f"{label_of(self, name)}: {words}"
 
     @property
     def overtaken(self) -> str:

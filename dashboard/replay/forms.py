@@ -8,10 +8,11 @@ from django import forms
 from django.core.exceptions import ValidationError
 
 from agentcore.error_policy import PRESETS, ErrorHandlingDecision, ErrorPolicy
-from agentcore.policy import LIMIT_NAMES, SETTING_NAMES, OnTruncation, Policy, setting_named
+from agentcore.policy import LIMIT_NAMES, SETTING_NAMES, OnTruncation, Policy
 from dashboard.agents.limit_fields import LIMIT_FIELDS
 from dashboard.agents.policies import error_policy_of
 from dashboard.agents.policy_validation import HANDLING_KEYS, error_policy_warning
+from dashboard.platform.form_errors import FieldErrors
 from dashboard.replay.limit_controls import FIRST, LimitControl, Number
 
 HANDLING = ("preset", "max_retries", *HANDLING_KEYS)
@@ -26,7 +27,7 @@ def given_of(query: Mapping[str, Any]) -> dict[str, str]:
     return {name: str(query[name]) for name in NAMES if query.get(name)}
 
 
-class BudgetForm(forms.Form):
+class BudgetForm(FieldErrors, forms.Form):
     """Each answer is optional: left out, it stays as recorded."""
 
     def __init__(self, dials: tuple[LimitControl, ...], policy: Policy, data: Mapping[str, Any] | None) -> None:
@@ -42,7 +43,7 @@ class BudgetForm(forms.Form):
             self.fields[key] = _choice(SETTING_NAMES[key], ErrorHandlingDecision, unsaid="as in the preset")
         self.fields[TRUNCATION] = _choice(SETTING_NAMES[TRUNCATION], OnTruncation)
         for name, field in self.fields.items():
-            field.widget.attrs |= {"aria-describedby": f"budget_{name}_errors"}
+            field.widget.attrs |= {"aria-describedby": f"budget_{name}_error"}
 
     @property
     def first(self) -> list["Row"]:
@@ -133,17 +134,12 @@ Row = tuple[LimitControl, forms.BoundField, Number, forms.BoundField | None]
 
 
 def _number_field(dial: LimitControl) -> forms.Field:
-    kind = "a whole number" if dial.whole else "a number"
     attrs = {"inputmode": "numeric" if dial.whole else "decimal", "placeholder": _placeholder(dial), "step": dial.step}
     field = forms.IntegerField if dial.whole else forms.FloatField
     return field(
         label=dial.label,
         required=False,
         min_value=dial.least,  # type: ignore[arg-type]
-        error_messages={
-            "invalid": f"{dial.label} must be {kind}.",
-            "min_value": f"{dial.label} must be at least {dial.least:g}.",
-        },
         widget=forms.NumberInput(attrs=attrs),
     )
 
@@ -153,10 +149,6 @@ def _retries(policy: ErrorPolicy) -> forms.Field:
         label=LIMIT_NAMES["max_retries"],
         required=False,
         min_value=0,
-        error_messages={
-            "invalid": f"{setting_named('max_retries')} must be a whole number.",
-            "min_value": f"{setting_named('max_retries')} must be at least 0.",
-        },
         widget=forms.NumberInput(attrs={"inputmode": "numeric", "placeholder": str(policy.max_retries)}),
     )
 

@@ -10,6 +10,7 @@ from agentcore.messages import Message, ToolCall
 from agentcore.states import DECIDING, State
 from dashboard.agents.selectors import connection_list
 from dashboard.live.turn_loader import connection_of
+from dashboard.platform.form_errors import FieldErrors
 from dashboard.replay.rerun_changes import RerunChanges
 from dashboard.replay.selectors import RerunPlace, began_with, messages_at
 from dashboard.turns.models import Turn
@@ -17,7 +18,7 @@ from dashboard.turns.models import Turn
 LONGEST_RAW = 60  #: characters of a call's arguments in a label
 
 
-class RerunForm(forms.Form):
+class RerunForm(FieldErrors, forms.Form):
     """Everything stands as it is at the place; what is left as it stands is no change."""
 
     from_record = forms.CharField(required=False, widget=forms.HiddenInput)

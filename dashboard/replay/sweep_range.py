@@ -7,6 +7,7 @@ from typing import Any
 from django import forms
 
 from agentcore.policy import LIMIT_NAMES
+from dashboard.platform.form_errors import FieldErrors
 from dashboard.replay.limit_controls import LimitControl
 from dashboard.replay.sweep_service import SWEPT
 from dashboard.turns.models import Turn
@@ -15,7 +16,7 @@ RANGE = ("begin", "end", "step")
 POINTS = 40  #: about so many, where nobody says how many
 
 
-class RangeForm(forms.Form):
+class RangeForm(FieldErrors, forms.Form):
     """What is swept: `limit`, and `begin` to `end` in steps of `step`, both included."""
 
     limit = forms.ChoiceField(label="limit", choices=[(name, f"{LIMIT_NAMES[name]} ({name})") for name in SWEPT])

@@ -6,7 +6,8 @@ from datetime import datetime
 from typing import Any
 
 from dashboard.agents.models import Project
-from dashboard.timeline.facets import LABELS, value_words
+from dashboard.timeline.facets import value_words
+from dashboard.turns.filter_names import LABELS
 from dashboard.turns.filters import NOT, WORDS, TimelineFilters
 from dashboard.turns.id_range import id_range_of
 from dashboard.turns.timeline_page import query_of

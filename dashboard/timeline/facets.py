@@ -14,6 +14,7 @@ from dashboard.timeline.turn_counts import Counts, TurnCounts, held_by_rollups
 from dashboard.timeline.values import MOST_COUNTED, Facet, FacetValue
 from dashboard.turns.cohorts import COLUMNS, HAS_COLUMNS
 from dashboard.turns.error_types import error_words
+from dashboard.turns.filter_names import LABELS
 from dashboard.turns.filters import NOT, TimelineFilters
 from dashboard.turns.id_range import id_range_of
 from dashboard.turns.models import Cohort
@@ -21,20 +22,6 @@ from dashboard.turns.provider_words import STORED, is_of_simulator, name_of, wor
 from dashboard.turns.reason_looks import reason_label
 from dashboard.turns.turn_query import find
 
-LABELS: Mapping[str, str] = {
-    "stop_reason": "Agent stop reason",
-    "terminal_reason": "Terminal reason",
-    "resource": "Limit reached",
-    "model_stop_reason": "Model stop reason",
-    "status": "Status",
-    "error_type": "Error",
-    "has": "Has",
-    "agent": "Agent",
-    "model": "Model",
-    "provider": "Provider",
-    "lint": "Signs of truncation",
-    "tag": "Tag",
-}
 NAMES = (*COLUMNS, "has")
 #: How values are called that are not shown as they are stored.
 NAMED: Mapping[str, Callable[[str], str]] = {

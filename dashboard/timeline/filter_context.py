@@ -6,8 +6,8 @@ from datetime import UTC, datetime, timedelta
 from urllib.parse import urlencode
 
 from dashboard.agents.models import Project
-from dashboard.timeline.facets import LABELS
 from dashboard.timeline.histogram import moment_of
+from dashboard.turns.filter_names import LABELS
 from dashboard.turns.filters import EPOCH, NOT, WORDS, TimelineFilters
 from dashboard.turns.models import Turn
 

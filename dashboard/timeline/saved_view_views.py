@@ -71,7 +71,7 @@ def _saved(request: HttpRequest, query: str) -> tuple[SavedView | None, str]:
     try:
         view = saved_view_save(project=project_current(), owner=_user(request), name=name, query=query, shared=shared)
     except ValidationError as error:
-        return None, " ".join(error.messages) if name.strip() else "Give the view a name."
+        return None, " ".join(error.messages)
     return view, ""
 
 

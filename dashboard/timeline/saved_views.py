@@ -16,6 +16,7 @@ from dashboard.timeline.models import SavedView
 from dashboard.turns.filters import TimelineFilters, unknown_filters
 
 MOST_VIEWS = 200  #: of one user in a project
+MAX_NAME_CHARS = 80
 
 
 def saved_views(*, project: Project, user: User) -> QuerySet[SavedView]:
@@ -30,11 +31,11 @@ def saved_view_save(*, project: Project, owner: User, name: str, query: str, sha
     Raises `ValidationError`, by field and in words.
     """
     kept = {"query": _query_clean(query), "shared": shared}
-    views = SavedView.objects.filter(project=project, owner=owner)
-    if not views.filter(name=name.strip()).exists() and views.count() >= MOST_VIEWS:
-        raise ValidationError({"name": f"There are {MOST_VIEWS} views already. Delete one that you do not need."})
-    view = SavedView(project=project, owner=owner, name=name.strip(), **kept)
+    view = SavedView(project=project, owner=owner, name=_name_clean(name), **kept)
     view.clean_fields()
+    views = SavedView.objects.filter(project=project, owner=owner)
+    if not views.filter(name=view.name).exists() and views.count() >= MOST_VIEWS:
+        raise ValidationError({"name": f"There are {MOST_VIEWS} views already. Delete one that you do not need."})
     return SavedView.objects.update_or_create(project=project, owner=owner, name=view.name, defaults=kept)[0]
 
 
@@ -42,13 +43,11 @@ def saved_view_rename(*, view: SavedView, by: User, name: str, shared: bool) -> 
     """Raises `ValidationError`, in words, where the view is somebody else's or the name is taken or none."""
     if view.owner_id != by.pk:
         raise ValidationError(f"The view “{view.name}” is {view.owner.get_username()}'s; only they can rename it.")
-    view.name, view.shared = name.strip(), shared
-    if not view.name:
-        raise ValidationError("A view needs a name.")
+    view.name, view.shared = _name_clean(name), shared
+    view.full_clean(validate_constraints=False)
     others = SavedView.objects.filter(project_id=view.project_id, owner=by, name=view.name).exclude(pk=view.pk)
     if others.exists():
         raise ValidationError(f"You have another view “{view.name}” already; choose another name.")
-    view.full_clean(validate_constraints=False)
     view.save(update_fields=["name", "shared"])
     return view
 
@@ -58,6 +57,17 @@ def saved_view_delete(*, view: SavedView, by: User) -> None:
     if view.owner_id != by.pk:
         raise ValidationError(f"The view “{view.name}” is {view.owner.get_username()}'s; only they can delete it.")
     view.delete()
+
+
+def _name_clean(name: str) -> str:
+    said = name.strip()
+    if not said:
+        raise ValidationError({"name": "Name is required."})
+    if len(said) > MAX_NAME_CHARS:
+        raise ValidationError({"name": f"Name must have at most {MAX_NAME_CHARS} characters; it has {len(said):,}."})
+    if "\x00" in said:
+        raise ValidationError({"name": "Name must not contain the character U+0000."})
+    return said
 
 
 def _query_clean(query: str) -> str:

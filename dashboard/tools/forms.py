@@ -7,6 +7,7 @@ from django.conf import settings
 
 from dashboard.agents.forms import belong_to_current_project
 from dashboard.agents.json_fields import read_fields_strictly
+from dashboard.platform.form_errors import FieldErrors
 from dashboard.platform.number_bounds import with_bounds_of_model
 from dashboard.tools.models import McpServer
 
@@ -18,7 +19,7 @@ STDIO_WORDS = {
 }
 
 
-class McpServerForm(forms.ModelForm):  # type: ignore[type-arg]
+class McpServerForm(FieldErrors, forms.ModelForm):  # type: ignore[type-arg]
     class Meta:
         model = McpServer
         fields = ("name", "transport", "url", "command", "args", "key_env", "key_header", "timeout", "enabled")

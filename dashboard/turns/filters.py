@@ -12,6 +12,7 @@ from agentcore.errors import ErrorType
 from agentcore.lint import CODES
 from agentcore.reasons import NormalizedStopReason, StopReason, TurnStatus
 from agentcore.resource import RESOURCES
+from dashboard.turns.filter_names import filter_named
 from dashboard.turns.provider_words import STORED, stored
 from dashboard.turns.search_words import phrases_in
 
@@ -156,21 +157,26 @@ def _values(given: Mapping[str, Any], name: str) -> tuple[str, ...]:
     if name in NUMBERS:
         values = [str(item) if type(item) is int else item for item in values]
     if not all(isinstance(item, str) for item in values):
-        raise ValidationError(f"{name} must be text, or a list of texts.")
+        raise ValidationError(f"{filter_named(name)} must be text, or a list of texts.")
     if len(values) > MAX_VALUES:
-        raise ValidationError(f"{name} has {len(values)} values; at most {MAX_VALUES} are looked for at once.")
+        raise ValidationError(
+            f"{filter_named(name)} has {len(values)} values; at most {MAX_VALUES} are looked for at once."
+        )
     if any(len(item.removeprefix(STORED)) > MAX_LENGTH or "\x00" in item for item in values):
-        raise ValidationError(f"{name} must be at most {MAX_LENGTH} characters long, and without U+0000.")
+        raise ValidationError(f"{filter_named(name)} must have at most {MAX_LENGTH} characters, and no U+0000.")
     return tuple(dict.fromkeys(item.strip() for item in values if item.strip()))
 
 
 def _words(name: str, values: tuple[str, ...]) -> tuple[str, ...]:
-    name = name.removeprefix("not_")
-    known = WORDS[name]
+    known = WORDS[name.removeprefix("not_")]
     unknown = [value for value in values if known is not None and value not in known]
     if known is not None and unknown:
-        raise ValidationError(f"There is no {name} “{unknown[0]}”; choose from {', '.join(known)}.")
+        raise ValidationError(_not_one_of(name, unknown[0], known))
     return values
+
+
+def _not_one_of(name: str, value: str, known: Collection[str]) -> str:
+    return f"{filter_named(name)} must be one of {', '.join(known)}, not “{value}”."
 
 
 def _text(_: str, values: tuple[str, ...]) -> str:
@@ -194,7 +200,8 @@ def _moment(name: str, values: tuple[str, ...]) -> datetime | None:
         moment = datetime.fromisoformat(text)
         moment = moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
     except (ValueError, OverflowError) as error:
-        words = f"{name} must be a date or time such as 2026-11-20 or 2026-11-20T14:30:00Z, not “{values[-1]}”."
+        example = "2026-11-20 or 2026-11-20T14:30:00Z"
+        words = f"{filter_named(name)} must be a date or time such as {example}, not “{values[-1]}”."
         raise ValidationError(words) from error
     return max(moment, EPOCH)
 
@@ -203,13 +210,13 @@ def _run(name: str, values: tuple[str, ...]) -> UUID | None:
     try:
         return UUID(values[-1]) if values else None
     except ValueError as error:
-        raise ValidationError(f"{name} must be the id of a run, not “{values[-1]}”.") from error
+        raise ValidationError(f"{filter_named(name)} must be the id of a run, not “{values[-1]}”.") from error
 
 
 def _choice(name: str, values: tuple[str, ...]) -> str:
     known = CHOICES[name]
     if values and values[-1] not in known:
-        raise ValidationError(f"There is no {name} “{values[-1]}”; choose from {', '.join(known)}.")
+        raise ValidationError(_not_one_of(name, values[-1], known))
     return values[-1] if values else ""
 
 
@@ -222,18 +229,20 @@ def _whole(name: str, values: tuple[str, ...]) -> int | None:
     if not values:
         return None
     if not (values[-1].isascii() and values[-1].isdecimal()):
-        raise ValidationError(f"{name} must be a whole number such as 2000, not “{values[-1]}”.")
+        raise ValidationError(f"{filter_named(name)} must be a whole number such as 2000, not “{values[-1]}”.")
     return min(int(values[-1]), MOST)
 
 
 def _empty_ranges(filters: TimelineFilters) -> dict[str, str]:
     errors = {}
     if filters.since and filters.until and filters.since >= filters.until:
-        errors["until"] = "until must be later than since; nothing lies between them."
+        errors["until"] = (
+            f"{filter_named('until')} must be later than {filter_named('since')}; nothing lies between them."
+        )
     for low, high in RANGES.values():
         least, most = getattr(filters, low), getattr(filters, high)
         if least is not None and most is not None and least > most:
-            errors[high] = f"{high} must not be less than {low}; nothing lies between them."
+            errors[high] = f"{filter_named(high)} must not be less than {filter_named(low)}."
     return errors
 
 

@@ -23,7 +23,7 @@ document.addEventListener("htmx:afterRequest", (event) => {
   const prompt = document.getElementById("prompt_input");
   prompt.value = "";
   for (const wrong of document.querySelectorAll("#composer .wrong")) wrong.classList.remove("wrong");
-  for (const error of document.querySelectorAll("#composer .error")) error.remove();
+  for (const error of document.querySelectorAll("#composer .errors")) error.remove();
   const waiting = document.querySelector("#line li:last-child");
   if (waiting) waiting.scrollIntoView({ block: "nearest", behavior: "instant" });
   else document.getElementById("newest").scrollIntoView({ block: "start", behavior: "instant" });

@@ -58,7 +58,9 @@ def test_dials_are_operated_by_keyboard_alone_and_announce_their_value(page: Pag
 def test_an_impossible_number_is_reported_beside_its_field_while_typing(page: Page, cut_turn: str):
     page.goto(f"{cut_turn}/replay?max_continuations=2")
     page.get_by_label("Max tokens per call", exact=True).fill("0")
-    expect(page.locator("#budget_max_tokens_errors")).to_have_text("Max tokens per call must be at least 1.")
+    expect(page.locator("#budget_max_tokens_error")).to_have_text(
+        "Max tokens per call must be a whole number of at least 1."
+    )
     expect(page.get_by_label("Max continuations", exact=True)).to_have_value("2")
     page.get_by_label("Max tokens per call", exact=True).fill("50")
     expect(page.locator("#budget_max_tokens_errors")).to_be_empty()

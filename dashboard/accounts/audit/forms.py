@@ -7,9 +7,10 @@ from django import forms
 
 from dashboard.accounts.audit.action_words import CONTROL_WORDS
 from dashboard.accounts.audit.selectors import Filters
+from dashboard.platform.form_errors import FieldErrors
 
 
-class FiltersForm(forms.Form):
+class FiltersForm(FieldErrors, forms.Form):
     """Days are whole days, UTC."""
 
     by = forms.CharField(label="User", required=False, max_length=150)

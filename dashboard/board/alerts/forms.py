@@ -9,6 +9,7 @@ from django.core.validators import validate_email
 from dashboard.board.alerts.models import Alert
 from dashboard.board.alerts.rules import unit_words
 from dashboard.board.selectors import DIMENSIONS
+from dashboard.platform.form_errors import FieldErrors
 from dashboard.platform.number_bounds import with_bounds_of_model
 
 FIELDS = ("name", "metric", "condition", "number", "window_minutes", "least_turns", *DIMENSIONS, "emails")
@@ -32,7 +33,7 @@ class Addresses(forms.CharField):
         return list(dict.fromkeys(parts))
 
 
-class AlertForm(forms.ModelForm):  # type: ignore[type-arg]
+class AlertForm(FieldErrors, forms.ModelForm):  # type: ignore[type-arg]
     """`values`: what there is of each of DIMENSIONS, to choose from."""
 
     emails = Addresses(label="E-mail to", required=False, help_text="One address per line.")
@@ -52,7 +53,6 @@ class AlertForm(forms.ModelForm):  # type: ignore[type-arg]
             "window_minutes": "A turn counts from its start. Choose a window longer than a turn takes.",
             "least_turns": "With fewer ended turns in the window, a rate or a change is not evaluated.",
         }
-        error_messages: ClassVar = {"name": {"required": "Give the alert a name."}}
 
     def __init__(self, *args: Any, values: dict[str, list[str]], **kwargs: Any) -> None:
         super().__init__(*args, **{"auto_id": "alert-%s", **kwargs})

@@ -8,6 +8,7 @@ from django.core.exceptions import ValidationError
 from agentcore.reasons import NormalizedStopReason, StopReason, TurnStatus
 from dashboard.exports.webhooks.events import EVENTS
 from dashboard.exports.webhooks.models import Webhook
+from dashboard.platform.form_errors import FieldErrors
 from dashboard.turns.models import UNFINISHED
 
 ENDED = [status.value for status in TurnStatus if status.value not in UNFINISHED]
@@ -17,7 +18,7 @@ def _choices(label: str, words: list[tuple[str, str]], *, required: bool = False
     return forms.MultipleChoiceField(label=label, choices=words, required=required, widget=forms.CheckboxSelectMultiple)
 
 
-class WebhookForm(forms.ModelForm):  # type: ignore[type-arg]
+class WebhookForm(FieldErrors, forms.ModelForm):  # type: ignore[type-arg]
     """Filters that are left empty let every turn that ended through."""
 
     events = _choices("Events", list(EVENTS.items()), required=True)
@@ -31,10 +32,6 @@ class WebhookForm(forms.ModelForm):  # type: ignore[type-arg]
         widgets: ClassVar = {
             "name": forms.TextInput(attrs={"placeholder": "on-call", "autocomplete": "off"}),
             "url": forms.URLInput(attrs={"placeholder": "https://example.com/hooks/whystop", "autocomplete": "off"}),
-        }
-        error_messages: ClassVar = {
-            "name": {"required": "Give the webhook a name."},
-            "url": {"required": "Enter the address to send events to."},
         }
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:

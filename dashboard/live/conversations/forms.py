@@ -9,29 +9,27 @@ from django.core.exceptions import ValidationError
 from agentcore.policy import LIMIT_NAMES
 from dashboard.agents.models import Agent
 from dashboard.agents.validation import max_tokens_within
+from dashboard.platform.form_errors import FieldErrors, NamedError, label_of
 from dashboard.turns.conversations.models import Conversation
 
 
-class PromptForm(forms.Form):
+class PromptForm(FieldErrors, forms.Form):
     """One turn to be started. What the service finds wrong is put beside the field it is about."""
 
     input = forms.CharField(
-        label="Say something",
+        label="Prompt",
         strip=False,
-        error_messages={"required": "Enter a prompt; it must not be empty."},
         widget=forms.Textarea(attrs={"rows": 2, "placeholder": "What should it do?", "enterkeyhint": "send"}),
     )
     max_tokens = forms.IntegerField(
         label=LIMIT_NAMES["max_tokens"],
         required=False,
-        error_messages={"invalid": f"{LIMIT_NAMES['max_tokens']} must be a whole number of tokens."},
         widget=forms.NumberInput(attrs={"inputmode": "numeric", "step": 1}),
     )
 
     token_budget = forms.IntegerField(
         label="Conversation budget",
         required=False,
-        error_messages={"invalid": "The budget must be a whole number of tokens."},
         widget=forms.NumberInput(attrs={"inputmode": "numeric", "step": 1, "placeholder": "none"}),
     )
 
@@ -39,6 +37,13 @@ class PromptForm(forms.Form):
         super().__init__(data, auto_id="prompt_%s")
         self.agent = agent
         self.fields["max_tokens"].widget.attrs["placeholder"] = str(agent.max_tokens)
+
+    def clean_input(self) -> str:
+        """Spaces alone are no prompt."""
+        text: str = self.cleaned_data["input"]
+        if not text.strip():
+            raise NamedError(f"{label_of(self, 'input')} is required.")
+        return text
 
     def clean_max_tokens(self) -> int | None:
         value: int | None = self.cleaned_data["max_tokens"]
@@ -66,13 +71,12 @@ class PromptForm(forms.Form):
                 self.add_error(name if name in self.fields else None, message)
 
 
-class BudgetForm(forms.Form):
+class BudgetForm(FieldErrors, forms.Form):
     """The token budget of a conversation; empty: none."""
 
     token_budget = forms.IntegerField(
         label="Token budget",
         required=False,
-        error_messages={"invalid": "The budget must be a whole number of tokens."},
         widget=forms.NumberInput(attrs={"inputmode": "numeric", "step": 1, "placeholder": "none"}),
     )
 

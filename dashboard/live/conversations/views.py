@@ -3,7 +3,6 @@
 from typing import Any, cast
 from uuid import UUID
 
-from django.contrib import messages
 from django.core.exceptions import ValidationError
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
@@ -78,12 +77,14 @@ def _turn(text: str | None) -> Turn | None:
         return None
 
 
-def _page(request: HttpRequest, talk: ConversationView, form: PromptForm, status: int = 200) -> HttpResponse:
+def _page(
+    request: HttpRequest, talk: ConversationView, form: PromptForm, status: int = 200, budget_form: Any = None
+) -> HttpResponse:
     context: dict[str, Any] = {
         **page_context(talk),
         "agents": agent_list(project=talk.agent.project),
         "form": form,
-        "budget_form": BudgetForm(talk.conversation),
+        "budget_form": budget_form or BudgetForm(talk.conversation),
     }
     return render(request, "live/agent.html", context, status=status)
 
@@ -136,22 +137,27 @@ def _refused(request: HttpRequest, talk: ConversationView, form: PromptForm, *, 
 
 @require_POST
 def budget(request: HttpRequest, conversation_id: UUID) -> HttpResponse:
-    """Raise the conversation's budget, lower it, or take it away; then back to the conversation."""
+    """Raise the conversation's budget, lower it, or take it away; then back to the conversation. What is wrong is said
+    at the field, which keeps what was typed."""
     try:
         conversation = conversation_get(conversation_id, project=project_current())
     except Conversation.DoesNotExist as error:
         raise Http404(f"There is no conversation {conversation_id}.") from error
-    for words in _budget_wrong(conversation, BudgetForm(conversation, request.POST)):
-        messages.error(request, words)
+    form = BudgetForm(conversation, request.POST)
+    if not _budget_is_set(conversation, form):
+        chosen = _agent_or_404(conversation.agent_name)
+        talk = conversation_view(chosen, conversation)
+        return _page(request, talk, PromptForm(chosen), status=422, budget_form=form)
     return redirect(f"{reverse('live:agent', args=[conversation.agent_name])}?conversation={conversation.pk}")
 
 
-def _budget_wrong(conversation: Conversation, form: BudgetForm) -> list[str]:
-    """Set the budget the form asks for; what is wrong with it, if anything."""
+def _budget_is_set(conversation: Conversation, form: BudgetForm) -> bool:
+    """Set the budget that the form asks for. False: the form says why it was not set."""
     if not form.is_valid():
-        return [str(error) for errors in form.errors.values() for error in errors]
+        return False
     try:
         budget_set(conversation=conversation, token_budget=form.cleaned_data["token_budget"])
     except ValidationError as error:
-        return error.messages
-    return []
+        form.add_error("token_budget", error.messages)
+        return False
+    return True

@@ -14,6 +14,7 @@ from dashboard.agents.limit_fields import LIMIT_FIELDS
 from dashboard.agents.models import Policy, Project
 from dashboard.agents.policies import POLICY_FIELDS
 from dashboard.agents.selectors import policy_get, policy_list, policy_version_standing, policy_versions_active
+from dashboard.platform.form_errors import FieldErrors
 from dashboard.policies.backtests.selectors import TurnScope, turns_where, words_of_turns
 from dashboard.policies.backtests.services import MOST_TOKENS
 from dashboard.policies.backtests.sweep_map import CONTINUATIONS
@@ -27,7 +28,7 @@ DRAFTS_ONLY = " (newest draft, inactive)"
 OFFERED = ("max_continuations", "max_total_completion_tokens")
 
 
-class DraftForm(forms.Form):
+class DraftForm(FieldErrors, forms.Form):
     """`policy`: a name, or empty for the default limits; the numbers are in place of the policy's own."""
 
     policy = forms.ChoiceField(required=False)
@@ -82,7 +83,7 @@ class DraftForm(forms.Form):
         return {field: getattr(version, field) for field in POLICY_FIELDS}
 
 
-class OverForm(forms.Form):
+class OverForm(FieldErrors, forms.Form):
     """Which turns a draft is tried on: the timeline's filters that matter most, as choices. `policy`: whose draft."""
 
     prefix = "over"
@@ -124,22 +125,20 @@ class OverForm(forms.Form):
         return TimelineFilters.parse({**own, **chosen})[0].as_dict()
 
 
-class CellForm(forms.Form):
+class CellForm(FieldErrors, forms.Form):
     """A cell of the map of two limits. `newest` and `oldest`: the last and the first turn that the map was made of."""
 
     continuations = forms.TypedChoiceField(
+        label=LIMIT_NAMES["max_continuations"],
         choices=[(str(count), count) for count in CONTINUATIONS],
         coerce=int,
-        error_messages={"invalid_choice": f"Choose one of {', '.join(map(str, CONTINUATIONS))}."},
+        error_messages={
+            "invalid_choice": f"{LIMIT_NAMES['max_continuations']} must be one of {', '.join(map(str, CONTINUATIONS))}."
+        },
     )
-    max_tokens = forms.IntegerField(min_value=1, max_value=MOST_TOKENS)
+    max_tokens = forms.IntegerField(label=LIMIT_NAMES["max_tokens"], min_value=1, max_value=MOST_TOKENS)
     newest = forms.UUIDField(required=False)
     oldest = forms.UUIDField(required=False)
-
-    @property
-    def faults(self) -> list[str]:
-        """What is wrong, each sentence behind the name of its field."""
-        return [f"{name}: {words}" for name, errors in self.errors.items() for words in errors]
 
 
 def _same(words: list[str]) -> list[tuple[str, str]]:

@@ -12,6 +12,7 @@ from django.utils.html import conditional_escape, format_html
 from django.utils.safestring import SafeString, mark_safe
 
 from agentcore.policy import SETTING_NAMES
+from dashboard.turns.filter_names import FILTER_KEYS
 from dashboard.turns.glossary import term_of
 from dashboard.turns.templatetags.formatting import unbroken
 
@@ -19,6 +20,9 @@ register = template.Library()
 
 #: A key, and the bracket before it where it follows its name.
 _KEYS = re.compile(rf"(\(?)\b({'|'.join(SETTING_NAMES)})\b")
+
+#: The key of a filter behind its name.
+_FILTERS = re.compile(rf"\(({'|'.join(FILTER_KEYS)})\)")
 
 
 @register.simple_tag(takes_context=True)
@@ -46,10 +50,11 @@ def limit_name(key: str) -> str:
 
 @register.filter
 def keys_in_code(sentence: object) -> SafeString:
-    """The sentence as HTML, keys as code: `Max steps (<code>max_steps</code>)`. A key that does not follow its name has
-    it as its title."""
+    """The sentence as HTML, keys of settings and of filters as code: `Max steps (<code>max_steps</code>)`. A setting's
+    key that does not follow its name has it as its title."""
     text = sentence if isinstance(sentence, str) else str(sentence)  # a safe string stays one
-    return mark_safe(_KEYS.sub(_in_code, unbroken(conditional_escape(text))))  # noqa: S308 - escaped, and keys are ours
+    shown = _KEYS.sub(_in_code, unbroken(conditional_escape(text)))
+    return mark_safe(_FILTERS.sub(r"(<code>\1</code>)", shown))  # noqa: S308 - escaped, and keys are ours
 
 
 @register.filter

@@ -98,7 +98,7 @@ def test_only_superusers_create_projects(owner: User):
     assert Project.objects.filter(name="beside").exists()
 
 
-@pytest.mark.parametrize(("name", "words"), [("default", "There is a project"), ("", "Give the project a name")])
+@pytest.mark.parametrize(("name", "words"), [("default", "There is a project"), ("", "Name is required.")])
 def test_a_project_needs_a_unique_name(owner: User, name: str, words: str):
     project_default()
     response = browser_of(owner).post("/projects/", {"name": name})

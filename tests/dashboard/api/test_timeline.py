@@ -63,7 +63,7 @@ def test_all_faults_of_a_query_are_reported_at_once_by_name(api: Program):
     assert response.status_code == 400
     wrong = said(response)
     assert set(wrong) == {"status", "has", "since", "limit", "colour"}
-    assert wrong["has"] == "There is no has “luck”; choose from continuation, repair, envelope_retry."
+    assert wrong["has"] == "Has must be one of continuation, repair, envelope_retry, not “luck”."
     assert wrong["colour"].startswith("There is no filter “colour”; there are stop_reason, ")
 
 

@@ -62,4 +62,4 @@ def test_turns_are_filtered_by_exhausted_limit_and_ending(api: Program, agent_of
     assert found(resource="max_steps") == []
     assert found(resource="max_continuations", q="agents") == [str(cut.id)]
     refused = said(api.get("/turns", resource="patience"))
-    assert refused["resource"].startswith("There is no resource “patience”; choose from max_continuations,")
+    assert refused["resource"].startswith("Limit reached (resource) must be one of max_continuations,")

@@ -230,8 +230,8 @@ def test_the_recovery_setting_of_a_version_is_kept_where_another_field_changes(a
         ("criteria", '{"path": "x"}', "criteria must be a list"),
         ("criteria", "{}", "criteria must be a list"),
         ("criteria", '[{"path": "os.system"}]', "There is no criterion “os.system”"),
-        ("recovery", ["guess"], "guess is not one of the available choices"),
-        ("finish_reasons", ["tired"], "tired is not one of the available choices"),
+        ("recovery", ["guess"], "Local recovery must be one of the choices offered, not “guess”."),
+        ("finish_reasons", ["tired"], "Final stop reasons must be one of the choices offered, not “tired”."),
     ],
 )
 def test_an_invalid_rule_is_reported_beside_its_field_and_kept(admin_client, field, value, words):

@@ -98,10 +98,10 @@ def test_an_agent_is_created_and_changed_with_who_and_why(admins: Client, projec
 @pytest.mark.parametrize(
     ("wrong", "words"),
     [
-        ({"max_tokens": 5000}, 'id="id_max_tokens_error">'),
-        ({"name": "a b"}, 'id="id_name_error">A name has 1 to 64'),
-        ({"breakpoints": "[{"}, 'id="id_breakpoints_error">'),
-        ({"tools": ["nothing"]}, 'id="id_tools_error">'),
+        ({"max_tokens": 5000}, 'id="id_max_tokens_error"'),
+        ({"name": "a b"}, '<p class="error">A name has 1 to 64'),
+        ({"breakpoints": "[{"}, 'id="id_breakpoints_error"'),
+        ({"tools": ["nothing"]}, 'id="id_tools_error"'),
     ],
 )
 def test_a_fault_of_an_agent_is_reported_at_its_field(
@@ -127,8 +127,8 @@ def test_without_permission_settings_are_shown_without_a_form(operators: Client,
 
 def test_a_connection_is_created_and_faults_are_reported_at_their_fields(admins: Client):
     wrong = page(admins, "/connections/+new", 422, **{**CONNECTION, "base_url": "here", "api_key_env": "DATABASE_URL"})
-    assert 'id="id_base_url_error">The address must begin with http' in wrong
-    assert 'id="id_api_key_env_error">DATABASE_URL is a secret' in wrong
+    assert '<p class="error">The address must begin with http' in wrong
+    assert '<p class="error">DATABASE_URL is a secret' in wrong
     assert "The connection “far” was created." in page(admins, "/connections/+new", **CONNECTION)
     unnamed = page(admins, "/connections/far", 422, **{**CONNECTION, "api_key_env": "MY_OWN"})
     assert "MY_OWN is not among the variables that may be sent (WHYSTOP_KEY_NAMES: *_API_KEY)" in unnamed
@@ -145,7 +145,7 @@ def test_the_allowed_variables_are_offered(admins: Client, monkeypatch: pytest.M
 
 def test_a_test_of_a_connection_reports_its_findings(admins: Client, connection: Connection):
     given = {**CONNECTION, "name": "near", "_test": "1"}
-    assert 'id="id_test_model_error">Enter a model' in page(admins, "/connections/near", 422, **given)
+    assert '<p class="error">Enter a model' in page(admins, "/connections/near", 422, **given)
     html = page(admins, "/connections/near", **given, test_model="m")
     assert "Saved. Could not tell whether it continues a last assistant message." in html
     assert "The server does not answer requests" in html or "The server said" in html

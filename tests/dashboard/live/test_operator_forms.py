@@ -123,7 +123,7 @@ def test_only_different_values_are_changed(held: Turn):
         ("arguments_0", "[" * 5_000, "This is not JSON"),
         ("answer_calls", '[{"name": "calculator", "arguments": {"expression": NaN}}]', "This is not JSON"),
         ("answer_calls", '{"name": "x"}', "a list of objects"),
-        ("preset", "wild", "not one of the available choices"),
+        ("preset", "wild", "Error policy must be one of the choices offered, not “wild”."),
     ],
 )
 def test_a_fault_is_reported_at_its_field(held: Turn, name: str, text: str, words: str):

@@ -29,6 +29,7 @@ WITH_MORE = {
     "AgentForm.approve_seconds",
 }
 BOUND = re.compile(r"at (least|most) ([\d,.e+]*\d)\b(?! digit)")
+SPAN = re.compile(r"from ([\d,.]*\d) to ([\d,.]*\d)\.")
 
 
 def subclasses(kind: type) -> Iterator[type]:
@@ -91,6 +92,8 @@ def test_the_bound_that_is_named_is_the_bound_that_holds(form: type[forms.BaseFo
             assert "Ensure" not in message
             named |= {"least": 0.0} if "cannot be negative" in message else {}
             named |= {side: float(value.replace(",", "")) for side, value in BOUND.findall(message)}
+            for least, most in SPAN.findall(message):
+                named |= {"least": float(least.replace(",", "")), "most": float(most.replace(",", ""))}
     assert "least" in named, f"{form.__name__}.{name} takes any number, however small"
     for side, value in named.items():
         step = 1 if value == int(value) and value < 1e12 else value / 2

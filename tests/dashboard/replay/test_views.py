@@ -89,11 +89,11 @@ def test_htmx_gets_only_the_simulated_column(browser: Client, cut: Turn):
 @pytest.mark.parametrize(
     ("query", "words"),
     [
-        ("max_tokens=0", "Max tokens per call must be at least 1"),
+        ("max_tokens=0", "Max tokens per call must be a whole number of at least 1"),
         ("max_tokens=abc", "Max tokens per call must be a whole number"),
         ("max_tokens=99999999999", "it must be at most 10,000,000 tokens"),
         ("max_continuations=5000", "1,000"),
-        ("max_total_output_chars=0", "must be at least 1"),
+        ("max_total_output_chars=0", "Max output characters must be a whole number of at least 1"),
     ],
 )
 def test_impossible_numbers_are_refused_with_an_explanation(browser: Client, cut: Turn, query: str, words: str):
@@ -167,11 +167,11 @@ def test_the_whole_query_is_in_the_url_and_in_the_form(browser: Client, continue
 def test_an_impossible_value_is_reported_at_its_field_and_the_input_is_kept(browser: Client, cut: Turn, name, value):
     address = f"/turns/{cut.id}/replay?max_tokens=77&{name}={value}"
     html = page(browser, address)
-    beside = html[html.index(f'id="budget_{name}_errors"') :]
+    beside = html[html.index(f'id="budget_{name}_error"') :]
     assert '<p class="error">' in beside[: beside.index("</div>")]
     assert 'value="77"' in html
     alone = page(browser, address, **HTMX, **{"HX-Target": "what-if"})
-    assert f'id="budget_{name}_errors" role="alert" hx-swap-oob="true"><p class="error">' in alone
+    assert f'id="budget_{name}_error" role="alert" hx-swap-oob="true"><p class="error">' in alone
 
 
 def test_a_retry_that_can_never_happen_is_reported(browser: Client, cut: Turn):

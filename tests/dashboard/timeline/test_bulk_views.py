@@ -69,7 +69,7 @@ def test_all_matching_turns_are_those_that_matched_when_asked(browser: Client, t
         ({"add": "", "confirmed": "1"}, "Enter a tag to add"),
         ({"add": "x" * 65, "confirmed": "1"}, "1 to 64 printable characters"),
         ({"turn": ["nonsense"]}, "not the id of a turn"),
-        ({"every": "1", "query": "status=sleeping"}, "There is no status “sleeping”"),
+        ({"every": "1", "query": "status=sleeping"}, "not “sleeping”."),
     ],
 )
 def test_an_impossible_action_is_explained(browser: Client, turns: list[Turn], given: dict[str, str], words: str):

@@ -38,7 +38,7 @@ def test_htmx_gets_the_menu_with_the_result(browser: Client):
 
 
 @pytest.mark.parametrize(
-    ("given", "words"), [({"name": " "}, "Give the view a name"), ({"query": "status=x"}, "no status")]
+    ("given", "words"), [({"name": " "}, "Name is required."), ({"query": "status=x"}, "Status must be one of")]
 )
 def test_faults_are_reported(browser: Client, given: dict[str, str], words: str):
     html = browser.post("/timeline/views", {**GIVEN, **given}, headers={"HX-Request": "true"}).content.decode()

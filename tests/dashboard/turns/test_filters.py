@@ -3,6 +3,7 @@ from datetime import UTC, datetime
 import pytest
 from django.http import QueryDict
 
+from dashboard.turns.filter_names import filter_named
 from dashboard.turns.filters import FILTER_NAMES, TimelineFilters, unknown_filters
 
 MOMENT = datetime(2026, 11, 20, 14, 30, tzinfo=UTC)
@@ -50,21 +51,24 @@ def test_a_time_before_all_turns_is_the_earliest_time():
 @pytest.mark.parametrize(
     ("given", "words"),
     [
-        ({"status": "done"}, "There is no status “done”; choose from queued, running, held, completed, "),
-        ({"not_status": "done"}, "There is no status “done”; choose from queued, "),
-        ({"since": "yesterday"}, "since must be a date or time such as 2026-11-20 or "),
-        ({"until": "9999-12-31T23:59:59-23:00"}, "until must be a date or time"),
-        ({"q": 5}, "q must be text, or a list of texts."),
-        ({"q": "a\x00"}, "q must be at most 500 characters long, and without U+0000."),
-        ({"model": "m" * 501}, "model must be at most 500 characters long"),
-        ({"model": ["m"] * 51}, "model has 51 values; at most 50 are looked for at once."),
-        ({"error_type": "bad"}, "There is no error_type “bad”; choose from tool, model, "),
-        ({"tokens_from": "-1"}, "tokens_from must be a whole number such as 2000, not “-1”."),
-        ({"duration_to": "1e3"}, "duration_to must be a whole number"),
-        ({"duration_to": "²"}, "duration_to must be a whole number"),
-        ({"duration_to": True}, "duration_to must be text"),
-        ({"tokens_from": 9, "tokens_to": 8}, "tokens_to must not be less than tokens_from; nothing lies between them."),
-        ({"since": "2026-11-20", "until": "2026-11-20"}, "until must be later than since"),
+        ({"status": "done"}, "Status must be one of queued, running, held, completed, "),
+        ({"not_status": "done"}, "Not Status (not_status) must be one of queued, "),
+        ({"since": "yesterday"}, "From (since) must be a date or time such as 2026-11-20 or "),
+        ({"until": "9999-12-31T23:59:59-23:00"}, "To (until) must be a date or time"),
+        ({"q": 5}, "Words (q) must be text, or a list of texts."),
+        ({"q": "a\x00"}, "Words (q) must have at most 500 characters, and no U+0000."),
+        ({"model": "m" * 501}, "Model must have at most 500 characters"),
+        ({"model": ["m"] * 51}, "Model has 51 values; at most 50 are looked for at once."),
+        ({"error_type": "bad"}, "Error (error_type) must be one of tool, model, "),
+        ({"tokens_from": "-1"}, "Tokens at least (tokens_from) must be a whole number such as 2000, not “-1”."),
+        ({"duration_to": "1e3"}, "Took at most (duration_to) must be a whole number"),
+        ({"duration_to": "²"}, "Took at most (duration_to) must be a whole number"),
+        ({"duration_to": True}, "Took at most (duration_to) must be text"),
+        (
+            {"tokens_from": 9, "tokens_to": 8},
+            "Tokens at most (tokens_to) must not be less than Tokens at least (tokens_from).",
+        ),
+        ({"since": "2026-11-20", "until": "2026-11-20"}, "To (until) must be later than From (since)"),
     ],
 )
 def test_unreadable_parts_are_reported_and_ignored(given: dict, words: str):
@@ -72,6 +76,13 @@ def test_unreadable_parts_are_reported_and_ignored(given: dict, words: str):
     assert list(errors) == list(given)[-1:]
     assert errors[list(given)[-1]].startswith(words)
     assert filters.status == filters.model == ()
+
+
+def test_every_filter_has_a_name_that_a_sentence_about_it_begins_with():
+    for name in FILTER_NAMES:
+        _, errors = TimelineFilters.parse({name: True})
+        assert errors[name] == f"{filter_named(name)} must be text, or a list of texts."
+        assert not errors[name].startswith(name)
 
 
 def test_written_filters_read_back():

@@ -85,7 +85,7 @@ def test_htmx_gets_only_the_list(browser: Client, cut: Turn):
 def test_an_invalid_filter_is_reported_and_the_rest_is_shown(browser: Client, cut: Turn):
     response = browser.get("/?status=sleeping")
     assert response.status_code == 400
-    assert "There is no status “sleeping”" in response.content.decode()
+    assert "not “sleeping”." in response.content.decode()
 
 
 def test_older_and_newer_pages_are_linked(browser: Client, cut: Turn, monkeypatch: pytest.MonkeyPatch):

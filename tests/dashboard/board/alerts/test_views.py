@@ -76,11 +76,11 @@ def test_creating_changing_and_deleting_an_alert_is_in_the_audit_log(browser: Cl
 @pytest.mark.parametrize(
     ("wrong", "words"),
     [
-        ({"name": ""}, "Give the alert a name."),
-        ({"number": "-1"}, "must be at least"),
+        ({"name": ""}, "Name is required."),
+        ({"number": "-1"}, "Threshold (percent) must be a number from 0 to 1,000,000,000,000,000."),
         ({"emails": "ada"}, "“ada” is not an e-mail address."),
         ({"emails": "ada@example.com"}, "E-mail is not configured"),
-        ({"metric": "luck"}, "Select a valid choice"),
+        ({"metric": "luck"}, "Metric must be one of the choices offered, not “luck”."),
     ],
 )
 def test_a_fault_is_reported_at_its_field(browser: Client, wrong: dict[str, str], words: str):

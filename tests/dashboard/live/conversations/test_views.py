@@ -135,8 +135,8 @@ def test_a_turn_outside_a_conversation_is_shown_alone_and_otherwise_within_it(
 @pytest.mark.parametrize(
     ("given", "words"),
     [
-        ({"input": "  \n"}, "it must not be empty"),
-        ({"input": ""}, "it must not be empty"),
+        ({"input": "  \n"}, "Prompt is required."),
+        ({"input": ""}, "Prompt is required."),
         ({"input": "Kept.", "max_tokens": "0"}, "it must be at least 1 token"),
         ({"input": "Kept.", "max_tokens": "99999999999"}, "it must be at most 10,000,000 tokens"),
         ({"input": "Kept.", "max_tokens": "many"}, "must be a whole number"),

@@ -234,10 +234,10 @@ def test_any_limit_may_be_requested_and_an_invalid_one_is_reported(browser: Clie
     asked = page(browser, "/backtests/limits/map?continuations=3&max_tokens=7777")
     assert re.search("Max continuations 3 and Max tokens per call 7.777", bare(asked))
     for said, words in (
-        ("continuations=4&max_tokens=60", "continuations: Choose one of 0, 1, 2, 3, 5, 8."),
-        ("continuations=3&max_tokens=0", "max_tokens: It must be at least 1."),
-        ("continuations=3", "max_tokens: This field is required."),
-        ("continuations=3&max_tokens=60&newest=x", "newest: Enter a valid UUID."),
+        ("continuations=4&max_tokens=60", "Max continuations must be one of 0, 1, 2, 3, 5, 8."),
+        ("continuations=3&max_tokens=0", "Max tokens per call must be a whole number from 1 to "),
+        ("continuations=3", "Max tokens per call is required."),
+        ("continuations=3&max_tokens=60&newest=x", "Newest must be an ID of 32 hexadecimal digits."),
         ("continuations=3&max_tokens=60&status=odd", "status"),
         ("since=whenever", "since"),
     ):
