@@ -147,17 +147,28 @@ class Estimate:
         return f"{answers} ended within {number(tokens)} tokens{earlier}."
 
     @property
+    def likely(self) -> int | None:
+        """The length within which `ENOUGH` of further answers like these are estimated to be complete. None where these
+        answers do not bear out so many."""
+        longest, share = self.curve.expected(ENOUGH)
+        return None if longest is None or share < ENOUGH else longest
+
+    @property
     def suffices(self) -> int | None:
         """A limit that is estimated to be enough for `ENOUGH` of further answers like these: their length, and what an
-        end takes that nobody reports. None where these answers do not bear out so many."""
-        longest, share = self.curve.expected(ENOUGH)
-        return None if longest is None or share < ENOUGH else longest + END_AT_MOST
+        end takes that nobody reports. None as `likely`."""
+        return None if self.likely is None else self.likely + END_AT_MOST
 
     @property
     def quantiles(self) -> tuple[Quantile, ...]:
         """The shares that the page lists. From `ENOUGH` on, a share that these answers do not bear out has no number:
         the sentence says of it that more answers are needed."""
         return tuple(self._quantile(of) for of in ASKED)
+
+    @property
+    def bounds_missing(self) -> bool:
+        """Whether one of these has no interval, or none with an upper end."""
+        return any(quantile.high is None for quantile in self.quantiles)
 
     @property
     def nearly_all(self) -> Quantile:
