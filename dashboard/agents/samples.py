@@ -73,7 +73,12 @@ def simulator_addresses() -> set[str]:
 
 def agent_provider_shown(agent: Agent) -> str:
     """What pages call the provider of an agent: its connection's, whatever its model is called."""
-    return SIMULATOR if is_simulated(agent.model) else connection_provider_shown(agent.connection)
+    return provider_called(agent.connection, agent.model)
+
+
+def provider_called(connection: Connection, model: str) -> str:
+    """What pages and logs call the provider of a call to a model by this connection."""
+    return SIMULATOR if is_simulated(model) else connection_provider_shown(connection)
 
 
 def shows(agent: Agent) -> str:

@@ -89,6 +89,14 @@ def test_a_truncated_or_possibly_truncated_answer_is_a_lower_bound(browser: Clie
     assert estimate_of(project=project, filters=anything).curve.count == after.curve.count
 
 
+def test_a_sign_of_truncation_counts_only_if_it_is_the_last_answers():
+    continued = {**ENDED, "attempts": 2, "continuations": 1, "lint": ["unclosed_json"]}
+    for sign in ("", "unclosed_json", None):
+        make_turn(output_tokens=100, cut_sign=sign, **continued)
+    curve = estimate_of(project=project_default(), filters=TimelineFilters()).curve
+    assert (curve.count, curve.cut) == (3, 2)
+
+
 def test_the_sentence_counts_ended_and_truncated_answers_and_marks_estimates():
     for n in range(30):
         make_turn(output_tokens=100 + n * 7 % 30, **ENDED)
