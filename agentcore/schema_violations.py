@@ -27,6 +27,22 @@ def violations_text(
     return _short("; ".join(list(said)[:MOST]), MOST_CHARS)
 
 
+def fields_text(schema: Mapping[str, Any], value: Any, violations: Sequence[Violation]) -> str:
+    """The same for people: the field as programs write it, and what is wrong, without pointers into the schema."""
+    named = frozenset(_named(schema))
+    said = dict.fromkeys(_of_field(schema, value, violation, named) for violation in violations)
+    return _short("; ".join(list(said)[:MOST]), MOST_CHARS)
+
+
+def _of_field(schema: Mapping[str, Any], value: Any, violation: Violation, named: frozenset[str]) -> str:
+    parent, rule = _rule(schema, violation.schema_pointer)
+    place, found = _place(value, violation.pointer, named)
+    words = _words(_WORDS_LATER, violation.keyword, rule, parent, found)
+    field = "".join(f"[{part}]" if part.isdigit() else f".{part}" for part in _parts(place)).removeprefix(".")
+    where = f"field “{field}”" if field else "the answer as a whole"
+    return f"{where}: {words or f'the rule {violation.keyword} of the schema is not met'}"
+
+
 def _one(
     schema: Mapping[str, Any], value: Any, violation: Violation, named: frozenset[str], known: Mapping[str, Words]
 ) -> str:

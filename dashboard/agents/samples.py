@@ -66,9 +66,19 @@ def agents_on_simulator(*, project: Project) -> list[str]:
     return sorted(agent.name for agent in found if is_simulator(agent.connection))
 
 
+def simulator_addresses() -> set[str]:
+    """Where the simulator is called, in all projects."""
+    return {found.base_url for found in Connection.objects.filter(name=SIMULATOR) if is_simulator(found)}
+
+
 def agent_provider_shown(agent: Agent) -> str:
     """What pages call the provider of an agent: its connection's, whatever its model is called."""
-    return SIMULATOR if is_simulated(agent.model) else connection_provider_shown(agent.connection)
+    return provider_called(agent.connection, agent.model)
+
+
+def provider_called(connection: Connection, model: str) -> str:
+    """What pages and logs call the provider of a call to a model by this connection."""
+    return SIMULATOR if is_simulated(model) else connection_provider_shown(connection)
 
 
 def shows(agent: Agent) -> str:

@@ -15,7 +15,6 @@ from agentcore.messages import ReasonSighting
 from agentcore.values import quickly_made
 from dashboard.metrics.counters import REGISTRY
 from dashboard.metrics.labels import OTHER, child
-from dashboard.simulator.model_table import provider_shown
 
 LOGGER = "dashboard.gateway"
 log = structlog.get_logger(LOGGER)
@@ -59,6 +58,7 @@ class CallSeen:
     caller: str
     mode: str  #: observe or continue
     provider: str
+    shown: str  #: what people read of it, in the log
     model: str
     status: int  #: of HTTP
     finish_reason: str | None  #: as the caller was told
@@ -90,7 +90,7 @@ def _log(call: CallSeen) -> None:
         turn=str(call.turn_id),
         caller=call.caller,
         mode=call.mode,
-        provider=provider_shown(call.provider, call.model),
+        provider=call.shown,
         model=call.model,
         status=call.status,
         finish_reason=call.finish_reason or NONE,

@@ -12,7 +12,7 @@ Also holds one line of the ledger: whose word stopped turns, since it was set so
 """
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
@@ -26,7 +26,7 @@ from agentcore.messages import TokenUsage
 from agentcore.resource import APPROVAL_SECONDS
 from dashboard.agents.models import Policy, PolicyVersion, Project
 from dashboard.agents.policy_resolution import Level
-from dashboard.agents.samples import is_simulated
+from dashboard.agents.samples import agents_on_simulator
 from dashboard.agents.selectors import policy_list
 from dashboard.platform.ids import first_id_at
 from dashboard.policies.field_settings import History, Setting, ended_at, history_of, in_force, set_by
@@ -43,6 +43,7 @@ from dashboard.policies.stop_setting import (
 )
 from dashboard.turns.models import Cohort, Outcome, Turn
 from dashboard.turns.prices.rates import Price, priced, rate_of
+from dashboard.turns.provider_words import is_of_simulator
 
 EXAMPLES = 3
 
@@ -68,6 +69,7 @@ class LedgerLine:
     ended: datetime | None = None  #: when it was set otherwise again; None: it still says so
     output_tokens: int = 0
     unanswered: int = 0  #: turns of which nothing at all was left
+    #: tokens by provider and model, but those of the simulator, which is free
     spent: dict[tuple[str, str], list[int]] = field(default_factory=lambda: defaultdict(lambda: [0, 0]))
     turn_ids: list[UUID] = field(default_factory=list)  #: the newest first
 
@@ -112,10 +114,9 @@ class LedgerLine:
         return self.turns - self.unanswered
 
     @property
-    def model(self) -> str:
-        """A model of these turns where all are of the simulator, which is free; else empty."""
-        models = [model for _, model in self.spent]
-        return models[0] if models and all(map(is_simulated, models)) else ""
+    def free(self) -> bool:
+        """Whether the simulator was called by all of these turns."""
+        return not self.spent
 
     @property
     def price(self) -> Price | None:
@@ -154,6 +155,7 @@ def ledger_of(project: Project, *, since: datetime, now: datetime) -> Ledger:
     before = {row["policy_version"] for row in rows if row["policy_sources"] is None} - {None}
     versions = PolicyVersion.objects.select_related("policy").in_bulk(before)
     acted = changes_of(row["id"] for row in rows[:MOST])
+    on_simulator = frozenset(agents_on_simulator(project=project))
     stops = 0
     for row in rows[:MOST]:
         found = _said(row, policies, versions, acted)
@@ -170,7 +172,7 @@ def ledger_of(project: Project, *, since: datetime, now: datetime) -> Ledger:
         if said not in lines:
             ended = ended_at(history, setting) if setting else None
             lines[said] = LedgerLine(said, setting, ended)
-        _add(lines[said], row)
+        _add(lines[said], row, on_simulator)
     ordered = sorted(lines.values(), key=lambda line: -line.turns)
     return Ledger(tuple(ordered), stops, len(rows) > MOST, tuple(_silent(histories, lines, now)))
 
@@ -199,6 +201,8 @@ COLUMNS = (
     "created_at",
     "terminal_reason",
     "stop_reason",
+    "model_stop_reason",
+    "agent_name",
     "error_type",
     "resource",
     "max_tokens",
@@ -264,10 +268,13 @@ def _at(held: Any, path: Iterable[str]) -> Any:
     return held
 
 
-def _add(line: LedgerLine, row: Mapping[str, Any]) -> None:
+def _add(line: LedgerLine, row: Mapping[str, Any], on_simulator: Collection[str]) -> None:
     line.turn_ids.append(row["id"])
     line.output_tokens += row["output_tokens"]
     line.unanswered += not row["said"]
+    answered = row["model_stop_reason"] is not None
+    if is_of_simulator(row["model"], row["agent_name"], answered=answered, on_simulator=on_simulator):
+        return
     spent = line.spent[row["provider"], row["model"]]
     spent[0] += row["input_tokens"]
     spent[1] += row["output_tokens"]

@@ -14,10 +14,10 @@ from uuid import UUID
 from django.db.models.expressions import Combinable
 from django.db.models.functions import Substr
 
-from dashboard.agents.samples import is_simulated
 from dashboard.platform.provided import Provided
 from dashboard.turns.indexes import TOOK
 from dashboard.turns.models import Turn
+from dashboard.turns.provider_words import asks_simulator
 
 WINDOW = 2_000  #: turns
 #: Fewer where each turn's history has to be read for its place.
@@ -39,7 +39,10 @@ NANO = 10**9
 #: Of a prompt, the characters that are read, and those that it is sorted by: a row shows no more of them in a line.
 PROMPT_READ, PROMPT_SORTED = 200, 80
 #: Of a turn, what its price is made of.
-PRICED_BY = ("id", "model", "input_tokens", "output_tokens", "tokens_estimated", "base_snapshot")
+PRICED_BY = (
+    "id", "model", "model_stop_reason", "overrides", "input_tokens", "output_tokens", "tokens_estimated",
+    "base_snapshot", "agent__connection__name", "agent__connection__base_url",
+)  # fmt: skip
 
 #: What a turn is sorted by as words. The number comes first in either direction: 0 where the words are known.
 Place = tuple[int, str]
@@ -114,8 +117,8 @@ def _values(ids: list[UUID], name: str) -> Mapping[UUID, Any]:
         return {turn: (0, words) for turn, words in end_orders(turns).items()}
     from dashboard.turns.prices.selectors import prices_of
 
-    rows = list(turns.only(*PRICED_BY))
-    free = {turn.id: (0, 0) for turn in rows if is_simulated(turn.model)}
+    rows = list(turns.select_related("agent__connection").only(*PRICED_BY))
+    free = {turn.id: (0, 0) for turn in rows if asks_simulator(turn)}
     prices = prices_of(turn for turn in rows if turn.id not in free)
     return free | {turn: (0, int(price.dollars * NANO)) if price else None for turn, price in prices.items()}
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
@@ -18,6 +18,7 @@ from uuid import UUID
 from django.db import connection, transaction
 from django.db.models import Q
 
+from agentcore.messages import TokenUsage
 from dashboard.accounts.models import ApiToken
 from dashboard.accounts.projects import PROJECT_CLOSED, project_of_token, projects_of
 from dashboard.accounts.roles import START, may
@@ -25,15 +26,17 @@ from dashboard.accounts.scopes import why_not
 from dashboard.accounts.services import LAST_USED_STEP, api_tokens_used
 from dashboard.agents.current_project import working_in
 from dashboard.agents.models import Project
-from dashboard.agents.samples import is_simulated
+from dashboard.agents.samples import is_simulated, simulator_addresses
 from dashboard.agents.selectors import project_default
 from dashboard.gateway.access import refusals, stored_keys
 from dashboard.gateway.access.callers import Caller, Target
-from dashboard.gateway.access.key_meter import KeyMeter, StoredCounts, UnwrittenCounts
+from dashboard.gateway.access.key_meter import KeyMeter, PricedModel, StoredCounts, UnwrittenCounts
 from dashboard.gateway.access.limits import MINUTE, NO_LIMITS, KeyLimits
 from dashboard.gateway.access.refusals import Refusal
 from dashboard.gateway.models import GatewayKey
 from dashboard.turns.prices.rates import rate_of
+
+Usages = Mapping[tuple[date, PricedModel], Sequence[TokenUsage]]
 
 PACE_KEPT = timedelta(minutes=5)
 
@@ -81,31 +84,35 @@ def keys_used(key_ids: Collection[UUID], *, now: datetime) -> None:
 
 
 def _spent_rows(added: Mapping[UUID, UnwrittenCounts]) -> Iterator[tuple[UUID, date, int, int, Decimal, int]]:
+    addresses = simulator_addresses()
     for key_id in sorted(added):
         counted = added[key_id]
-        dollars, free = _dollars(counted), _free_tokens(counted)
+        free, paid = _free_and_paid(counted, addresses)
+        dollars = _dollars(paid)
         for day in sorted({*counted.calls, *counted.tokens}):
             calls, tokens = counted.calls.get(day, 0), counted.tokens.get(day, 0)
             yield key_id, day, calls, tokens, dollars.get(day, Decimal(0)), free[day]
 
 
-def _dollars(counted: UnwrittenCounts) -> dict[date, Decimal]:
+def _free_and_paid(counted: UnwrittenCounts, addresses: Collection[str]) -> tuple[Counter[date], Usages]:
+    """The tokens of the simulator by day, whatever model it was asked for; and what others used."""
+    free, paid = Counter[date](), dict[tuple[date, PricedModel], list[TokenUsage]]()
+    for (day, asked), usages in counted.usages.items():
+        if is_simulated(asked.model) or asked.address in addresses:
+            free[day] += sum(used.input_tokens + used.output_tokens for used in usages)
+        else:
+            paid[day, asked] = usages
+    return free, paid
+
+
+def _dollars(paid: Usages) -> dict[date, Decimal]:
     """What calls whose price is known have cost; others count as nothing."""
     dollars: dict[date, Decimal] = {}
-    for (day, asked), usages in counted.usages.items():
+    for (day, asked), usages in paid.items():
         rate = rate_of(provider=asked.provider, model=asked.model, address=asked.address)
         if rate is not None:
             dollars[day] = dollars.get(day, Decimal(0)) + rate.dollars_of(usages)
     return dollars
-
-
-def _free_tokens(counted: UnwrittenCounts) -> Counter[date]:
-    """The tokens of the simulator."""
-    free = Counter[date]()
-    for (day, asked), usages in counted.usages.items():
-        if is_simulated(asked.model):
-            free[day] += sum(used.input_tokens + used.output_tokens for used in usages)
-    return free
 
 
 def _pace_rows(added: Mapping[UUID, UnwrittenCounts]) -> Iterator[tuple[UUID, datetime, int, int]]:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from agentcore.messages import TokenUsage
 from agentcore.providers.wire.untrusted_json import count, mapping
+from dashboard.agents.samples import provider_called
 from dashboard.gateway.recording.recorder_messages import CallerResult
 from dashboard.gateway.serving.call_driver import CallDriver
 from dashboard.gateway.serving.turn_setup import PreparedCall
@@ -80,6 +81,7 @@ def call_seen(begun: PreparedCall, drive: CallDriver, told: CallerResult, *, cal
         caller=caller,
         mode=begun.mode,
         provider=begun.route.provider.name,
+        shown=provider_called(begun.route.connection, begun.route.model),
         model=begun.route.model,
         status=told.status,
         finish_reason=told.finish_reason,

@@ -88,7 +88,8 @@ def _leaving(lengths: Sequence[Length]) -> Counter[int]:
 
 
 MOST = 5_000  #: turns, the newest: enough for the 99 % quantile, and read within a tenth of a second
-#: Signs that an answer which says it ended was cut: it counts as one that was.
+#: Signs that an answer which says it ended was cut: it counts as one that was. Of rows from before the sign of the last
+#: answer was stored, those of all calls count.
 CUT_SIGNS = frozenset({"output_at_cap", "unclosed_json", "unclosed_fence", "unclosed_bracket", "unclosed_sentence"})
 ASKED = (0.5, 0.75, 0.9, 0.95, 0.99)
 ENOUGH = 0.95  #: of the answers, whole: what a limit should do
@@ -147,17 +148,28 @@ class Estimate:
         return f"{answers} ended within {number(tokens)} tokens{earlier}."
 
     @property
+    def likely(self) -> int | None:
+        """The length within which `ENOUGH` of further answers like these are estimated to be complete. None where these
+        answers do not bear out so many."""
+        longest, share = self.curve.expected(ENOUGH)
+        return None if longest is None or share < ENOUGH else longest
+
+    @property
     def suffices(self) -> int | None:
         """A limit that is estimated to be enough for `ENOUGH` of further answers like these: their length, and what an
-        end takes that nobody reports. None where these answers do not bear out so many."""
-        longest, share = self.curve.expected(ENOUGH)
-        return None if longest is None or share < ENOUGH else longest + END_AT_MOST
+        end takes that nobody reports. None as `likely`."""
+        return None if self.likely is None else self.likely + END_AT_MOST
 
     @property
     def quantiles(self) -> tuple[Quantile, ...]:
         """The shares that the page lists. From `ENOUGH` on, a share that these answers do not bear out has no number:
         the sentence says of it that more answers are needed."""
         return tuple(self._quantile(of) for of in ASKED)
+
+    @property
+    def bounds_missing(self) -> bool:
+        """Whether one of these has no interval, or none with an upper end."""
+        return any(quantile.high is None for quantile in self.quantiles)
 
     @property
     def nearly_all(self) -> Quantile:
@@ -224,14 +236,14 @@ def _rows(project: Project, filters: TimelineFilters) -> QuerySet[Turn]:
 #: The columns that `_told` reads, in its order.
 _TOLD = (
     "id", "parent_id", "output_tokens", "model_stop_reason", "status", "lint", "continuations", "tokens_estimated",
-    "provider", "model", "asked_of",
+    "provider", "model", "cut_sign", "asked_of",
 )  # fmt: skip
 
 
 def _told(*row: Any) -> _OfTurn:
-    turn_id, parent_id, tokens, reason, status, lint, continuations, guessed, provider, model, setup = row
+    turn_id, parent_id, tokens, reason, status, lint, continuations, guessed, provider, model, sign, setup = row
     extra = whole(setup or {}).get("extra")
-    ended = _ended_by_itself(reason, status) and CUT_SIGNS.isdisjoint(lint)
+    ended = _ended_by_itself(reason, status) and not (sign or (sign is None and not CUT_SIGNS.isdisjoint(lint)))
     exact = goes_on_exactly(provider, model, extra or {}) and "ambiguous_seam" not in lint
     certainty = _certainty(continued=continuations > 0, guessed=guessed, exact=exact)
     return turn_id, parent_id, (Length(tokens, ended), certainty if ended else Certainty.UNDECIDABLE)

@@ -45,7 +45,7 @@ class CurveChart:
 
 def charts_of(curve: Curve, asked: Quantile) -> tuple[CurveChart, ...]:
     """For a wide page and for a narrow one; none where nothing is known."""
-    return (_chart(curve, asked, 900.0, "wide"), _chart(curve, asked, 362.0, "narrow")) if curve.steps else ()
+    return (_chart(curve, asked, 760.0, "wide"), _chart(curve, asked, 362.0, "narrow")) if curve.steps else ()
 
 
 def _chart(curve: Curve, asked: Quantile, width: float, key: str) -> CurveChart:

@@ -102,9 +102,9 @@ def suggested_reason_words(prediction: Prediction) -> str:
 
 
 def _counted(said: Mapping[str, Any]) -> str:
-    """`sim-essay's answers longer than 60 tokens`; all of them where they were counted so, as was done before."""
+    """`answers of agent sim-essay longer than 60 tokens`; all of them in a record of before."""
     of_answers, used = said["limit"] == "max_tokens", said.get("longer_than")
-    turns = f"{said['of']}'s {'answers' if of_answers else 'turns'}"
+    turns = f"{'answers' if of_answers else 'turns'} of {said['basis']} {said['of']}"
     if used is None:
         return turns
     return f"{turns} {'longer' if of_answers else 'that used more'} than {amount(said['limit'], used)}"

@@ -3,10 +3,8 @@
 from collections.abc import Container, Iterable, Sequence
 from decimal import Decimal
 from typing import Any, TextIO
-from uuid import UUID
 
 from agentcore.replay import Certainty
-from dashboard.agents.samples import is_simulated
 from dashboard.policies.predictions import record_text
 from dashboard.policies.predictions.calibration_state import Budget, Used, trials_of
 from dashboard.policies.predictions.models import Calibration, Prediction
@@ -15,8 +13,8 @@ from dashboard.policies.predictions.suggested_record import SuggestedTally, sugg
 from dashboard.policies.predictions.trials import Trial
 from dashboard.policies.suggestions.suggestion import Goal
 from dashboard.replay.usage_bounds import UsageBound
-from dashboard.turns.models import Turn
 from dashboard.turns.prices.templatetags.prices import dollars_in_words, no_price
+from dashboard.turns.selectors import turns_on_simulator
 
 AGAIN = "To continue, run the command again with the same options"
 OVER = {
@@ -56,8 +54,8 @@ def _most(trials: Sequence[Trial], begun: Container[int | None]) -> str:
 
 def _paid_for(trials: Sequence[Trial]) -> list[UsageBound]:
     """The bounds of those that are not of the simulator, which is free."""
-    models = dict(Turn.objects.filter(id__in=[trial.turn for trial in trials]).values_list("id", "model"))
-    return [trial.bound for trial in trials if not is_simulated(models.get(UUID(trial.turn), ""))]
+    free = turns_on_simulator(trial.turn for trial in trials)
+    return [trial.bound for trial in trials if trial.turn not in free]
 
 
 def budget_words(budget: Budget) -> str:

@@ -33,17 +33,18 @@ def _few(known: Evidence) -> str:
     few = f"too few {_longer(known)} are recorded for an estimate"
     if not known.of:
         return f"{few}."
-    found = f"{count(known.ended, 'complete one')} of {known.of}, where an estimate needs {LEAST_ENDED}"
+    found = f"{count(known.ended, 'complete one')} of {known.noun} {known.of}, where an estimate needs {LEAST_ENDED}"
     return f"{few}: {found}. A turn and its re-runs count as one."
 
 
 def _stopped(known: Evidence) -> str:
+    of = f" of {known.noun} {known.of}"
     stopped = f"{number(known.cut)} of {number(known.cut + known.ended)}"
-    return f"too many of {known.of}'s {_longer(known)} were cut or stopped for an estimate: {stopped}."
+    return f"too many {_longer(known, of)} were cut or stopped for an estimate: {stopped}."
 
 
-def _longer(known: Evidence) -> str:
-    return "turns that used more of it" if known.counted == "turn" else f"longer {known.counted}s"
+def _longer(known: Evidence, of: str = "") -> str:
+    return f"turns{of} that used more of it" if known.counted == "turn" else f"longer {known.counted}s{of}"
 
 
 _LACKS: Mapping[Lack, Callable[[Evidence], str]] = {
@@ -59,5 +60,6 @@ def _sooner(said: Suggestion) -> str:
     """Of time: other turns that needed no more of it."""
     if said.sooner is None:
         return ""
-    turns, took = f"{said.of}'s {count(said.answers, 'completed turn')}", amount(said.limit, said.sooner)
-    return f" {turns} took at most {took}, so this one may complete as soon when it is run again."
+    turns = f"{count(said.answers, 'completed turn')} of {said.noun} {said.of}"
+    took = amount(said.limit, said.sooner)
+    return f" The {turns} took at most {took}, so this one may complete as soon when it is run again."

@@ -5,8 +5,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from agentcore.criteria.builtin import ErrorPolicyCriterion
-from agentcore.number_format import seconds
+from agentcore.envelope import EnvelopeFault
+from agentcore.number_format import number, seconds
+from agentcore.policy import SETTING_NAMES
 from agentcore.reasons import TurnStatus
+from agentcore.schema_violations import fields_text
 from agentcore.snapshot import Snapshot
 from agentcore.verdict import verdict_of
 from dashboard.agents.models import Connection
@@ -55,6 +58,7 @@ def next_step_of(turn: Turn, last: Snapshot) -> NextStep | None:
         return None
     kind = _kind_of_error(last)
     words = _BY_ERROR.get(kind) or _BY_END.get(last.end.terminal_reason, "") or _later(last, kind)
+    words = words or _repeated(last) or _invalid(last)
     if not may_be_rerun(turn):
         return NextStep(_without_rerun(turn, kind, words, last), None, reruns=False)
     if kind not in OF_CONNECTION:  # a connection is a query of its own
@@ -75,6 +79,31 @@ def _later(last: Snapshot, kind: str) -> str:
         f"The provider asked to try again in {seconds(asked)}. Whystop waits {seconds(longest)} at most, "
         "so no error policy would have tried the call again. Re-run the turn later."
     )
+
+
+def _repeated(last: Snapshot) -> str:
+    """Of truncated answers that added nothing: which limit stopped them, and why none can be raised."""
+    if last.end is None or last.end.terminal_reason != "repetition":
+        return ""
+    words = (
+        "No setting of the policy stopped this turn: Whystop always stops after two truncated answers without new text."
+    )
+    ceiling, cap = last.asked.ceiling, last.sent_cap
+    if ceiling is None or cap is None or cap < ceiling:
+        return words
+    return (
+        f"{words} {SETTING_NAMES['max_tokens']} cannot be raised: it is at {SETTING_NAMES['max_output_tokens']} of the "
+        f"connection ({number(ceiling)}). Raise that setting of the connection, or change the prompt."
+    )
+
+
+def _invalid(last: Snapshot) -> str:
+    """Of a structured answer that its schema does not allow: what is wrong with which field."""
+    schema, reading = last.asked.envelope_schema, last.reading
+    if schema is None or reading is None or reading.fault is not EnvelopeFault.SCHEMA_VIOLATION or not reading.payload:
+        return ""
+    wrong = fields_text(schema, reading.payload.value, reading.violations)
+    return f"What the JSON Schema does not allow: {wrong}. Change the prompt or the schema, or use another model."
 
 
 def _without_rerun(turn: Turn, kind: str, words: str, last: Snapshot) -> str:

@@ -52,6 +52,7 @@ class Evidence:
     ended: int = 0  #: how many of them completed
     cut: int = 0  #: how many did not
     of: str = ""  #: the agent or model
+    noun: str = ""  #: which of the two it is
     counted: str = "answer"  #: what was counted, as `Suggestion.counted`
 
 
@@ -111,6 +112,7 @@ class Suggestion:
     ended_at_it: bool = False  #: and that was all that the value allows
     wait: float | None = None  #: seconds after which the provider asked to be called again
     of: str = ""  #: the agent or model whose answers tell
+    noun: str = ""  #: which of the two it is
     counted: str = "answer"  #: what of them is counted: answers, tool-call responses or whole turns
     ended: bool = False  #: the turn is said to have completed, and may be cut
     evidence: Evidence | None = None  #: of a value to begin with: why other turns support no estimate

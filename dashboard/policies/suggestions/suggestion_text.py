@@ -271,9 +271,9 @@ def _one_call(said: Suggestion) -> str:
 
 
 def _share(said: Suggestion) -> str:
-    """`Of sim-essay's 41 answers longer than 60 tokens, 38 fit in 378 tokens; 2 were cut earlier, so what they
-    needed is not known. This limit is estimated to be enough for 95 % of further answers like these.` First what was
-    counted, which is true; then what is estimated of others."""
+    """`Of the 41 answers of agent sim-essay longer than 60 tokens, 38 fit in 378 tokens; 2 were cut earlier, so what
+    they needed is not known. This limit is estimated to be enough for 95 % of further answers like these.` First what
+    was counted, which is true; then what is estimated of others."""
     answers = said.limit == "max_tokens"
     one = said.counted
     alike, fit = ("longer than", "fit in") if answers else ("that used more than", "completed within")
@@ -284,11 +284,12 @@ def _share(said: Suggestion) -> str:
     earlier = f"; {number(said.cut_earlier)} {stopped}, so what they needed is not known" if said.cut_earlier else ""
     besides = "" if not said.unreported else MARGIN if said.unreported <= END_AT_MOST else _unreported(said.unreported)
     older = " Older ones used less and are not counted." if said.newest else ""
+    answers_of = f"{count(said.answers, newest + one)} of {said.noun} {said.of}"
     if said.within == said.answers:
-        found = f"All {newest}{count(said.answers, one)} of {said.of} {longer} {within}."
+        found = f"All {answers_of} {longer} {within}."
         why = f"The estimate for the next one is {percent(said.share or 0)}, because there are only"
         return f"{found}{older} {why} {number(said.answers)}.{besides}"
-    found = f"Of {said.of}'s {newest}{count(said.answers, one)} {longer}, {number(said.within)} {within}{earlier}."
+    found = f"Of the {answers_of} {longer}, {number(said.within)} {within}{earlier}."
     estimated = f"This limit is estimated to be enough for {percent(said.share or 0)} of further {one}s like these."
     return f"{found}{older} {estimated}{besides}"
 

@@ -29,7 +29,9 @@ def usual_limit(case: ExhaustedLimit, usage: UsageOf) -> Suggestion | Evidence:
         curve = estimate(newest)
         of = case.turn.agent_name if basis is Basis.AGENT else case.turn.model
         length, share = curve.expected(ENOUGH)
-        lacks = Evidence(Lack.STOPPED if curve.ended >= LEAST_ENDED else Lack.FEW, curve.ended, curve.cut, of, counted)
+        lacks = Evidence(
+            Lack.STOPPED if curve.ended >= LEAST_ENDED else Lack.FEW, curve.ended, curve.cut, of, basis, counted
+        )
         if length is None:
             continue
         unreported = unreported_by(case)
@@ -43,7 +45,7 @@ def usual_limit(case: ExhaustedLimit, usage: UsageOf) -> Suggestion | Evidence:
         within, cut_earlier = curve.counts_at((value - unreported) * scale)
         about |= {"within": within, "cut_earlier": cut_earlier, "counted": counted}
         about |= {"newest": len(newest) < len(longer), "unreported": unreported}
-        return Suggestion(case.limit, *told, of=of, **about)
+        return Suggestion(case.limit, *told, of=of, noun=basis, **about)
     return lacks
 
 
@@ -59,11 +61,12 @@ def finished_sooner(case: ExhaustedLimit, usage: UsageOf) -> dict[str, Any]:
     if case.limit != "max_seconds":
         return {}
     scale, beyond = SCALE[case.limit], _beyond(case)
-    for of, filters in zip((case.turn.agent_name, case.turn.model), alike(case.turn), strict=True):
+    names = {"agent": case.turn.agent_name, "model": case.turn.model}
+    for (noun, of), filters in zip(names.items(), alike(case.turn), strict=True):
         lengths = usage(turn=case.turn, limit=case.limit, filters=filters)
         ended = [length.tokens for length in lengths if length.ended and length.tokens <= beyond * scale]
         if ended:
-            return {"of": of, "answers": len(ended), "sooner": math.ceil(10 * max(ended) / scale) / 10}
+            return {"of": of, "noun": noun, "answers": len(ended), "sooner": math.ceil(10 * max(ended) / scale) / 10}
     return {}
 
 

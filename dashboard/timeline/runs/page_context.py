@@ -6,11 +6,11 @@ from typing import Any
 from uuid import UUID
 
 from dashboard.agents.models import Project
-from dashboard.agents.samples import is_simulated
 from dashboard.timeline.runs.call_additions import CallAdditions, additions_of
 from dashboard.timeline.runs.selectors import Run, run_get
 from dashboard.turns.models import Turn
 from dashboard.turns.prices.rates import Price
+from dashboard.turns.provider_words import asks_simulator
 
 CUT = frozenset({"max_tokens", "context_window_exceeded"})
 
@@ -114,10 +114,10 @@ class RunView:
         return ", ".join(dict.fromkeys(turn.model for turn in self.run.turns))
 
     @property
-    def free_model(self) -> str:
-        """A model of the simulator, where no call was to another: these cost nothing. Else empty."""
-        models = {turn.model for turn in self.run.turns}
-        return min(models) if all(map(is_simulated, models)) and models else ""
+    def free_turn(self) -> Turn | None:
+        """A turn of the simulator, where no call was to another provider: these cost nothing."""
+        turns = self.run.turns
+        return turns[0] if all(map(asks_simulator, turns)) else None
 
     @property
     def milliseconds(self) -> int:

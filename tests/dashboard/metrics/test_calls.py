@@ -21,6 +21,7 @@ CALL = CallSeen(
     caller="notebook",
     mode="continue",
     provider="openai",
+    shown="simulator",
     model="counted-here",
     status=200,
     finish_reason="stop",
@@ -73,6 +74,7 @@ def test_a_call_is_logged_as_fields_with_its_trail(caplog: pytest.LogCaptureFixt
     assert line["event"] == "gateway_call"
     assert line["turn"] == str(CALL.turn_id)
     assert (line["finish_reason"], line["source"], line["caller"]) == ("stop", "chunk", "notebook")
+    assert line["provider"] == "simulator"
     assert line["trail"] == "chunk:length=max_tokens final_object:=unknown"
     assert trail_words(()) == "none"
 

@@ -14,6 +14,7 @@ from dashboard.timeline.rollups import fold_all
 from dashboard.turns.filters import TimelineFilters
 from dashboard.turns.models import Turn
 from dashboard.turns.selectors import timeline, turns_matching, turns_on_simulator
+from dashboard.turns.sort_order import _values
 from tests.dashboard.driving import AgentOf, Play
 from tests.dashboard.pages import page, text_of
 from tests.dashboard.timeline.populations import make_turn
@@ -81,3 +82,19 @@ def test_the_metrics_page_calls_a_refused_model_as_its_row_does(agent_of: AgentO
         for word in ("simulator", "openai", "stored:openai")
     }
     assert turns == {"simulator": 1, "openai": 0, "stored:openai": 1}
+
+
+@pytest.mark.parametrize("model", NAMES)
+def test_lists_of_turns_call_a_refused_model_free_as_its_page_does(browser: Client, play: Play, model: str):
+    turn = play(model, name="a")
+    for address in ("/policies/ledger", f"/runs/{turn.id}"):
+        shown = text_of(page(browser, address))
+        assert ("simulator, free" in shown, "price not known" in shown, "$0.00" in shown) == (True, False, False), (
+            address
+        )
+
+
+@pytest.mark.parametrize("model", NAMES)
+def test_a_refused_model_is_sorted_as_free(play: Play, model: str):
+    turn = play(model, name="a")
+    assert _values([turn.id], "cost") == {turn.id: (0, 0)}

@@ -17,7 +17,6 @@ from django.core.management.base import CommandError
 from dashboard.accounts.audit.services import command_record
 from dashboard.agents.models import Project
 from dashboard.agents.project_command import ProjectCommand
-from dashboard.agents.samples import is_simulated
 from dashboard.agents.selectors import project_current
 from dashboard.policies.predictions import calibration_state, terminal_output
 from dashboard.policies.predictions.calibration_state import Budget
@@ -30,7 +29,7 @@ from dashboard.runtime.terminal_turn import simulator_for
 from dashboard.turns.filter_arguments import filter_of
 from dashboard.turns.filters import TimelineFilters
 from dashboard.turns.models import Turn
-from dashboard.turns.selectors import timeline
+from dashboard.turns.selectors import timeline, turns_on_simulator
 
 TURNS, TOKENS = 10, 200_000  #: what is asked and may be used unless something else is said
 NONE_FOUND = " None was found: run one first, or choose another --filter."
@@ -198,7 +197,8 @@ def _priced(calibration: Calibration, budget: Budget) -> None:
     unknown = {UUID(trial.turn) for trial in trials if trial.bound.dollars is None}
     if budget.dollars is not None and unknown:
         models = sorted(set(Turn.objects.filter(id__in=unknown).values_list("model", flat=True)))
-        free = "the simulator is free" if all(map(is_simulated, models)) else "there is none"
+        paid = {str(turn) for turn in unknown} - turns_on_simulator(map(str, unknown))
+        free = "there is none" if paid else "the simulator is free"
         raise CommandError(f"--money needs a price for every model, and {free} for {', '.join(models)}. Use "
                            "--tokens alone, or leave these turns out by --filter.")  # fmt: skip
 

@@ -16,7 +16,6 @@ from agentcore.number_format import count
 from agentcore.replay import Divergence, Provenance
 from agentcore.serial import event_to_json
 from dashboard.agents.limit_fields import LIMIT_FIELDS
-from dashboard.agents.samples import is_simulated
 from dashboard.client.narration import lines_of
 from dashboard.policies.suggestions.selectors import suggestion_for
 from dashboard.policies.suggestions.suggestion_log import tell
@@ -32,6 +31,7 @@ from dashboard.turns.certainty_text import MEANINGS, assumption_and_share
 from dashboard.turns.models import Turn
 from dashboard.turns.origins import vouched_of
 from dashboard.turns.prices.templatetags.prices import money
+from dashboard.turns.provider_words import asks_simulator
 from dashboard.turns.reason_looks import reason_label
 
 ENDS = 38  #: letters of how a turn ends: the longest are a limit's name and *reached*
@@ -170,8 +170,8 @@ def _tokens(row: Row) -> str:
 
 
 def _price(row: Row, turn: Turn) -> str:
-    is_bound = row.at_most and row.price is not None and not is_simulated(turn.model)
-    return f"{'≤ ' if is_bound else ''}{money(row.price, turn.model)}"
+    is_bound = row.at_most and row.price is not None and not asks_simulator(turn)
+    return f"{'≤ ' if is_bound else ''}{money(row.price, turn)}"
 
 
 def _mark(found: Sweep, row: Row) -> str:

@@ -38,6 +38,12 @@ def money(price: Price | None, of: str | Turn = "") -> str:
     return f"{'≈ ' if price.estimated else ''}{dollars_in_words(price.dollars)}"
 
 
+@register.filter
+def money_or_free(price: Price | None, free: bool) -> str:
+    """As `money`, where it is known whether the simulator was called."""
+    return FREE if free else money(price)
+
+
 @register.inclusion_tag("prices/_price.html")
 def turn_price(turn: Turn) -> dict[str, Any]:
     """What a turn cost so far, with whose prices these are."""

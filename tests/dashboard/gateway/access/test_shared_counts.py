@@ -2,11 +2,14 @@
 away."""
 
 import asyncio
+from dataclasses import replace
 
 import pytest
 from django.db import OperationalError
 
 from agentcore.messages import TokenUsage
+from dashboard.agents.models import Connection
+from dashboard.agents.selectors import project_default
 from dashboard.gateway.access import shared_counts
 from dashboard.gateway.access.key_meter import PricedModel
 from dashboard.gateway.access.limits import KeyLimits
@@ -61,6 +64,18 @@ async def test_tokens_of_the_simulator_are_stored_as_free(key_of: KeyOf):
     await ended(counts)
     spent = await in_database(KeySpending.objects.get, key=key)
     assert (spent.tokens, spent.free_tokens) == (133, 100)
+
+
+async def test_a_model_that_the_simulator_refuses_costs_nothing(key_of: KeyOf):
+    at = "http://127.0.0.1:8001/v1"
+    project = await in_database(project_default)
+    await in_database(Connection.objects.update_or_create, {"base_url": at}, project=project, name="simulator")
+    key, _ = await in_database(key_of)
+    counts = SharedCounts()
+    await counts.charge(key.id, TokenUsage(90, 0), replace(ASKED, address=at))
+    await ended(counts)
+    spent = await in_database(KeySpending.objects.get, key=key)
+    assert (spent.tokens, spent.free_tokens, spent.dollars) == (90, 90, 0)
 
 
 async def test_a_call_that_outlives_the_cached_key_is_charged(key_of: KeyOf, monkeypatch: pytest.MonkeyPatch):

@@ -52,9 +52,28 @@ def test_the_page_says_which_of_the_matching_turns_it_uses_and_why_turn_pages_ma
     make_turn(output_tokens=100, **{**ENDED, "attempts": 3})
     make_turn(output_tokens=0, **ENDED)
     html = " ".join(text_of(page(browser, "/backtests/limits")).split())
-    assert "102 turns match; the estimate uses 100 of them. Re-runs count once with their original turn." in html
-    assert "The limit below is the estimated length plus 5 tokens" in html
+    assert "102 turns match; the estimate uses 100 of them." in html
+    assert "Re-runs count once with their original turn." in html
     assert "The page of a truncated turn may name another number: it uses only answers longer than that turn's" in html
+
+
+def test_the_page_says_of_each_of_its_three_numbers_why_it_differs_from_the_others(browser: Client):
+    make_lengths()
+    make_turn(output_tokens=100, **{**ENDED, "model_stop_reason": "max_tokens", "status": "partial"})
+    html = " ".join(text_of(page(browser, "/backtests/limits")).split())
+    assert (
+        "960 tokens95&#8239;% of the recorded answers are complete within this. Answers that were cut count as" in html
+    )
+    assert "960 tokensEstimated to be enough for 95&#8239;% of further answers. Here it is the same length." in html
+    assert "965 tokensThe limit to set: that estimate plus 5 tokens" in html
+
+
+def test_the_page_explains_the_marks_of_an_interval_without_an_upper_end(browser: Client):
+    for n in range(12):
+        make_turn(output_tokens=100 + n, **ENDED)
+    html = " ".join(text_of(page(browser, "/backtests/limits")).split())
+    assert "– ?" in html
+    assert "?: too few answers are this long to give an upper end. –: too few for an interval." in html
 
 
 def test_a_truncated_or_possibly_truncated_answer_is_a_lower_bound(browser: Client):
@@ -68,6 +87,14 @@ def test_a_truncated_or_possibly_truncated_answer_is_a_lower_bound(browser: Clie
     assert after.curve.count == before.curve.count + 2
     make_turn(output_tokens=100, **{**ENDED, "attempts": 3})
     assert estimate_of(project=project, filters=anything).curve.count == after.curve.count
+
+
+def test_a_sign_of_truncation_counts_only_if_it_is_the_last_answers():
+    continued = {**ENDED, "attempts": 2, "continuations": 1, "lint": ["unclosed_json"]}
+    for sign in ("", "unclosed_json", None):
+        make_turn(output_tokens=100, cut_sign=sign, **continued)
+    curve = estimate_of(project=project_default(), filters=TimelineFilters()).curve
+    assert (curve.count, curve.cut) == (3, 2)
 
 
 def test_the_sentence_counts_ended_and_truncated_answers_and_marks_estimates():
@@ -347,7 +374,7 @@ def test_the_page_of_the_map_answers_before_anything_is_evaluated(browser: Clien
 
     monkeypatch.setattr(limit_views, "map_of", evaluated)
     html = page(browser, "/backtests/limits/map?model=sim-essay")
-    assert "Evaluating the newest turns under each pair of limits…" in html
+    assert "Evaluating the newest turns under each pair of limits. The first" in html
     assert 'hx-get="/backtests/limits/map?evaluate=first&amp;model=sim-essay"' in html
     assert 'href="/backtests/limits/map?evaluate=page&amp;model=sim-essay"' in html
     assert "None of these turns" not in html
@@ -377,3 +404,11 @@ def test_a_refused_turn_is_listed_as_refused_and_not_as_truncated(play: Play):
     assert [(words, [each.look for each in turns]) for words, turns in cell.sorts] == [
         ("Refused, or stopped before an answer", ["aborted"])
     ]
+
+
+def test_an_estimate_for_further_answers_that_is_larger_says_why(browser: Client):
+    for n in range(40):
+        make_turn(output_tokens=400 + n * 7 % 40, **ENDED)
+    html = " ".join(text_of(page(browser, "/backtests/limits")).split())
+    assert "437 tokens95&#8239;% of the recorded answers are complete within this." in html
+    assert "It is larger, because the next answer may be longer than all recorded ones." in html

@@ -374,7 +374,7 @@ def test_the_page_lists_failures_with_both_turns_and_certain_ones_first(browser:
     assert "Likely suggested limits that were not enough" in words
     ended = f"partial ({reason_label(likely.child.terminal_reason)})"
     assert f"suggested Max tokens per call 100: predicted completed, was {ended}" in words
-    assert "By the estimate, 5 % of sim-essay's answers longer than 60 tokens need more." in words
+    assert "By the estimate, 5 % of answers of agent sim-essay longer than 60 tokens need more." in words
     assert "Certain suggested limits that were not enough" not in words
     other = called_certain(Prediction.objects.get(child=turn_rerun(turn=short, overrides={"max_tokens": SHORT + 900})))
     Prediction.objects.filter(id=other.id).update(suggested_came_true=False, compared_at=now())

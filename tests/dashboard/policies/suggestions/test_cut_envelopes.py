@@ -37,7 +37,8 @@ def test_other_answers_tell_the_max_tokens_that_one_call_needs(cut: Turn, browse
     assert (said.limit, said.basis, said.certainty.value) == ("max_tokens", Basis.AGENT, "estimated")
     assert said.value == 147, "as the page of limits says"
     assert because(said) == (
-        "All 20 answers of sim-json longer than 80 tokens fit in 147 tokens. The estimate for the next one is 95 %, "
+        "All 20 answers of agent sim-json longer than 80 tokens fit in 147 tokens. The "
+        "estimate for the next one is 95 %, "
         "because there are only 20."
     )
     assert said.longer_than == 80, "the longest call, and not all calls together"

@@ -58,7 +58,7 @@ def test_a_cut_tool_call_is_estimated_by_the_agents_calls_that_returned_tool_cal
     said = told(cut)
     assert (said.basis, said.limit, said.value, said.answers) == (Basis.AGENT, "max_tokens", 149, 26)
     assert because(said).startswith(
-        "All 26 tool-call responses of sim-cut-tool longer than 40 tokens fit in 149 tokens. "
+        "All 26 tool-call responses of agent sim-cut-tool longer than 40 tokens fit in 149 tokens. "
         "The estimate for the next one is 95 %, because there are only 26."
     ), because(said)
     assert suggestions_now([cut.id], cut.project)[0][1] == said, "and so does a list"
@@ -74,7 +74,8 @@ def test_without_enough_of_them_the_sentence_counts_tool_calls(cut: Turn):
     calls(cut, [89] * (LEAST - 1))
     assert because(told(cut)) == (
         "The recording ends before the tool call does, and too few longer tool-call responses are recorded for an "
-        "estimate: 9 complete ones of sim-cut-tool, where an estimate needs 10. A turn and its re-runs count as one."
+        "estimate: 9 complete ones of model sim-cut-tool, where an estimate needs 10. A "
+        "turn and its re-runs count as one."
     )
 
 
@@ -104,7 +105,9 @@ def test_re_runs_of_one_turn_are_counted_once_and_the_sentence_says_so(bound: Tu
     (first,) = used(bound, [500])
     used(bound, [500 + place for place in range(2 * LEAST)], parent=first)
     words = because(told(bound))
-    assert "1 complete one of sim-endless, where an estimate needs 10. A turn and its re-runs count as one." in words
+    assert (
+        "1 complete one of model sim-endless, where an estimate needs 10. A turn and its re-runs count as one." in words
+    )
 
 
 def test_turns_that_were_stopped_are_named_as_the_reason(bound: Turn):
@@ -112,7 +115,8 @@ def test_turns_that_were_stopped_are_named_as_the_reason(bound: Turn):
     used(bound, [499] * LEAST + [600] * LEAST, status="partial")
     words = because(told(bound))
     assert (
-        "too many of sim-endless's turns that used more of it were cut or stopped for an estimate: 20 of 30." in words
+        "too many turns of model sim-endless that used more of it were cut or stopped for an estimate: 20 of 30."
+        in words
     )
 
 
@@ -121,5 +125,5 @@ def test_where_only_the_newest_count_the_sentence_says_why(bound: Turn):
     used(bound, [900 + place * 7 % 20 for place in range(20)])
     said = told(bound)
     assert said.newest
-    assert "newest 20 turns of sim-endless that used more than" in because(said)
+    assert "20 newest turns of agent sim-endless that used more than" in because(said)
     assert " Older ones used less and are not counted." in because(said)

@@ -5,7 +5,9 @@ import re
 import pytest
 from django.test import Client
 
+from agentcore.policy import Violation
 from agentcore.replay import fold
+from agentcore.schema_violations import fields_text
 from agentcore.values import replace
 from dashboard.agents.models import Connection
 from dashboard.agents.services import connection_create
@@ -95,3 +97,31 @@ def test_a_panel_loaded_by_a_live_page_offers_the_same_as_the_page(browser: Clie
 def head(browser: Client, address: str) -> str:
     """The part of the page that says what would have helped."""
     return page(browser, address).split('id="limit"')[1].split("</section>")[0]
+
+
+def test_a_structured_answer_that_its_schema_does_not_allow_names_the_field_and_what_is_wrong(play: Play):
+    item = {"type": "object", "properties": {"x": {"type": "string"}}}
+    schema = {"type": "object", "required": ["title", "items"], "properties": {"items": {"items": item}}}
+    turn = play("sim-schema", max_tokens=400, envelope_schema=schema, overrides={"limits": {"schema_rounds": 0}})
+    last = fold(recording_of(turn))[-1].after
+    step = next_step_of(turn, last)
+    assert step is not None
+    assert "What the JSON Schema does not allow: the answer as a whole: required propert" in step.advice
+    assert "/" not in step.advice
+    violation = Violation("/items/0/x", "/properties/items/items/properties/x/type", "type", "")
+    told = fields_text(schema, {"items": [{"x": 3}]}, [violation])
+    assert told == "field “items[0].x”: the type must be string"
+
+
+def test_a_repetition_says_that_no_setting_stopped_it_and_a_cap_at_its_ceiling_that_it_cannot_be_raised(play: Play):
+    turn = play("sim-empty", max_tokens=400)
+    last = fold(recording_of(turn))[-1].after
+    assert last.end is not None
+    repeated = replace(last, end=replace(last.end, terminal_reason="repetition"))
+    step = next_step_of(turn, repeated)
+    assert step is not None
+    assert step.advice.startswith("No setting of the policy stopped this turn")
+    assert "cannot be raised" not in step.advice
+    full = next_step_of(turn, replace(repeated, setup=replace(last.asked, ceiling=400)))
+    assert full is not None
+    assert "Max tokens per call cannot be raised: it is at Max output tokens of the connection (400)." in full.advice

@@ -65,7 +65,8 @@ def test_only_answers_longer_than_this_one_are_evidence_for_its_length(cut: Turn
     assert (said.value, said.basis, said.certainty) == (342, Basis.AGENT, Certainty.ESTIMATED)
     assert (said.answers, said.cut, said.longer_than, said.share) == (39, 0, cut.output_tokens, 0.95)
     assert because(said) == (
-        "All 39 answers of sim-essay longer than 240 tokens fit in 342 tokens. The estimate for the next one is 95 %, "
+        "All 39 answers of agent sim-essay longer than 240 tokens fit in 342 tokens. "
+        "The estimate for the next one is 95 %, "
         "because there are only 39."
     )
 
@@ -101,7 +102,7 @@ def test_only_the_newest_count_where_answers_became_longer(cut: Turn):
     said = suggestion_for(cut)
     assert said is not None
     assert (said.answers, said.newest, said.value >= 935) == (40, True, True)
-    assert "All newest 40 answers of sim-essay longer than" in because(said)
+    assert "All 40 newest answers of agent sim-essay longer than" in because(said)
 
 
 def test_after_a_truncated_re_run_only_longer_answers_are_evidence(cut: Turn):
@@ -497,13 +498,14 @@ def test_no_more_tokens_are_expected_than_the_other_limits_allow(play: Play):
         (
             "sim-endless",
             {"max_tokens": 40},
-            "and too few longer answers are recorded for an estimate: 0 complete ones of sim-endless, where an "
+            "and too few longer answers are recorded for an estimate: 0 complete ones of model sim-endless, where an "
             "estimate needs 10. A turn and its re-runs count as one.",
         ),
         (
             "sim-tools",
             {"tools": ["calculator"], "overrides": {"limits": {"max_steps": 1}}},
-            "and too few turns that used more of it are recorded for an estimate: 0 complete ones of sim-tools, where "
+            "and too few turns that used more of it are recorded for an estimate: 0 "
+            "complete ones of model sim-tools, where "
             "an estimate needs 10. A turn and its re-runs count as one.",
         ),
     ],

@@ -57,7 +57,7 @@ def test_turns_that_took_less_than_a_second_tell_of_a_time_limit_below_one(late:
     said = told(late)
     assert (said.limit, said.basis, said.answers, said.within) == ("max_seconds", Basis.AGENT, 30, 30)
     assert (said.of, said.value) == ("sim-slow", math.ceil(used + 0.179))
-    assert because(said).startswith("All 30 turns of sim-slow that used more than ")
+    assert because(said).startswith("All 30 turns of agent sim-slow that used more than ")
 
 
 def test_turns_that_were_faster_are_named_where_none_took_longer(late: Turn):
@@ -65,7 +65,8 @@ def test_turns_that_were_faster_are_named_where_none_took_longer(late: Turn):
     said = told(late)
     assert said.basis is Basis.NONE
     assert because(said).endswith(
-        "sim-slow's 12 completed turns took at most 0.1 seconds, so this one may complete as soon when it is run again."
+        "The 12 completed turns of agent sim-slow took at most 0.1 seconds, so this one "
+        "may complete as soon when it is run again."
     )
 
 
