@@ -8,7 +8,6 @@ from urllib.parse import urlencode
 
 from agentcore.number_format import count
 from agentcore.policy import LIMIT_NAMES, limit_in_words
-from agentcore.remedies import RE_RUN
 from agentcore.replay import Certainty
 from agentcore.values import replace
 from dashboard.agents.limit_fields import amount, unit_of
@@ -47,6 +46,7 @@ class Sweep:
     in_vain: str = ""
     measured: tuple[MeasuredValue, ...] = ()  #: what live re-runs took, the smallest value first
     known: tuple[Point, ...] = ()  #: all that were tried, also those that are not listed
+    how: str = ""  #: what would tell how the turn ends where the recording does not
     doubtful: bool = False  #: whether the recorded answer may be cut off, as the turn's page says
 
     def shown(self) -> dict[str, Any]:
@@ -255,7 +255,7 @@ class Sweep:
         unknown = next((point for point in self.points if point.undecidable), None)
         if unknown is None:
             return f"Every value shown was tried. {self.in_vain}".rstrip()
-        said = self.in_vain or RE_RUN
+        said = self.in_vain or self.how
         return f"From {amount(self.name, unknown.value)} on, it is not known how the turn ends at some values. {said}"
 
     def _known_below(self, least: int) -> str:

@@ -29,6 +29,7 @@ from dashboard.replay.sweep_service import SWEPT, TooMuchWork, completes_within,
 from dashboard.turns.end_summary import may_be_cut
 from dashboard.turns.history import recording_of
 from dashboard.turns.models import UNFINISHED, Turn
+from dashboard.turns.sent_caps import cap_is_recorded
 
 #: Tokens that the end of an answer is likely to take of the cap, without being reported.
 LIKELY_END = 2
@@ -95,6 +96,7 @@ def _suggestions(
         for found in _found(case, reruns, usage, recording):
             if found.known or place == len(tried):  # a value to begin with is one of the last limit
                 about: dict[str, Any] = {"refused": case.refused, "most": case.most}
+                about["unrecorded"] = case.limit == "max_tokens" and not cap_is_recorded(turn)
                 whole = replace(found, together=_beside(case, reruns, found, recording))
                 yield replace(whole, costs=costs_of(case, whole), **about)
 

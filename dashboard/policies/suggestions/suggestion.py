@@ -118,6 +118,7 @@ class Suggestion:
     costs: Costs | None = None
     refused: int | None = None  #: the least max_tokens that the provider refused as too large
     most: int | None = None  #: the most that it then said it allows
+    unrecorded: bool = False  #: what the limit was is not recorded; `recorded` is what the cut answer used
 
     @property
     def known(self) -> bool:

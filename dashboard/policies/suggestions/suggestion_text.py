@@ -74,6 +74,13 @@ def beside(said: Suggestion) -> list[str]:
     ]
 
 
+def was_in_words(said: Suggestion) -> str:
+    """`was 150`, `was not set`, `was not recorded`: the setting that the turn had."""
+    if said.unrecorded:
+        return "was not recorded"
+    return "was not set" if said.recorded is None else f"was {setting(said.limit, said.recorded)}"
+
+
 def error_kind(key: str) -> str:
     """`rate limit`, by `on_rate_limit_error`."""
     return key.removeprefix("on_").removesuffix("_error").replace("_", " ")

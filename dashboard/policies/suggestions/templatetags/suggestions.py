@@ -23,7 +23,7 @@ from dashboard.policies.suggestions.selectors import suggestion_of
 from dashboard.policies.suggestions.suggestion import Basis, Goal, Suggestion
 from dashboard.policies.suggestions.suggestion_cache import last_suggestion, suggestion_lately
 from dashboard.policies.suggestions.suggestion_log import tell
-from dashboard.policies.suggestions.suggestion_text import because, beside, certainty_word, sentence
+from dashboard.policies.suggestions.suggestion_text import because, beside, certainty_word, sentence, was_in_words
 from dashboard.turns.models import UNFINISHED, Turn
 from dashboard.turns.templatetags.formatting import unbroken
 
@@ -42,7 +42,7 @@ def as_setting(value: float, limit: str) -> str:
 @register.filter
 def was_words(said: Suggestion) -> str:
     """`was 150`, `was not set`: the setting that the turn had."""
-    return "was not set" if said.recorded is None else f"was {as_setting(said.recorded, said.limit)}"
+    return unbroken(was_in_words(said))
 
 
 @register.filter
