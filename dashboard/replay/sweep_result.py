@@ -13,6 +13,7 @@ from agentcore.values import replace
 from dashboard.agents.limit_fields import amount, unit_of
 from dashboard.replay.found_values import Found, found_in
 from dashboard.replay.limit_controls import Number
+from dashboard.replay.margin_text import one_call_estimated
 from dashboard.replay.suggested_value import MeasuredValue, SuggestedValue
 from dashboard.replay.sweep_point import Point, margin_of
 from dashboard.replay.sweep_row import Row, row_of, row_of_suggested
@@ -274,6 +275,8 @@ class Sweep:
         """What the recommended value leaves for the end of an answer, where that is a guess."""
         if self.best is None or self._without_margin is None:
             return ""
+        if self.best.calls == 1:
+            return one_call_estimated(self.best.value, self.best.tokens, self._without_margin)
         more = count(self.best.value - self._without_margin, "token")
         return f"{self.best.value:,} leaves a margin of {more}, because this is an estimate."
 

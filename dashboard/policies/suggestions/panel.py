@@ -21,6 +21,7 @@ from dashboard.policies.suggestions.rerun_text import why_no_less, why_not_again
 from dashboard.policies.suggestions.reruns import LimitTrial, says_nothing
 from dashboard.policies.suggestions.selectors import suggestion_and_less, suggestion_of_another_limit
 from dashboard.policies.suggestions.services import backtest_found, backtest_of_cap, standing_value
+from dashboard.policies.suggestions.standing_text import standing_in_words
 from dashboard.policies.suggestions.suggestion import Basis, Suggestion
 from dashboard.policies.suggestions.suggestion_text import (
     because,
@@ -30,7 +31,6 @@ from dashboard.policies.suggestions.suggestion_text import (
     rerun_found,
     rerun_named,
     sentence,
-    standing_in_words,
     was_in_words,
 )
 from dashboard.policies.suggestions.trial_costs import costs_in_words

@@ -452,7 +452,9 @@ def test_the_words_name_one_number_and_the_margin_that_it_leaves(whole: Turn):
     assert found.likely is not None
     margin = found.best.value - (found.likely.since or 0)
     assert (found.best.certainty, margin) == (Certainty.ESTIMATED, END_AT_MOST)
-    assert f"{found.best.value} leaves a margin of {margin} tokens, because this is an estimate." in found.words
+    assert (
+        f"at most {found.likely.since}. The limit leaves a margin of {margin} tokens above that, because" in found.words
+    )
     assert f"from {found.best.value}" in found.words
     assert f"from {found.likely.since}" not in found.words
     named = [words for _, _, words in found.named]
