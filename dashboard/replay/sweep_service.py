@@ -9,7 +9,7 @@ does not, the words say so. The work is that of the what-ifs in all (`agentcore.
 
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import chain
 from typing import Any
 
@@ -19,7 +19,6 @@ from agentcore.policy import Policy
 from agentcore.reasons import TurnStatus
 from agentcore.replay import Experience, Recording, what_if
 from agentcore.resource import out_of_time, resource_of
-from agentcore.values import replace
 from dashboard.agents.criteria import criteria_faults
 from dashboard.agents.policies import overridden
 from dashboard.agents.policy_validation import limit_clean, listed
