@@ -155,12 +155,17 @@ def unit_of(limit: str) -> str:
     return _UNITS.get(limit) or LIMIT_FIELDS[limit].unit
 
 
+def unit_for(limit: str, value: float) -> str:
+    """What a limit counts, behind this number: `failure` behind 1, else `failures in a row`."""
+    unit = unit_of(limit)
+    return ONE.get(unit, unit.removesuffix("s")) if value == 1 else unit
+
+
 def amount(limit: str, value: float | None) -> str:
     """`378 tokens`, `1 failure`, `no limit`."""
     if value is None:
         return (LIMIT_FIELDS[limit].unset if limit in LIMIT_FIELDS else None) or "no limit"
-    unit = unit_of(limit)
-    return f"{number(value)} {ONE.get(unit, unit.removesuffix('s')) if value == 1 else unit}"
+    return f"{number(value)} {unit_for(limit, value)}"
 
 
 def setting(limit: str, value: float) -> str:

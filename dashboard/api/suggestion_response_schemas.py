@@ -28,7 +28,8 @@ EXAMPLE: dict[str, Any] = {
     "overrides": {"max_tokens": 391},
     "costs": {"output_tokens": 391, "price": 0.0008, "most_output_tokens": 1955, "most_price": 0.0042},
     "words": "With Max tokens per call (max_tokens) 391, one call would likely have been enough. By this recording, "
-    "one call would have taken about 350 tokens. The limit leaves a margin, because this is an estimate.",
+    "one call would have taken about 350 tokens, at most 386. The limit leaves a margin of 5 tokens above that, "
+    "because this is an estimate.",
 }
 NONE = "Null if the turn needs none or no limit would have helped."
 

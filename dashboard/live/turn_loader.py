@@ -10,6 +10,7 @@ from uuid import UUID
 from agentcore import serial
 from agentcore.events import Event, OperatorActed
 from agentcore.messages import ChatResponse
+from agentcore.remedies import RE_RUN
 from dashboard.agents.models import Connection
 from dashboard.turns import models
 from dashboard.turns.history import TurnPosition, first_attempt, partial_of, position_of, request_body_of
@@ -61,6 +62,15 @@ def _connections(project_id: UUID, **asked: str) -> list[Connection]:
 def may_be_rerun(turn: models.Turn) -> bool:
     """Whether whom the turn asks is known. Of an agent's turn whose other connection is gone a re-run says so."""
     return turn.agent_id is not None or connection_of(turn) is not None
+
+
+#: Of a turn that nobody here can re-run: another program made its calls, or its connection is gone.
+CANNOT_RERUN = "Whystop cannot re-run this turn: repeat the request in the program that made these calls."
+
+
+def how_to_find_out(turn: models.Turn) -> str:
+    """What to do about a turn whose recording does not tell: all pages and the API say it by this sentence."""
+    return RE_RUN if may_be_rerun(turn) else CANNOT_RERUN
 
 
 def _called(turn: models.Turn) -> Connection | None:

@@ -9,9 +9,9 @@ from dashboard.replay.sweep_point import Holds, Point
 
 #: What a larger value is at which it does not hold, the worst last, with its words: beyond, and between.
 _GAPS = {
-    "likely": ("only likely at some larger values", "only likely at some values between"),
-    "unknown": ("at some larger values that were tried it is not known", "at some values between it is not known"),
-    "fails": ("not at every larger value that was tried", "not at every value between"),
+    "likely": ("only likely for some larger values", "only likely for some values between"),
+    "unknown": ("not known for some larger values", "not known for some values between"),
+    "fails": ("not for all larger values that were tried", "not for all values between"),
 }
 _WORST = tuple(_GAPS)
 
@@ -36,10 +36,10 @@ class Found:
         """`from 88`; where completing comes and goes, that is said. Not to be known is not to fail."""
         beyond, between = _GAPS[self.gap]
         if self.since is None:
-            return f"at {self.first:,}, but {beyond}"
+            return f"at {self.first:,} ({beyond})"
         if self.since == self.first:
             return f"from {self.since:,}"
-        return f"from {self.since:,} (and at {self.first:,}, but {between})"
+        return f"from {self.since:,} and at {self.first:,} ({between})"
 
     def shown(self) -> dict[str, Any]:
         return {"since": self.since, "first": self.first}

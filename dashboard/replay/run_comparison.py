@@ -8,11 +8,11 @@ from typing import Any
 from django.core.exceptions import ValidationError
 
 from agentcore.number_format import number
-from agentcore.remedies import RE_RUN
 from agentcore.replay import Assumption, Certainty, Recording, first_divergence
 from agentcore.states import TERMINAL, State
 from agentcore.values import replace
 from dashboard.live.services import OVERRIDES
+from dashboard.live.turn_loader import how_to_find_out, may_be_rerun
 from dashboard.replay.divergence_text import live_divergence, parting_words, reach_words
 from dashboard.replay.services import RECORDED_MAY_BE_CUT, WhatIf, turn_what_if
 from dashboard.turns.certainty_text import why_in_words
@@ -62,6 +62,7 @@ class Side:
     endings: tuple[Ending, ...] = ()
     tokens_range: tuple[int, int] | None = None  #: output tokens at both ends of what is assumed
     began: str = ""  #: of a re-run that did not start at the beginning: where, and what its figures count
+    how: str = ""  #: of a what-if that the recording does not decide: what would tell
     same_as_recorded: str = ""  #: of a re-run: what it has in common with the recording, if all of it
 
     @property
@@ -82,7 +83,7 @@ class Side:
     def leading(self) -> VerdictLead:
         """The verdict in parts."""
         if self.undecidable:
-            return VerdictLead("Not known:", f" {self.why}.", RE_RUN)
+            return VerdictLead("Not known:", f" {self.why}.", self.how)
         told = verdict_lead(self.shown.snapshot, str(self.row["verdict"]), self.reason)
         if self.provenance == "derived" and self.row.get("cut_sign") and not self.shown.snapshot.cut_sign:
             return replace(told, rest=f"{told.rest} {RECORDED_MAY_BE_CUT}", look=MAY_BE_CUT.look)
@@ -120,7 +121,8 @@ def recorded_side(turn: Turn, recording: Recording) -> Side:
     shown = recording_view(recording)
     price = recording_price(recording, shown.snapshot, turn_rate(turn), derived=False)
     scale = max(1, turn.output_tokens)
-    return Side("Recorded", "recorded", _row(turn), shown, scale=scale, price=price, forks=_forks(shown))
+    forks = _forks(shown) if may_be_rerun(turn) else frozenset[int]()
+    return Side("Recorded", "recorded", _row(turn), shown, scale=scale, price=price, forks=forks)
 
 
 def _forks(shown: RecordingView) -> frozenset[int]:
@@ -153,6 +155,7 @@ def what_if_side(turn: Turn, recording: Recording, what_if: WhatIf) -> Side:
         certainty=what_if.recording.certainty.value,
         assumes=what_if.recording.assumes,
         endings=_endings(what_if),
+        how=how_to_find_out(turn),
     )
 
 

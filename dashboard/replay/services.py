@@ -17,7 +17,7 @@ from agentcore.verdict import verdict_of
 from dashboard.agents.criteria import criteria_faults
 from dashboard.agents.policies import overridden
 from dashboard.live.services import overrides_clean
-from dashboard.live.turn_loader import connection_of
+from dashboard.live.turn_loader import connection_of, how_to_find_out
 from dashboard.replay.experience import experience_of
 from dashboard.turns.api_serializers import what_if_json
 from dashboard.turns.certainty_text import ending_in_words, if_high, if_low, why_in_words
@@ -135,7 +135,9 @@ def _told(imagined: Imagined, turn: Turn) -> WhatIf:
     if lost := _lost_sign(imagined, turn):
         columns |= {"cut_sign": lost, "verdict": f"{columns['verdict']} {RECORDED_MAY_BE_CUT}"}
     if imagined.undecidable:
-        columns = undecided(columns, why_in_words(imagined.why)) | {"attempts": answered_calls(imagined.final)}
+        columns = undecided(columns, why_in_words(imagined.why), how_to_find_out(turn)) | {
+            "attempts": answered_calls(imagined.final)
+        }
     if imagined.stopped:
         columns |= {"verdict": f"Not known: {imagined.stopped}.", "notice": f"The what-if {imagined.stopped}."}
     columns["error_type"] = failed_by(move for record in imagined.records for move in record.transitions)

@@ -1,53 +1,23 @@
-"""The result of a sweep: each value tried, and the smallest at which the turn completes."""
+"""The result of a sweep in sentences, and as the API returns it."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
-from itertools import takewhile
 from typing import Any
-from urllib.parse import urlencode
 
 from agentcore.number_format import count
 from agentcore.policy import LIMIT_NAMES, limit_in_words
-from agentcore.remedies import RE_RUN
 from agentcore.replay import Certainty
-from agentcore.values import replace
 from dashboard.agents.limit_fields import amount, unit_of
-from dashboard.replay.found_values import Found, found_in
-from dashboard.replay.limit_controls import Number
-from dashboard.replay.suggested_value import MeasuredValue, SuggestedValue
-from dashboard.replay.sweep_point import Point, margin_of
-from dashboard.replay.sweep_row import Row, row_of, row_of_suggested
+from dashboard.replay.found_values import Found
+from dashboard.replay.margin_text import one_call_estimated
+from dashboard.replay.sweep_values import SweepValues
 
 DOUBTFUL = "The recorded answer may be cut off whatever the limit is; the turn's page says why."
 
 
 @dataclass(frozen=True, slots=True)
-class Sweep:
-    """`certain`: where the turn completes, recorded or certain; `likely`: where it completes, estimated included.
-
-    `points` are those asked for, and the values that are named. `sure`: every smaller value of the range than the
-    smallest that completes was tried; `unknown`: how many of those are undecidable. `recommended`: the values to choose
-    from, the fewest calls first. `left_out`: how many of the values asked for were not evaluated, for the sweep would
-    have taken too much work. `suggested`: what the turn's page says of this limit, the surest first, where the
-    recording alone does not tell. `elsewhere`: whether it names another limit. `in_vain`: why no limit would help.
-    """
-
-    name: str
-    recorded: Number | None
-    points: tuple[Point, ...]
-    certain: Found | None
-    likely: Found | None
-    sure: bool
-    tried: int
-    recommended: tuple[Point, ...] = ()
-    left_out: int = 0
-    suggested: tuple[SuggestedValue, ...] = ()
-    unknown: int = 0
-    elsewhere: bool = False
-    in_vain: str = ""
-    measured: tuple[MeasuredValue, ...] = ()  #: what live re-runs took, the smallest value first
-    known: tuple[Point, ...] = ()  #: all that were tried, also those that are not listed
-    doubtful: bool = False  #: whether the recorded answer may be cut off, as the turn's page says
+class Sweep(SweepValues):
+    """What a sweep found, in words."""
 
     def shown(self) -> dict[str, Any]:
         """The sweep as the API returns it."""
@@ -62,81 +32,6 @@ class Sweep:
         told["suggested"] = [each.shown() for each in self.suggested if each.known]
         told["measured"] = [each.shown() for each in self.measured]
         return {**told, "points": [{**each.shown(), **rows[each.value]} for each in self.points]}
-
-    @property
-    def with_reruns(self) -> dict[str, Found | None]:
-        """`certain` and `likely`, with what live re-runs took in place of what the recording tells, and without values
-        at which an answer may have been cut."""
-        reruns = self.measured or any(each.rerun for each in self.suggested)
-        if not reruns and not any(point.at_cap for point in self.known):
-            return {"certain": self.certain, "likely": self.likely}
-        certain = found_in(self.known, lambda point: point.is_enough and point.completes_certainly)
-        return {"certain": certain, "likely": found_in(self.known, lambda point: point.is_enough)}
-
-    @property
-    def least(self) -> Point | None:
-        """The smallest value that completes, however sure that is."""
-        return None if self.likely is None else self._point(self.likely.first)
-
-    @property
-    def lead(self) -> SuggestedValue | None:
-        """The value to take where something else than the recording tells it, as on the turn's page."""
-        return next(iter(self.named_by_page), None)
-
-    @property
-    def named_by_page(self) -> tuple[SuggestedValue, ...]:
-        """The values that the turn's page tells of, without those of which the recording is surer."""
-        sure = {point.value: point.certainty.rank for point in self.recommended}
-        told = dict[tuple[int, str], SuggestedValue]()
-        for each in self.suggested:
-            apart = each.proven or each.beside or each.value not in sure
-            if each.known and (apart or each.certainty.rank <= sure[each.value]):
-                told.setdefault((each.value, each.beside), each)
-        return tuple(told.values())
-
-    @property
-    def recommendations(self) -> tuple[Row, ...]:
-        """What page, terminal and API recommend, in this order: what the turn's page tells of the limit, then of each
-        number of calls the smallest value by the recording. Each value once."""
-        said = tuple(row_of_suggested(each) for each in self.named_by_page)
-        told = {row.value for row in said}
-        return (*said, *(row for row in self._rows_of(self.recommended) if row.value not in told))
-
-    @property
-    def value(self) -> int | None:
-        """The value that is recommended, by whatever tells it."""
-        lead, best = self.lead, self.best
-        return lead.value if lead else best.value if best else None
-
-    @property
-    def listed(self) -> tuple[Row, ...]:
-        """What is told of every point."""
-        return self._rows_of(self.points)
-
-    def _rows_of(self, points: Iterable[Point]) -> tuple[Row, ...]:
-        told, again = {each.value: each for each in reversed(self.named_by_page)}, self._again
-        rows = (row_of(point, told.get(point.value), again.get(point.value)) for point in points)
-        return tuple(replace(row, why_in_words=f"{row.why_in_words}{self._beside_likely(row)}") for row in rows)
-
-    def _beside_likely(self, row: Row) -> str:
-        """Why a value is not known though a smaller one is known, by something else than the recording."""
-        smaller = (each for each in self.named_by_page if each.value < row.value and not each.beside)
-        if not row.undecidable or (said := next(smaller, None)) is None:
-            return ""
-        by = "a live re-run" if said.rerun else "the estimate above"
-        return f" (judged by this recording alone; {said.value:,} is {said.word} by {by})"
-
-    @property
-    def _again(self) -> dict[int, MeasuredValue]:
-        return {each.value: each for each in self.measured}
-
-    @property
-    def best(self) -> Point | None:
-        """The value to take: the smallest that completes in the fewest calls."""
-        return self.recommended[0] if self.recommended else None
-
-    def _point(self, value: int) -> Point:
-        return next(point for point in self.points if point.value == value)
 
     @property
     def words(self) -> str:
@@ -160,20 +55,6 @@ class Sweep:
         return tuple((looks[name], name, found.words) for name, found in self.told.items())
 
     @property
-    def told(self) -> dict[str, Found]:
-        """What is worth saying: what is certain is likely too, and what the turn's page suggests is said already."""
-        said = {each.value for each in self.suggested if each.known}
-        likely = self.marked.get("likely")
-        again = likely is not None and likely == self.marked.get("certain")
-        told = {name: found for name, found in self.marked.items() if not (again and name == "likely")}
-        return {name: found for name, found in told.items() if found.value not in said}
-
-    @property
-    def marked(self) -> dict[str, Found]:
-        """`with_reruns` as it is named: not by one number with the margin, and by another without."""
-        return {name: self._with_margin(found) for name, found in self.with_reruns.items() if found is not None}
-
-    @property
     def unit(self) -> str:
         return unit_of(self.name)
 
@@ -183,39 +64,18 @@ class Sweep:
         return amount(self.name, self.recorded)
 
     @property
-    def others(self) -> tuple[Row, ...]:
-        """The recorded value and those that were run live, where they are not recommended."""
-        told, shown = {row.value for row in self.recommendations}, {self.recorded, *self._again}
-        return self._rows_of(point for point in self.points if point.value in shown - told)
+    def heading(self) -> str:
+        """What stands over the result: nothing is recommended where no value is known to be enough."""
+        if self.recommendations:
+            return "Recommended values"
+        if self.elsewhere:
+            return "Another limit is suggested"
+        return "No limit is known to help" if self.in_vain else "No value is known to be enough"
 
     @property
     def title(self) -> str:
         """What people call the limit."""
         return LIMIT_NAMES[self.name]
-
-    @property
-    def asks(self) -> int | None:
-        """The value to re-run with where nothing tells of one that completes: that of the turn's page, else the
-        largest that the recording cannot tell of."""
-        if self.elsewhere or self.in_vain:
-            return None
-        if self.suggested:
-            return None if self.lead else self.suggested[0].value
-        unknown = [point.value for point in self.points if point.undecidable]
-        return unknown[-1] if unknown and not self.recommended and (self.least is None or self._at_cap) else None
-
-    @property
-    def asks_beside(self) -> SuggestedValue | None:
-        """What has to be given with that value, or another limit would end the re-run first; None: nothing."""
-        said = next(iter(self.suggested), None)
-        return said if said is not None and said.value == self.asks and said.settings else None
-
-    @property
-    def asks_query(self) -> str:
-        """The value and what has to be given with it, as the form of a re-run takes them from its address."""
-        beside = self.asks_beside.settings if self.asks_beside else {}
-        given = (("no_" + name, "on") if value is None else (name, value) for name, value in beside.items())
-        return urlencode([(self.name, self.asks), *given])
 
     @property
     def proof(self) -> str:
@@ -224,10 +84,6 @@ class Sweep:
             undecided = "" if self.recommended else "The recording itself does not decide it."
             return " ".join(filter(None, (undecided, self._left_out)))
         return " ".join(filter(None, (self._margin, self._known_so_far, self._cut, self._left_out, self._stopped)))
-
-    @property
-    def _at_cap(self) -> bool:
-        return any(point.value == self.recorded and point.at_cap for point in self.points)
 
     @property
     def _cut(self) -> str:
@@ -255,7 +111,7 @@ class Sweep:
         unknown = next((point for point in self.points if point.undecidable), None)
         if unknown is None:
             return f"Every value shown was tried. {self.in_vain}".rstrip()
-        said = self.in_vain or RE_RUN
+        said = self.in_vain or self.how
         return f"From {amount(self.name, unknown.value)} on, it is not known how the turn ends at some values. {said}"
 
     def _known_below(self, least: int) -> str:
@@ -265,8 +121,8 @@ class Sweep:
         if not self.left_out and least == self.points[0].value:
             return "The range begins there." if alone else f"It also completes with {least:,}, where the range begins."
         begins = "" if alone else f"The smallest value that completes is {least:,}. "
-        said = f"{'Every' if self.sure else 'Not every'} smaller value in the range was tried"
-        more = f"; at {self.unknown:,} of them it is not known how the turn ends" if self.unknown else ""
+        said = f"{'All' if self.sure else 'Not all'} smaller values in the range were tried"
+        more = f": for {self.unknown:,} of them it is not known how the turn ends" if self.unknown else ""
         return f"{begins}{said}{more}."
 
     @property
@@ -274,28 +130,10 @@ class Sweep:
         """What the recommended value leaves for the end of an answer, where that is a guess."""
         if self.best is None or self._without_margin is None:
             return ""
+        if self.best.calls == 1:
+            return one_call_estimated(self.best.value, self.best.tokens, self._without_margin)
         more = count(self.best.value - self._without_margin, "token")
         return f"{self.best.value:,} leaves a margin of {more}, because this is an estimate."
-
-    @property
-    def _without_margin(self) -> int | None:
-        """The smallest value, up to a margin below the recommended one, from which on the turn likely completes in as
-        few calls; None where there is none."""
-        best = self.best
-        if best is None or best.certainty is not Certainty.ESTIMATED:
-            return None
-        least = best.value - margin_of(self.name)
-        near = sorted((point for point in self.known if least <= point.value < best.value), key=lambda it: -it.value)
-        as_good = [it.value for it in takewhile(lambda it: it.is_enough and it.calls <= best.calls, near)]
-        return as_good[-1] if as_good else None
-
-    def _with_margin(self, found: Found) -> Found:
-        """The values as they are named: not one number with the margin and another without."""
-        if self.best is None or self._without_margin is None:
-            return found
-        near = range(self._without_margin, self.best.value)
-        first, since = (self.best.value if value in near else value for value in (found.first, found.since))
-        return replace(found, first=first if first is not None else found.first, since=since)
 
 
 def _shown(found: Mapping[str, Found | None]) -> dict[str, Any]:

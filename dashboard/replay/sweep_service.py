@@ -9,7 +9,7 @@ does not, the words say so. The work is that of the what-ifs in all (`agentcore.
 
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import chain
 from typing import Any
 
@@ -19,12 +19,11 @@ from agentcore.policy import Policy
 from agentcore.reasons import TurnStatus
 from agentcore.replay import Experience, Recording, what_if
 from agentcore.resource import out_of_time, resource_of
-from agentcore.values import replace
 from dashboard.agents.criteria import criteria_faults
 from dashboard.agents.policies import overridden
 from dashboard.agents.policy_validation import limit_clean, listed
 from dashboard.live.services import overrides_clean
-from dashboard.live.turn_loader import connection_of
+from dashboard.live.turn_loader import connection_of, how_to_find_out
 from dashboard.replay.found_values import found_in
 from dashboard.replay.limit_controls import Number
 from dashboard.replay.services import answered_calls, turn_experience
@@ -37,6 +36,7 @@ from dashboard.turns.models import Turn
 from dashboard.turns.prices.rates import Rate
 from dashboard.turns.prices.selectors import totals_price, turn_rate
 from dashboard.turns.projection import status_of
+from dashboard.turns.sent_caps import cap_is_recorded
 
 SWEPT = (
     "max_tokens",
@@ -81,7 +81,7 @@ def turn_sweep(
     overrides_clean(_at(name, values[-1]), connection)
     known = [each.value for each in suggested if each.known]
     found = run.sweep(values, recorded_value(turn, run.recording.policy, name), also=[*known, *also])
-    return replace(found, suggested=suggested, doubtful=is_doubtful(turn))
+    return replace(found, suggested=suggested, doubtful=is_doubtful(turn), how=how_to_find_out(turn))
 
 
 def run_of(*, turn: Turn, name: str, overrides: Mapping[str, Any], recording: Recording | None = None) -> "SweepRun":
@@ -100,7 +100,9 @@ def recorded_value(turn: Turn, policy: Policy, name: str) -> Number | None:
     """The value of a limit that the turn ran under; None: no limit."""
     if name == "max_retries":
         return policy.error_policy.max_retries
-    value: Number | None = turn.max_tokens if name == "max_tokens" else getattr(policy.limits, name)
+    if name == "max_tokens":
+        return turn.max_tokens if cap_is_recorded(turn) else None
+    value: Number | None = getattr(policy.limits, name)
     return value
 
 

@@ -9,7 +9,6 @@ from agentcore import VERSION
 from agentcore.error_text import notice_text
 from agentcore.lint import CODES
 from agentcore.reasons import StopReason, TurnStatus
-from agentcore.remedies import RE_RUN
 from agentcore.resource import resource_of
 from agentcore.snapshot import Snapshot
 from agentcore.snapshot_parts import Spent
@@ -102,14 +101,15 @@ def status_of(snapshot: Snapshot) -> TurnStatus:
     return TurnStatus.QUEUED if snapshot.state is State.IDLE else TurnStatus.RUNNING
 
 
-def undecided(columns: dict[str, Any], why: str) -> dict[str, Any]:
-    """The columns of a replay that stopped because the recording had no answer. `why`: as a part of a sentence."""
+def undecided(columns: dict[str, Any], why: str, how: str) -> dict[str, Any]:
+    """The columns of a replay that stopped because the recording had no answer. `why`: as a part of a sentence; `how`:
+    what would tell, as a sentence."""
     return {
         **columns,
         "status": TurnStatus.INTERRUPTED.value,
         "stop_reason": StopReason.ERROR.value,
         "terminal_reason": "interrupted",
         "resource": None,
-        "notice": f"{why[:1].upper()}{why[1:]}. Re-run live to find out how the answer goes on.",
-        "verdict": f"Not known: {why}. {RE_RUN}",
+        "notice": f"{why[:1].upper()}{why[1:]}. {how}",
+        "verdict": f"Not known: {why}. {how}",
     }

@@ -40,6 +40,12 @@ def _derived(cap: int | None) -> str:
     return NOT_RECORDED if cap in (None, DEFAULT_CAP) else f"≈ {cap:,}"
 
 
+def cap_is_recorded(turn: Turn) -> bool:
+    """Whether the recording says what cap was sent, or that none was."""
+    began = turn.setup.get("setup") or (turn.base_snapshot or {}).get("setup") or {}
+    return (began.get("extra") or {}).get("uncapped") != UNRECORDED
+
+
 def sent_cap(asked: Setup | ChatRequest) -> int | None:
     """In tokens; None where none is sent."""
     return None if asked.extra.get("uncapped") == NO_CAP else asked.max_tokens

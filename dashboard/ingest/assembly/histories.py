@@ -20,7 +20,7 @@ from agentcore.events import (
 )
 from agentcore.machine.advance import Step as Moved
 from agentcore.machine.advance import advance
-from agentcore.messages import Message, Role, ToolCall, ToolSpec
+from agentcore.messages import NO_CAP, Message, Role, ToolCall, ToolSpec
 from agentcore.policy import Policy
 from agentcore.providers import get_provider
 from agentcore.reasons import NormalizedStopReason
@@ -159,16 +159,17 @@ def _started(turn: TurnCalls, turn_id: str, breaches: Breaches) -> Started:
     first = turn.steps[0].call
     asked = [step.call for step in turn.steps]
     cap = first.max_tokens or next((call.max_tokens for call in asked if call.max_tokens), None)
+    uncapped = cap is None and all(call.uncapped for call in asked)
     setup = Setup(
         turn_id=turn_id,
         provider=dialect_of(first.provider),
         model=first.model,
-        max_tokens=cap or reckoned_cap(turn),
+        max_tokens=cap or (DEFAULT_CAP if uncapped else reckoned_cap(turn)),
         system_prompt=first.content.system or "",
         tools=tuple(_tools(turn, breaches)),
         output_floor=get_provider(dialect_of(first.provider)).output_floor,
-        # What was sent is not recorded; the limit is what cut the answer.
-        extra={} if cap else {"uncapped": UNRECORDED},
+        # Where what was sent is not recorded, the limit is what cut the answer.
+        extra={} if cap else {"uncapped": NO_CAP if uncapped else UNRECORDED},
         client_tools=True if _hands_out(turn) or _wrote_itself(asked) else None,
         ending_tools=turn.ending,
     )

@@ -99,7 +99,7 @@ def _of(step: TurnCall) -> Iterator[tuple[str, str]]:
         yield "reason_unknown", "The trace has no stop reason for this call." + _blank(call)
     if call.usage is None and call.error is None:
         yield "usage_unknown", "The trace has no token counts, so they are estimated."
-    if call.max_tokens is None:
+    if call.max_tokens is None and not call.uncapped:
         yield CAP_UNKNOWN, _CAP_UNKNOWN + (_CUT_AT if answer_is_cut else "")
     if call.exchange is not None:
         yield from call.exchange.notes

@@ -90,6 +90,7 @@ class ModelCall:
     provider: str = ""  #: as the trace names it
     model: str = ""
     max_tokens: int | None = None
+    uncapped: bool = False  #: its request is known whole, and sets no `max_tokens`
     stream: bool = False
     response_id: str = ""
     agent: str = ""

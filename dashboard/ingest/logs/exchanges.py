@@ -57,6 +57,7 @@ class LoggedCall:
     dialect: str = ""  #: where the record names it
     notes: tuple[tuple[str, str], ...] = ()  #: what is not known of it: code, and words for people
     is_composed: bool = False  #: whether the answer was put together, so that its bytes are not the provider's
+    is_as_sent: bool = False  #: whether the request is the body that was sent, so that what it lacks was not set
 
 
 def episode_of(logged: LoggedCall, line: int, file_time: int) -> Episode:
@@ -87,6 +88,7 @@ def _call(logged: LoggedCall, raw: bytes, key: str, file_time: int) -> ModelCall
         provider=dialect,
         model=_model(logged, answer),
         max_tokens=cap,
+        uncapped=logged.is_as_sent and cap is None and not get_provider(dialect).demands_cap,
         stream=request.get("stream") is True or raw[:1] not in {b"{", b""},
         response_id=(answer.response_id or "") if answer else "",
         agent=logged.agent,

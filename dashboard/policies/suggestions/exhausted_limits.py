@@ -247,7 +247,7 @@ def _limit(last: Snapshot) -> str | None:
     resource = resource_of(last)
     ended = last.end.terminal_reason
     if last.cut_below_cap:
-        return None
+        return _below_cap(last, resource)
     if last.repairing is CallIssue.TRUNCATED and ended in ("tool_repair_failed", "max_tokens", "broken_tool_call"):
         return "max_tokens"
     if ended == "repetition":  # a model that begins anew after each cut needs one call
@@ -258,6 +258,15 @@ def _limit(last: Snapshot) -> str | None:
     if is_cut_envelope(last):
         return "max_tokens"
     return resource if resource in USED and resource != "max_tokens" else None
+
+
+def _below_cap(last: Snapshot, resource: str | None) -> str | None:
+    """Of a cut that no cap of ours explains. Where a call had none, one may be set. Else more of what held further
+    continuations back, unless nothing shows that a continuation adds text: the context window may be full."""
+    if last.uncapped:
+        return "max_tokens"
+    continues = last.going_on_helped or resource in CONTINUING[1:]
+    return resource if continues and resource in USED and resource != "max_tokens" else None
 
 
 def _together(last: Snapshot, limit: str, times: int = 1) -> dict[str, Any] | None:

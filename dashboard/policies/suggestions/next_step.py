@@ -13,7 +13,7 @@ from agentcore.schema_violations import fields_text
 from agentcore.snapshot import Snapshot
 from agentcore.verdict import verdict_of
 from dashboard.agents.models import Connection
-from dashboard.live.turn_loader import connection_of, may_be_rerun
+from dashboard.live.turn_loader import CANNOT_RERUN, connection_of, may_be_rerun
 from dashboard.policies.suggestions.exhausted_limits import OF_CONNECTION
 from dashboard.turns.models import UNFINISHED, Turn
 
@@ -34,7 +34,6 @@ _BY_ERROR: Mapping[str, str] = {
     "context_length": _BY_END["context_window_exceeded"],
     "content_policy": _OTHER_PROMPT,
 }
-_ELSEWHERE = "Whystop cannot re-run this turn: repeat the request in the program that made these calls."
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +108,7 @@ def _invalid(last: Snapshot) -> str:
 def _without_rerun(turn: Turn, kind: str, words: str, last: Snapshot) -> str:
     """Of a turn that another program made, or whose connection was deleted or is not known for certain."""
     if not words or (kind in OF_CONNECTION and hasattr(turn, "ingested")):
-        return _ELSEWHERE
+        return CANNOT_RERUN
     return words.format(model=last.asked.model, connection="the connection that was used")
 
 

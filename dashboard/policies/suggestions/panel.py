@@ -10,7 +10,7 @@ from agentcore.reasons import TurnStatus
 from agentcore.replay import Certainty, fold
 from agentcore.resource import APPROVAL_SECONDS
 from agentcore.snapshot import Snapshot
-from dashboard.agents.limit_fields import IN_SECONDS, setting
+from dashboard.agents.limit_fields import IN_SECONDS
 from dashboard.agents.models import Connection
 from dashboard.live.turn_loader import connection_of, may_be_rerun
 from dashboard.policies.backtests.models import Backtest
@@ -21,6 +21,7 @@ from dashboard.policies.suggestions.rerun_text import why_no_less, why_not_again
 from dashboard.policies.suggestions.reruns import LimitTrial, says_nothing
 from dashboard.policies.suggestions.selectors import suggestion_and_less, suggestion_of_another_limit
 from dashboard.policies.suggestions.services import backtest_found, backtest_of_cap, standing_value
+from dashboard.policies.suggestions.standing_text import standing_in_words
 from dashboard.policies.suggestions.suggestion import Basis, Suggestion
 from dashboard.policies.suggestions.suggestion_text import (
     because,
@@ -30,7 +31,7 @@ from dashboard.policies.suggestions.suggestion_text import (
     rerun_found,
     rerun_named,
     sentence,
-    standing_in_words,
+    was_in_words,
 )
 from dashboard.policies.suggestions.trial_costs import costs_in_words
 from dashboard.replay.sweep_service import SWEPT
@@ -153,8 +154,7 @@ class Panel:
         if forbade:
             words = ", ".join(f"{error_kind(key)} errors were set to stop" for key in forbade)
             return words[:1].upper() + words[1:]
-        value = self.suggestion.recorded
-        return f"{self.name} was {'not set' if value is None else setting(self.suggestion.limit, value)}"
+        return f"{self.name} {was_in_words(self.suggestion)}"
 
     @property
     def may_be_used(self) -> bool:

@@ -5,7 +5,7 @@ from agentcore.policy import LIMIT_NAMES
 from agentcore.replay import Certainty
 from dashboard.agents.limit_fields import setting
 from dashboard.policies.suggestions.reruns import LimitTrial
-from dashboard.policies.suggestions.selectors import LIKELY_END
+from dashboard.policies.suggestions.shown_values import LIKELY_END
 from dashboard.policies.suggestions.suggestion import Suggestion
 
 _NOT_STARTED = "No second re-run was started:"
@@ -13,6 +13,8 @@ _NOT_STARTED = "No second re-run was started:"
 
 def why_no_less(said: Suggestion) -> str:
     """Why no smaller `max_tokens` follows from a re-run that shows this one; empty where the re-run used all of it."""
+    if said.longest is not None:
+        return ""
     if (said.calls or 1) > 1:
         return (
             f"{_NOT_STARTED} this one took {count(said.calls or 1, 'call')}, so it does not show what one call needs."

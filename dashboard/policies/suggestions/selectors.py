@@ -17,9 +17,9 @@ from dashboard.policies.backtests.survival import LEAST_ENDED
 from dashboard.policies.suggestions.exhausted_limits import ExhaustedLimit
 from dashboard.policies.suggestions.limit_trials import TriedLimit, limit_trials
 from dashboard.policies.suggestions.limit_usage import UsageOf, usage_of
-from dashboard.policies.suggestions.proven_totals import least_total
 from dashboard.policies.suggestions.repaired_calls import RepairedCalls
-from dashboard.policies.suggestions.reruns import LimitTrial, said_the_same, says_nothing, with_a_margin
+from dashboard.policies.suggestions.reruns import LimitTrial
+from dashboard.policies.suggestions.shown_values import MOST_ATTEMPTS, least_shown, shown_by_reruns
 from dashboard.policies.suggestions.suggestion import Basis, Goal, Number, Suggestion
 from dashboard.policies.suggestions.trial_costs import costs_of
 from dashboard.policies.suggestions.used_amounts import CONTINUING, USED, used_of, value_of
@@ -29,12 +29,10 @@ from dashboard.replay.sweep_service import SWEPT, TooMuchWork, completes_within,
 from dashboard.turns.end_summary import may_be_cut
 from dashboard.turns.history import recording_of
 from dashboard.turns.models import UNFINISHED, Turn
+from dashboard.turns.sent_caps import cap_is_recorded
 
-#: Tokens that the end of an answer is likely to take of the cap, without being reported.
-LIKELY_END = 2
 LEAST = LEAST_ENDED  #: answers, below which nothing is said of their share
 FAR = 16  #: times the value to begin with: how far a recording is searched
-MOST_ATTEMPTS = 50  #: of a turn whose recording is searched while a page waits
 
 
 def suggestion_for(turn: Turn, *, usage: UsageOf = usage_of) -> Suggestion | None:
@@ -95,6 +93,7 @@ def _suggestions(
         for found in _found(case, reruns, usage, recording):
             if found.known or place == len(tried):  # a value to begin with is one of the last limit
                 about: dict[str, Any] = {"refused": case.refused, "most": case.most}
+                about["unrecorded"] = case.limit == "max_tokens" and not cap_is_recorded(turn)
                 whole = replace(found, together=_beside(case, reruns, found, recording))
                 yield replace(whole, costs=costs_of(case, whole), **about)
 
@@ -109,7 +108,7 @@ def _beside(
         return case.beside(found.value, case.beside_ample)
     if found.basis in (Basis.AGENT, Basis.MODEL):
         return case.beside(found.value, case.together)
-    least = _least(case, reruns) if found.basis is Basis.RERUN else None
+    least = least_shown(case, reruns) if found.basis is Basis.RERUN else None
     limits = {name: value for name, value in (least.beside if least else {}).items() if name in LIMIT_NAMES}
     if least is None or not limits:
         return case.together
@@ -161,7 +160,7 @@ def _found(
         yield Suggestion(case.limit, case.ample, case.recorded, Certainty.UNDECIDABLE, Basis.NONE)
         return
     usual = usual_limit(case, usage)
-    yield from _reruns(case, reruns)
+    yield from shown_by_reruns(case, reruns)
     if isinstance(usual, Suggestion):
         yield usual
     if case.limit == "max_retries" and not case.in_vain:
@@ -181,12 +180,12 @@ def _in_one_call(
     if recorded is not None and recorded.certainty is not Certainty.ESTIMATED:
         yield recorded
         return
-    least = _least(case, reruns)
+    least = least_shown(case, reruns)
     likely = recorded if recorded is not None and recorded.value > case.in_vain else None
     if likely is not None and (least is None or least.value > likely.value):
         yield likely
     else:
-        yield from _reruns(case, reruns)
+        yield from shown_by_reruns(case, reruns)
 
 
 def _complete_at_once(case: ExhaustedLimit, repaired: RepairedCalls) -> Suggestion | None:
@@ -221,41 +220,8 @@ def _recorded(case: ExhaustedLimit, recording: Recording | None) -> Suggestion |
         value = run.between(case.recorded, most, holds)
         point = surer(run.at(value), run.at, margin_of(case.limit))
         told = (point.value, case.recorded, point.certainty, Basis.RECORDING, case.goal)
-        return Suggestion(case.limit, *told, calls=point.calls, used=point.tokens)
+        return Suggestion(case.limit, *told, calls=point.calls, used=point.tokens, used_most=value)
     return None
-
-
-def _reruns(case: ExhaustedLimit, reruns: tuple[LimitTrial, ...]) -> Iterator[Suggestion]:
-    """What a live re-run has shown. Of several that completed, the one under the smallest value above those that did
-    not; of max_tokens, one that took one call before those that took more.
-
-    It is certain only where the provider said the same twice, as far as is known; no run takes as long as another. One
-    that may have been cut at a cap proves nothing; where it ended exactly at its limit, the value leaves a margin.
-    """
-    least = _least(case, reruns)
-    if least is None:
-        return
-    again = case.limit != "max_seconds" and not least.may_be_cut and said_the_same(case, least)
-    sure = Certainty.CERTAIN if again else Certainty.ESTIMATED
-    about: dict[str, Any] = {"calls": least.turn.attempts, "used": least.turn.output_tokens, "rerun": least.turn.id}
-    about["original"] = least.is_original
-    told = Suggestion(case.limit, least.value, case.recorded, sure, Basis.RERUN, case.goal, given=least.value, **about)
-    spent = used_of(case.limit, fold(recording_of(least.turn))[-1].after)
-    if least.may_be_cut:
-        about = {"may_be_cut": True, "ended_at_it": least.ended_at_it}
-        yield replace(told, value=with_a_margin(case, least), spent=spent, **about)
-        return
-    value = max(_needed(case, least, spent), case.in_vain + 1)
-    yield replace(told, value=value, spent=spent)
-    if case.limit == "max_tokens" and again and (likely := _reported(case, least)) is not None:
-        yield replace(told, value=likely, certainty=Certainty.ESTIMATED)
-
-
-def _least(case: ExhaustedLimit, reruns: tuple[LimitTrial, ...]) -> LimitTrial | None:
-    """Of several under one value the newest."""
-    above = (tried for tried in reversed(reruns) if tried.completed and tried.value > case.in_vain)
-    told, several = (tried for tried in above if not says_nothing(case, tried)), case.limit == "max_tokens"
-    return min(told, key=lambda it: (it.may_be_cut, several and it.turn.attempts > 1, it.value), default=None)
 
 
 def cases_of(turn: Turn) -> tuple[TriedLimit, ...]:
@@ -266,35 +232,5 @@ def cases_of(turn: Turn) -> tuple[TriedLimit, ...]:
 
 def proving_rerun(tried: TriedLimit) -> Turn | None:
     """The re-run whose history tells of the suggestion for a turn; None where there is none."""
-    least = _least(tried.case, tried.reruns)
+    least = least_shown(tried.case, tried.reruns)
     return None if least is None else least.turn
-
-
-def _needed(case: ExhaustedLimit, trial: LimitTrial, used: int) -> int:
-    """What a re-run that completed used of the limit, where every call of it would have been the same under that value;
-    else what it was given. Of a total, which is checked before each call, the smallest value of which that is true."""
-    stood = max(case.recorded or 0, case.used)
-    if case.limit in CONTINUING[1:] and trial.turn.attempts <= MOST_ATTEMPTS and stood < trial.value:
-        with suppress(ValidationError, TooMuchWork):
-            return least_total(trial.turn, case.limit, fails=int(stood), completes=trial.value)
-    return used if _completes(case, trial, used, (Certainty.RECORDED,)) else trial.value
-
-
-def _reported(case: ExhaustedLimit, trial: LimitTrial) -> int | None:
-    """The max_tokens that a re-run of one call would have needed by the tokens that were reported. No more than likely:
-    nobody knows how many more the provider counts for the end of an answer."""
-    tokens = trial.turn.output_tokens + LIKELY_END
-    one_call = trial.turn.attempts == 1 and tokens > case.in_vain
-    enough = one_call and _completes(case, trial, tokens, (Certainty.RECORDED, Certainty.CERTAIN, Certainty.ESTIMATED))
-    return tokens if enough else None
-
-
-def _completes(case: ExhaustedLimit, trial: LimitTrial, value: int, sure: tuple[Certainty, ...]) -> bool:
-    """Whether a re-run's own recording completes under a smaller value of the limit, and is so sure of it."""
-    used = 0 if case.goal is Goal.ONE_CALL else case.used  # what was repeated after a cut is not said in one call
-    if case.limit not in SWEPT or not max(case.recorded or 0, used) < value < trial.value:
-        return False
-    with suppress(ValidationError, TooMuchWork):
-        point = run_of(turn=trial.turn, name=case.limit, overrides={}).at(value)
-        return point.completed and point.certainty in sure
-    return False

@@ -107,6 +107,9 @@ class Suggestion:
     rerun: UUID | None = None
     original: bool = False  #: `rerun` is the turn that this one runs again
     given: Number | None = None  #: the value that the re-run had; it may have needed less
+    used_most: int | None = None  #: the most that one call would have taken by the recording, where it is an estimate
+    room: int | None = None  #: the cap of the re-run's calls, where the value is a total
+    longest: int | None = None  #: tokens of the re-run's longest call, where the value is that and an end
     spent: Number | None = None  #: what the re-run used of the limit
     may_be_cut: bool = False  #: the re-run's last call used all of its cap, so its answer may have been cut there
     ended_at_it: bool = False  #: and that was all that the value allows
@@ -120,6 +123,7 @@ class Suggestion:
     costs: Costs | None = None
     refused: int | None = None  #: the least max_tokens that the provider refused as too large
     most: int | None = None  #: the most that it then said it allows
+    unrecorded: bool = False  #: what the limit was is not recorded; `recorded` is what the cut answer used
 
     @property
     def known(self) -> bool:

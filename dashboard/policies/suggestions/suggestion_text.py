@@ -9,7 +9,8 @@ from agentcore.resource import APPROVAL_SECONDS
 from agentcore.sufficient_max_tokens import END_AT_MOST
 from dashboard.agents.limit_fields import amount, amount_used, setting
 from dashboard.policies.suggestions.evidence_text import too_little
-from dashboard.policies.suggestions.suggestion import Basis, Goal, Number, Suggestion
+from dashboard.policies.suggestions.suggestion import Basis, Goal, Suggestion
+from dashboard.replay.margin_text import MARGIN, one_call_estimated, whole_last_call, with_end
 
 
 def name_of(limit: str) -> str:
@@ -72,6 +73,13 @@ def beside(said: Suggestion) -> list[str]:
         ),
         *errors,
     ]
+
+
+def was_in_words(said: Suggestion) -> str:
+    """`was 150`, `was not set`, `was not recorded`: the setting that the turn had."""
+    if said.unrecorded:
+        return "was not recorded"
+    return "was not set" if said.recorded is None else f"was {setting(said.limit, said.recorded)}"
 
 
 def error_kind(key: str) -> str:
@@ -147,9 +155,6 @@ _SENTENCES: Mapping[Basis, Callable[[Suggestion], str]] = {
 }
 
 
-MARGIN = " The limit leaves a margin, because this is an estimate."
-
-
 def because(said: Suggestion) -> str:
     """What it rests on, in one sentence; and that the provider refused a larger cap."""
     return f"{_basis(said)}{_refused(said)}"
@@ -211,7 +216,16 @@ def rerun_found(said: Suggestion) -> str:
     used = amount_used(said.limit, said.spent or 0) if of_limit else count(said.used or 0, "token")
     less = of_limit and said.value < (said.spent or 0)
     why = " This limit is checked before each call, so less than was used is enough." if less else ""
-    return f"completed in {count(said.calls or 1, 'call')} and used {used}.{why}{_unlike(said)}"
+    room = whole_last_call(int(said.value), int(said.spent or 0), said.room) if of_limit else ""
+    return f"completed in {count(said.calls or 1, 'call')} and used {used}.{why}{room}{_longest(said)}{_unlike(said)}"
+
+
+def _longest(said: Suggestion) -> str:
+    """How a value comes about that is less than the re-run was given: its longest call, and an end."""
+    if said.longest is None:
+        return ""
+    call = f" Its longest call used {number(said.longest)}." if (said.calls or 1) > 1 else ""
+    return f"{call}{with_end(END_AT_MOST)}"
 
 
 def _unlike(said: Suggestion) -> str:
@@ -227,7 +241,7 @@ def _unlike(said: Suggestion) -> str:
         return " Another run may take longer."
     if said.limit == "max_retries":  # what a provider refuses at one time it need not refuse at another
         return " Another run may need more retries."
-    if said.limit == "max_tokens" and _needed_less(said):
+    if said.limit == "max_tokens" and _needed_less(said) and said.longest is None:
         return " Some servers also count the end of an answer, which they do not report."
     if said.limit == "max_tokens":
         return " It is not known to be the same answer."
@@ -245,29 +259,12 @@ def _needed_less(said: Suggestion) -> bool:
     return said.given not in (None, said.value)
 
 
-def standing_in_words(limit: str, standing: Number | None, *, agent: str, own: bool) -> str:
-    """That as much as is suggested is allowed already. `own`: the turn itself had set the limit that stopped it."""
-    tail = "; this turn set its own limit." if own else " now."
-    if limit == "max_tokens":
-        allowed = (
-            f"already allows {number(standing or 0)} tokens per call"
-            if own
-            else f"has {name_of(limit)} {number(standing or 0)}"
-        )
-        return f"{agent} {allowed}{tail}"
-    if standing is None:
-        return f"The policy sets no such limit{tail}"
-    return f"The policy {'already ' if own else ''}allows {amount(limit, standing)}{tail}"
-
-
 def _one_call(said: Suggestion) -> str:
-    used = count(said.used or 0, "token")
-    if said.certainty.value == "certain":
-        more = said.value - (said.used or 0)
-        end = f" The limit is {count(more, 'token')} larger, because some providers count an end and do not report it."
-        return f"The recorded calls used {used} on this answer.{end if more > 0 else ''}"
-    margin = MARGIN if said.value > (said.used or 0) else ""
-    return f"By this recording, one call would have taken about {used}.{margin}"
+    used = said.used or 0
+    if said.certainty is Certainty.CERTAIN:
+        more = int(said.value) - used
+        return f"The recorded calls used {count(used, 'token')} on this answer.{with_end(more) if more > 0 else ''}"
+    return one_call_estimated(int(said.value), used, said.used_most)
 
 
 def _share(said: Suggestion) -> str:

@@ -1,12 +1,12 @@
 """What the page of a turn suggests, for its sweep: pages, API and commands that sweep a limit name the same number."""
 
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from typing import Any
 
 from agentcore.errors import CoreError
 from agentcore.reasons import TurnStatus
 from agentcore.replay import Certainty
-from agentcore.values import replace
 from agentcore.verdict import verdict_of
 from dashboard.policies.suggestions.measured_values import measured_values
 from dashboard.policies.suggestions.next_step import next_step_of

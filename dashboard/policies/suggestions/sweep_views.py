@@ -15,9 +15,9 @@ from django.views.decorators.http import require_POST, require_safe
 from dashboard.accounts.models import User
 from dashboard.live.turn_loader import may_be_rerun
 from dashboard.policies.backtested_draft import policy_of_replay
+from dashboard.policies.suggestions.standing_text import standing_in_words
 from dashboard.policies.suggestions.suggestion import Suggestion
 from dashboard.policies.suggestions.suggestion_log import tell
-from dashboard.policies.suggestions.suggestion_text import standing_in_words
 from dashboard.policies.suggestions.sweep_suggestions import in_words, suggested_sweep, suggestions_of_sweep
 from dashboard.replay.limit_controls import retries_control
 from dashboard.replay.replay_query import ReplayQuery

@@ -70,10 +70,10 @@ def test_the_smallest_value_that_completes_is_found_between_the_drawn_values(who
     least = next(value for value in range(20, 620) if completes(whole, value))
     assert found.least is not None
     assert (found.least.value, found.sure) == (least, True)
-    told = "Every smaller value in the range was tried; "
+    told = "All smaller values in the range were tried: "
     unknown = sum(turn_what_if(turn=whole, overrides={"max_tokens": value}).undecidable for value in range(20, least))
     assert unknown
-    assert f"{told}at {unknown} of them it is not known how the turn ends." in found.words
+    assert f"{told}for {unknown} of them it is not known how the turn ends." in found.words
 
 
 @pytest.mark.parametrize("model", ["sim-odd", "sim-no-reason"])
@@ -109,12 +109,12 @@ def a_point(value: int, certainty: Certainty | None) -> Point:
         (
             Found(7, 9),
             Found(7, 7),
-            "certain to complete from 9 (and at 7, but not at every value between), likely from 7",
+            "certain to complete from 9 and at 7 (not for all values between), likely from 7",
         ),
         (
             Found(7, None),
             Found(7, 7),
-            "certain to complete at 7, but not at every larger value that was tried, likely from 7",
+            "certain to complete at 7 (not for all larger values that were tried), likely from 7",
         ),
     ],
 )
@@ -129,12 +129,12 @@ def test_two_values_are_named_and_gaps_are_described(certain: Found | None, like
     [
         (
             (Certainty.UNDECIDABLE, Certainty.UNDECIDABLE),
-            "at 7, but at some larger values that were tried it is not known",
+            "at 7 (not known for some larger values)",
         ),
-        ((Certainty.UNDECIDABLE, None), "at 7, but not at every larger value that was tried"),
-        ((Certainty.ESTIMATED, Certainty.ESTIMATED), "at 7, but only likely at some larger values"),
-        ((Certainty.UNDECIDABLE, Certainty.CERTAIN), "from 9 (and at 7, but at some values between it is not known)"),
-        ((None, Certainty.CERTAIN), "from 9 (and at 7, but not at every value between)"),
+        ((Certainty.UNDECIDABLE, None), "at 7 (not for all larger values that were tried)"),
+        ((Certainty.ESTIMATED, Certainty.ESTIMATED), "at 7 (only likely for some larger values)"),
+        ((Certainty.UNDECIDABLE, Certainty.CERTAIN), "from 9 and at 7 (not known for some values between)"),
+        ((None, Certainty.CERTAIN), "from 9 and at 7 (not for all values between)"),
         ((Certainty.CERTAIN, Certainty.CERTAIN), "from 7"),
     ],
 )
@@ -185,7 +185,7 @@ def test_the_text_says_so_where_not_every_smaller_value_was_tried(whole: Turn, m
     assert found.least is not None
     assert found.least.completed
     assert not found.sure
-    assert "Not every smaller value" in found.words
+    assert "Not all smaller values" in found.words
     assert found.left_out == 0
     assert found.tried <= 12 + 7 + 7 + 20
 
@@ -373,7 +373,7 @@ def test_a_draft_of_a_policy_of_others_is_backtested_over_their_turns(browser: C
 def test_a_turn_whose_agent_was_deleted_can_still_be_swept(browser: Client, whole: Turn):
     Agent.objects.all().delete()
     html = page(browser, f"/turns/{whole.id}/replay/sweep")
-    assert "at 150, but at some larger values that were tried it is not known" in html
+    assert "at 150 (not known for some larger values)" in html
 
 
 def test_a_live_re_run_is_offered_where_no_recorded_value_completes(cut: Turn, browser: Client):
@@ -452,7 +452,9 @@ def test_the_words_name_one_number_and_the_margin_that_it_leaves(whole: Turn):
     assert found.likely is not None
     margin = found.best.value - (found.likely.since or 0)
     assert (found.best.certainty, margin) == (Certainty.ESTIMATED, END_AT_MOST)
-    assert f"{found.best.value} leaves a margin of {margin} tokens, because this is an estimate." in found.words
+    assert (
+        f"at most {found.likely.since}. The limit leaves a margin of {margin} tokens above that, because" in found.words
+    )
     assert f"from {found.best.value}" in found.words
     assert f"from {found.likely.since}" not in found.words
     named = [words for _, _, words in found.named]
@@ -466,7 +468,7 @@ def test_what_was_tried_below_a_value_names_the_value_it_speaks_of(whole: Turn):
     assert found.best is not None
     assert found.least is not None
     assert found.least.value < found.best.value
-    said = f"The smallest value that completes is {found.least.value}. Every smaller value in the range was tried"
+    said = f"The smallest value that completes is {found.least.value}. All smaller values in the range were tried"
     assert said in found.proof
     low = turn_sweep(turn=whole, name="max_tokens", values=range(found.least.value, 620, 50), overrides={})
     assert f"It also completes with {found.least.value}, where the range begins." in low.proof

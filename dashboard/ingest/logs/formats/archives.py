@@ -79,6 +79,7 @@ def _logged(
         begun=begun,
         ended=ended,
         error="" if raw.strip() else NO_ANSWER,
+        is_as_sent=request is not None,
     )
 
 

@@ -55,6 +55,7 @@ def logged(told: Json) -> LoggedCall:
         agent=_word(told, _AGENTS)[:200],
         model=_word(told, ("model",)),
         error=_error(told.get("error")),
+        is_as_sent=_sent(told) is not None,
     )
 
 
@@ -83,16 +84,24 @@ def _around(told: Json, names: tuple[str, ...]) -> Json:
 
 
 def _request(told: Json) -> Json | None:
+    if (sent := _sent(told)) is not None:
+        return sent
+    found = next(filter(_is_messages, (body_of(told.get(name)) for name in REQUESTS)), None)
+    if found is not None:
+        return {**_settings(told), "messages": found}
+    is_flat = _is_messages(told.get("messages")) or isinstance(told.get("contents"), list)
+    return {name: value for name, value in told.items() if name not in ANSWERS} if is_flat else None
+
+
+def _sent(told: Json) -> Json | None:
+    """The body of the request, where the record has it whole."""
     for name in REQUESTS:
         found = body_of(told.get(name))
         inner = body_of(first(found, _BODIES)) if isinstance(found, dict) else None
         for one in (found, inner):
             if isinstance(one, dict) and dialect_of_request(one):
                 return one
-        if _is_messages(found):
-            return {**_settings(told), "messages": found}
-    is_flat = _is_messages(told.get("messages")) or isinstance(told.get("contents"), list)
-    return {name: value for name, value in told.items() if name not in ANSWERS} if is_flat else None
+    return None
 
 
 def _settings(told: Json) -> dict[str, Any]:

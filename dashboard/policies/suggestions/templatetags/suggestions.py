@@ -12,7 +12,7 @@ from django import template
 from django.template.context import Context
 
 from agentcore.snapshot import Snapshot
-from dashboard.agents.limit_fields import setting
+from dashboard.agents.limit_fields import setting, unit_for
 from dashboard.policies.backtests.models import Backtest
 from dashboard.policies.backtests.result_text import in_words
 from dashboard.policies.suggestions.exhausted_limits import may_need_a_limit
@@ -23,7 +23,7 @@ from dashboard.policies.suggestions.selectors import suggestion_of
 from dashboard.policies.suggestions.suggestion import Basis, Goal, Suggestion
 from dashboard.policies.suggestions.suggestion_cache import last_suggestion, suggestion_lately
 from dashboard.policies.suggestions.suggestion_log import tell
-from dashboard.policies.suggestions.suggestion_text import because, beside, certainty_word, sentence
+from dashboard.policies.suggestions.suggestion_text import because, beside, certainty_word, sentence, was_in_words
 from dashboard.turns.models import UNFINISHED, Turn
 from dashboard.turns.templatetags.formatting import unbroken
 
@@ -39,10 +39,16 @@ def as_setting(value: float, limit: str) -> str:
     return unbroken(setting(limit, value))
 
 
+@register.filter(name="unit_for")
+def unit_behind(value: float, limit: str) -> str:
+    """What a limit counts, behind this number: in the singular behind 1."""
+    return unit_for(limit, value)
+
+
 @register.filter
 def was_words(said: Suggestion) -> str:
     """`was 150`, `was not set`: the setting that the turn had."""
-    return "was not set" if said.recorded is None else f"was {as_setting(said.recorded, said.limit)}"
+    return unbroken(was_in_words(said))
 
 
 @register.filter
@@ -85,6 +91,14 @@ def shown_elsewhere(turn: Turn, given: Mapping[str, str]) -> Suggestion | None:
         return None
     wanted = flat(said.overrides)
     return said if all(_is_as_much(given.get(name, ""), value) for name, value in wanted.items()) else None
+
+
+@register.simple_tag
+def known_value(turn: Turn, given: Mapping[str, str]) -> Suggestion | None:
+    """The value that page, row and sweep name, beside a what-if that does not tell how the turn ends under others; None
+    where there is none."""
+    said = suggestion_lately(turn) if given and turn.status not in UNFINISHED else None
+    return said if said is not None and said.sufficient else None
 
 
 def _is_as_much(given: str, wanted: Any) -> bool:

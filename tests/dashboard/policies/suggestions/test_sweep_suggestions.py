@@ -2,6 +2,7 @@
 
 import json
 import re
+from dataclasses import replace
 from io import StringIO
 from typing import Any
 from uuid import UUID
@@ -12,7 +13,6 @@ from django.test import Client
 
 from agentcore.replay import Certainty
 from agentcore.sufficient_max_tokens import END_AT_MOST
-from agentcore.values import replace
 from dashboard.agents.models import PolicyVersion
 from dashboard.policies.suggestions import sweep_suggestions
 from dashboard.policies.suggestions.selectors import LEAST, suggestion_for

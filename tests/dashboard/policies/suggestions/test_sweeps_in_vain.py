@@ -1,8 +1,10 @@
 """The sweep of a turn that no larger limit helps says what the turn's page says, and offers no live re-run."""
 
+import re
 from datetime import timedelta
 
 import pytest
+from django.test import Client
 from django.utils import timezone
 
 from agentcore.remedies import RE_RUN
@@ -10,6 +12,8 @@ from dashboard.live.services import approvals_expire, turn_cancel, turn_start
 from dashboard.policies.suggestions.sweep_suggestions import NO_LIMIT, suggested_sweep
 from dashboard.turns.models import Turn
 from tests.dashboard.driving import AgentOf, Play, drive
+from tests.dashboard.pages import page
+from tests.dashboard.policies.suggestions.test_same_number_everywhere import text_of
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -49,3 +53,37 @@ def test_the_sweep_of_a_turn_that_a_person_cancelled_says_so(agent_of: AgentOf):
     words = words_of(drive(turn))
     assert RE_RUN not in words
     assert NO_LIMIT in words
+
+
+def test_a_sweep_without_recommended_values_has_no_such_heading_and_begins_with_what_would_help(
+    agent_of: AgentOf, play: Play, browser: Client
+):
+    turn = held(agent_of)
+    Turn.objects.filter(id=turn.id).update(started_at=timezone.now() - timedelta(hours=1))
+    assert approvals_expire() == 1
+    late, refused = (
+        " ".join(text_of(page(browser, f"/turns/{each.id}/replay/sweep")).split())
+        for each in (drive(turn), play("sim-refuse", max_tokens=400))
+    )
+    assert "Recommended values" not in late + refused
+    why = "The page of this turn suggests another limit. With a higher approval time limit"
+    assert re.search(rf"Another limit is suggested \W{{0,3}}not known {why}", late)
+    assert re.search(
+        r"No limit is known to help \W{0,5}Higher limits would not have helped. Change the prompt", refused
+    )
+
+
+def test_a_what_if_that_does_not_tell_names_the_value_of_the_sweep(play: Play, browser: Client):
+    turn = play("sim-essay", max_tokens=95)
+    value = browser.get(f"/api/v1/turns/{turn.id}").json()["suggestion"]["value"]
+    html = " ".join(text_of(page(browser, f"/turns/{turn.id}/replay?max_tokens=360")).split())
+    assert "Not known:" in html
+    assert f"likely With Max tokens per call at {value}, one call would likely have been enough." in html
+
+
+def test_the_table_of_retries_counts_one_failure(play: Play, browser: Client):
+    retried = {"error_policy": {"on_rate_limit_error": "retry", "max_retries": 1}}
+    turn = play("sim-flaky", max_tokens=100, overrides=retried)
+    html = " ".join(text_of(page(browser, f"/turns/{turn.id}/replay/sweep?limit=max_retries")).split())
+    assert "1 failures in a row" not in html
+    assert re.search(r"\b1 ?failure\b", html)

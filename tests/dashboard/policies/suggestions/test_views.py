@@ -13,7 +13,7 @@ from dashboard.policies.backtests import runner
 from dashboard.policies.backtests.models import Backtest
 from dashboard.policies.policy_creation import policy_create
 from dashboard.policies.policy_versions import version_keep
-from dashboard.policies.suggestions import panel, selectors, views
+from dashboard.policies.suggestions import panel, shown_values, views
 from dashboard.policies.suggestions.panel import last_of
 from dashboard.policies.suggestions.selectors import suggestion_and_less
 from dashboard.policies.suggestions.suggestion import Suggestion
@@ -212,7 +212,7 @@ def test_one_click_tries_the_larger_and_the_smaller_value_as_announced(browser: 
 def test_a_re_run_that_does_not_show_whether_less_suffices_says_so(
     browser: Client, cut: Turn, monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr(selectors, "_reported", lambda case, trial: None)  # few calls of the model are recorded
+    monkeypatch.setattr(shown_values, "_reported", lambda case, trial: None)  # few calls of the model are recorded
     before = text_of(browser.get(f"/turns/{cut.id}/limit", headers=HTMX).content.decode())
     assert ". If that shows that a lower value is likely enough, the second uses that value." in before
     find(browser, cut)

@@ -1,0 +1,119 @@
+"""An answer that was cut below the cap that its call asked for: panel, row, API and sweep name one limit, or none."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from django.test import Client
+
+from dashboard.policies.suggestions.selectors import suggestion_for
+from dashboard.replay.rerun_service import turn_rerun
+from dashboard.simulator.scripts import SCRIPTS, Answer
+from dashboard.turns.models import Turn
+from tests.dashboard.driving import Play, drive
+from tests.dashboard.ingest.logs.writing import chat_answer, chat_request, imported, lines
+from tests.dashboard.pages import HTMX, compact, page, text_of
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+PARTS = [Answer(" ".join(f"part{n}word{i}" for i in range(60)), cut_after=40) for n in range(4)]
+
+
+@pytest.fixture
+def below(play: Play) -> Iterator[Any]:
+    """Makes a turn whose answers are cut after 40 tokens, of the 4,096 that each call may use."""
+    SCRIPTS.put("below", PARTS)
+    yield lambda **limits: play("script-below", max_tokens=4_096, overrides={"limits": limits})
+    SCRIPTS.delete("below")
+
+
+def words(html: str) -> str:
+    return " ".join(text_of(html).split())
+
+
+def surfaces(browser: Client, turn: Turn) -> tuple[Any, str, str, str]:
+    """What API, panel, row and sweep say."""
+    panel = words(compact(browser.get(f"/turns/{turn.id}/limit", headers=HTMX).content.decode()))
+    row = words(compact(browser.get(f"/turns/limits?turn={turn.id}", headers=HTMX).content.decode()))
+    said = browser.get(f"/api/v1/turns/{turn.id}").json()["suggestion"]
+    return said, panel, row, page(browser, f"/turns/{turn.id}/replay/sweep")
+
+
+def test_where_continuations_added_text_every_surface_names_max_continuations(below: Any, browser: Client):
+    turn = below(max_continuations=2)
+    assert (turn.status, turn.terminal_reason) == ("partial", "retry_limit")
+    assert "With 3 continuations it would have continued." in turn.verdict
+    said, panel, row, sweep = surfaces(browser, turn)
+    assert (said["limit"], said["certainty_word"]) == ("max_continuations", "not known")
+    assert said["words"] in panel
+    assert "Find the limit" in panel
+    assert row.startswith("not known")
+    assert "Max continuations" in row
+    assert '<option value="max_continuations" selected>' in sweep, "the sweep opens on it"
+    assert "suggests another limit" not in sweep
+
+
+def test_a_re_run_with_more_continuations_shows_how_many_are_enough(play: Play, browser: Client):
+    SCRIPTS.put("below", [*PARTS[:3], *PARTS, Answer("And this is the end of it all.")])
+    turn = play("script-below", max_tokens=4_096, overrides={"limits": {"max_continuations": 2}})
+    said = suggestion_for(turn)
+    assert said is not None
+    again = drive(turn_rerun(turn=turn, overrides=said.overrides))
+    SCRIPTS.delete("below")
+    assert (again.status, again.continuations) == ("completed", 4)
+    shown, panel, row, sweep = surfaces(browser, turn)
+    assert (shown["limit"], shown["value"]) == ("max_continuations", 4)
+    assert shown["words"] in panel
+    assert row.startswith("4")
+    assert '<option value="max_continuations" selected>' in sweep
+
+
+def test_where_no_continuation_was_made_no_surface_names_a_limit(below: Any, browser: Client):
+    turn = below(max_continuations=0)
+    said, panel, row, sweep = surfaces(browser, turn)
+    assert (said, row) == (None, "–")
+    why = "The context window was full, or the server has a limit of its own."
+    assert why in panel
+    assert why in words(sweep)
+
+
+@pytest.fixture
+def unset() -> Turn:
+    """Imported from a log that has the whole request, which sets no max_tokens."""
+    request = {name: value for name, value in chat_request().items() if name != "max_tokens"}
+    imported(lines({"request": request, "response": chat_answer(tokens=64)}))
+    return Turn.objects.get()
+
+
+def test_an_imported_request_without_a_cap_is_not_said_to_be_cut_by_what_it_used(unset: Turn, browser: Client):
+    assert unset.max_tokens is None
+    assert unset.verdict.startswith("Cut off at 64 tokens, with Max tokens per call (max_tokens) not set.")
+    assert "Setting Max tokens per call may help: without it, many servers apply a low default limit." in unset.verdict
+    said, panel, row, sweep = surfaces(browser, unset)
+    assert (said["limit"], said["recorded"], said["value"]) == ("max_tokens", None, 256)
+    assert "Max tokens per call was not set." in panel
+    assert "was not set" in row
+    assert "Recorded value" not in words(sweep)
+
+
+def test_a_trace_that_lacks_the_request_does_not_take_what_was_used_for_the_limit(browser: Client):
+    imported(lines({"response": chat_answer(tokens=64), "messages": chat_request()["messages"]}))
+    turn = Turn.objects.get()
+    said, panel, row, sweep = surfaces(browser, turn)
+    assert said["limit"] == "max_tokens"
+    assert "Max tokens per call was not recorded." in panel
+    assert "was not recorded" in row
+    assert "Recorded value" not in words(sweep)
+
+
+def test_nothing_says_to_re_run_a_turn_that_nobody_here_can_re_run(unset: Turn, browser: Client):
+    for body in (
+        {"mode": "what_if", "overrides": {"max_tokens": 256}},
+        {"mode": "sweep", "limit": "max_tokens", "begin": 100, "end": 300, "step": 100},
+    ):
+        answer = browser.post(f"/api/v1/turns/{unset.id}/replay", body, content_type="application/json")
+        assert answer.status_code == 200, answer.content
+        assert "Re-run live" not in answer.content.decode()
+        assert "re-run this turn: repeat the request in the program that made these calls." in answer.content.decode()
+    for address in ("", "/replay?max_tokens=256", "/replay/sweep"):
+        assert "Re-run live" not in page(browser, f"/turns/{unset.id}{address}")

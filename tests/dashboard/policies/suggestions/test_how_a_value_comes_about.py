@@ -1,0 +1,95 @@
+"""A suggested value is the smallest that something shows, and its words say how it comes about."""
+
+import re
+from dataclasses import replace
+
+import pytest
+from django.test import Client
+
+from agentcore.sufficient_max_tokens import END_AT_MOST
+from dashboard.policies.suggestions.panel import panel_of
+from dashboard.policies.suggestions.selectors import suggestion_for
+from dashboard.policies.suggestions.suggestion import Basis, Suggestion
+from dashboard.policies.suggestions.suggestion_text import because, certainty_word
+from dashboard.replay.rerun_service import turn_rerun
+from dashboard.turns.models import Turn
+from tests.dashboard.driving import Play, drive
+from tests.dashboard.pages import HTMX, compact, page, text_of
+from tests.dashboard.policies.suggestions.test_selectors import overwrite
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+END = "The limit is 5 tokens larger, because some providers count an end and do not report it."
+
+
+def told(turn: Turn) -> Suggestion:
+    said = suggestion_for(turn)
+    assert said is not None
+    return said
+
+
+def words(html: str) -> str:
+    return " ".join(text_of(html).split())
+
+
+@pytest.fixture
+def cut(play: Play) -> Turn:
+    return play("sim-essay", max_tokens=60, overrides={"limits": {"max_continuations": 0}})
+
+
+def test_a_re_run_with_another_answer_suggests_what_it_used_and_an_end(cut: Turn):
+    again = drive(turn_rerun(turn=cut, overrides={"max_tokens": 2_000}))
+    overwrite(again, "text = 'Other words'")
+    said = told(cut)
+    assert (said.basis, certainty_word(said)) == (Basis.RERUN, "likely")
+    assert said.value == again.output_tokens + END_AT_MOST < 2_000
+    assert f"used {again.output_tokens} tokens. {END} It is not known to be the same answer." in because(said)
+    assert because(said).startswith("A live re-run with Max tokens per call 2,000 completed in 1 call")
+
+
+def test_a_cap_that_the_agent_has_and_that_a_re_run_shows_to_be_enough_is_said_to_be_allowed(
+    cut: Turn, browser: Client
+):
+    again = drive(turn_rerun(turn=cut, overrides={"max_tokens": 960}))
+    assert (told(cut).value, certainty_word(told(cut))) == (960, "proven"), "no larger than what was run"
+    assert cut.agent is not None
+    cut.agent.max_tokens = 700
+    cut.agent.save()
+    Turn.objects.filter(pk=cut.pk).update(overrides={**cut.overrides, "max_tokens": 60})
+    cut = Turn.objects.get(pk=cut.pk)
+    said = told(cut)
+    assert (said.value, certainty_word(said)) == (again.output_tokens + END_AT_MOST, "proven")
+    panel = panel_of(cut)
+    assert panel is not None
+    assert not panel.may_be_used
+    assert panel.standing == "sim-essay already allows 700 tokens per call; this turn set its own limit."
+    shown = words(compact(browser.get(f"/turns/{cut.id}/limit", headers=HTMX).content.decode()))
+    assert END in shown
+    assert "Use 960" not in shown
+    assert "Try" not in shown
+
+
+def test_page_and_sweep_explain_an_estimated_cap_by_one_range_and_one_margin(play: Play, browser: Client):
+    turn = play("sim-essay", max_tokens=95)
+    said = told(turn)
+    assert said.used_most is not None
+    phrase = (
+        f"By this recording, one call would have taken about {said.used} tokens, at most {said.used_most}. The limit "
+        f"leaves a margin of {said.value - said.used_most} tokens above that, because this is an estimate."
+    )
+    assert phrase in because(said)
+    assert phrase in words(page(browser, f"/turns/{turn.id}/replay/sweep"))
+    assert len({*re.findall(r"margin of (\d+)", words(page(browser, f"/turns/{turn.id}/replay/sweep")))}) == 1
+
+
+def test_a_proven_total_says_what_it_is_made_up_of(play: Play, browser: Client):
+    turn = play("sim-essay", max_tokens=120, overrides={"limits": {"max_total_completion_tokens": 240}})
+    again = drive(turn_rerun(turn=turn, overrides=told(turn).overrides))
+    assert again.status == "completed"
+    said = told(turn)
+    assert (said.limit, said.value) == ("max_total_completion_tokens", 480)
+    phrase = "480 is 360 used before its last call and 120 that this call may use (Max tokens per call)."
+    assert phrase in because(said)
+    assert phrase in words(compact(browser.get(f"/turns/{turn.id}/limit", headers=HTMX).content.decode()))
+    assert phrase in words(page(browser, f"/turns/{turn.id}/replay/sweep"))
+    assert phrase not in because(replace(said, room=None))
