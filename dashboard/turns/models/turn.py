@@ -162,9 +162,23 @@ class Turn(models.Model):
 
     @property
     def tokens_in(self) -> str:
-        """Input tokens, as pages show them: unknown where they were not reported, or not yet."""
-        unknown = self.tokens_estimated or self.status in UNFINISHED
-        return "?" if unknown and not self.input_tokens else f"{self.input_tokens:,}"
+        """Input tokens, as pages show them: unknown where they were not reported, or not yet, and at least so many where
+        those of some calls were not."""
+        if not self.input_tokens:
+            return "?" if self.tokens_estimated or self.status in UNFINISHED else "0"
+        return f"{'≥ ' * self.tokens_estimated}{self.input_tokens:,}"
+
+    @property
+    def tokens_in_note(self) -> str:
+        """Why they are not a plain number; empty where they are."""
+        if self.tokens_in == "?":
+            return f"The input tokens were not reported{' yet' * (self.status in UNFINISHED)}."
+        return "The input tokens of at least one call may not have been reported." if self.tokens_estimated else ""
+
+    @property
+    def rerun_word(self) -> str:
+        """What a turn with a parent is: a fork goes on from a record of its parent."""
+        return "fork" if self.forked_at else "re-run"
 
     @property
     def took_ms(self) -> int | None:

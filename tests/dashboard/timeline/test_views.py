@@ -8,7 +8,7 @@ from dashboard.timeline.facets import LABELS
 from dashboard.turns.models import Turn
 from dashboard.turns.tags import MOST_TAGS
 from tests.dashboard.driving import Play
-from tests.dashboard.pages import page
+from tests.dashboard.pages import compact, page, text_of
 from tests.dashboard.timeline.populations import make_turn
 from tests.together import together
 
@@ -136,6 +136,24 @@ def test_unreported_input_tokens_are_not_shown_as_zero(browser: Client):
     make_turn(output_tokens=158, input_tokens=0, tokens_estimated=True)
     assert "≈ <b>158</b>" in (html := page(browser, "/"))
     assert ">/ ?</span>" in html
+
+
+def test_input_tokens_of_a_turn_with_an_unreported_call_are_a_lower_bound(browser: Client):
+    turn = make_turn(output_tokens=415, input_tokens=6, attempts=2, tokens_estimated=True)
+    title = 'title="The input tokens of at least one call may not have been reported."'
+    assert f"{title}>/ ≥ 6</span>" in re.sub(r"\s+(?=≥)", " ", page(browser, "/"))
+    assert f"{title}>≥ 6</b> in tokens" in page(browser, f"/turns/{turn.id}")
+
+
+def test_a_fork_is_called_a_fork_and_its_record_is_named(browser: Client, cut: Turn):
+    fork = make_turn(parent=cut, forked_at=3)
+    rerun = make_turn(parent=cut)
+    rows = page(browser, "/")
+    assert ("· fork<" in rows, "· re-run<" in rows) == (True, True)
+    assert "fork of an earlier turn from record 3" in text_of(compact(page(browser, f"/turns/{fork.id}"))).replace(
+        "\n", " "
+    )
+    assert "re-run of an earlier turn" in text_of(compact(page(browser, f"/turns/{rerun.id}")))
 
 
 def test_input_tokens_of_a_running_turn_are_unknown_until_reported(browser: Client):
