@@ -68,16 +68,8 @@ def refusal(
         content_type, error = error_body(path, status, detail)
         body = _in_dialect(path, status, error["error"], more) if _is_gateway(path) else json.dumps(error).encode()
     else:
-        content_type, body = (
-            "text/html; charset=utf-8",
-            _page(
-                status,
-                detail,
-                title or TITLES.get(status, HTTPStatus(status).phrase.capitalize()),
-                fragment=fragment,
-                again=again,
-            ),
-        )
+        content_type = "text/html; charset=utf-8"
+        body = _page(status, detail, heading, fragment=fragment, again=again)
     told = ((b"content-type", content_type.encode()), (b"content-length", b"%d" % len(body)))
     return Answer(status, (*told, *HEADERS, CLOSE, *more), body)
 
