@@ -16,7 +16,8 @@ from agentcore.states import State, Trigger
 class Budget:
     """One limit. `estimated`: what is used is our number, not the provider's."""
 
-    name: str  #: in words
+    key: str  #: of the limit
+    name: str  #: of what is used, in words
     used: float
     limit: float
     estimated: bool = False
@@ -31,19 +32,23 @@ def budgets_of(snapshot: Snapshot) -> tuple[Budget, ...]:
     """The budgets of a turn that has started, without those that have no limit, or no meaning, in it."""
     spent, limits = snapshot.spent, snapshot.limits
     budgets = [
-        Budget("continuations", spent.continuations, limits.max_continuations),
-        Budget("output characters", spent.output_chars, limits.max_total_output_chars),
-        Budget("tool repairs", spent.tool_repairs, limits.max_tool_repair_attempts),
-        Budget("steps", snapshot.iteration, limits.max_steps),
+        Budget("max_continuations", "continuations", spent.continuations, limits.max_continuations),
+        Budget("max_total_output_chars", "output characters", spent.output_chars, limits.max_total_output_chars),
+        Budget("max_tool_repair_attempts", "tool repairs", spent.tool_repairs, limits.max_tool_repair_attempts),
+        Budget("max_steps", "steps", snapshot.iteration, limits.max_steps),
     ]
     if (total := snapshot.completion_budget) is not None:
-        budgets.insert(1, Budget("completion tokens", spent.output_tokens, total, spent.estimated))
+        budgets.insert(
+            1, Budget("max_total_completion_tokens", "completion tokens", spent.output_tokens, total, spent.estimated)
+        )
     if limits.max_total_tokens is not None:
-        budgets.append(Budget("all tokens", spent.total_tokens, limits.max_total_tokens, spent.estimated))
+        budgets.append(
+            Budget("max_total_tokens", "all tokens", spent.total_tokens, limits.max_total_tokens, spent.estimated)
+        )
     if limits.max_seconds is not None:
-        budgets.append(Budget("seconds", spent.seconds, limits.max_seconds))
+        budgets.append(Budget("max_seconds", "seconds", spent.seconds, limits.max_seconds))
     if snapshot.asked.envelope_schema is not None:
-        budgets.append(Budget("envelope retries", spent.envelope_retries, limits.schema_rounds))
+        budgets.append(Budget("schema_rounds", "envelope retries", spent.envelope_retries, limits.schema_rounds))
     return tuple(budgets)
 
 

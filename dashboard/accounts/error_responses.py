@@ -79,6 +79,7 @@ def _openai_error(status: int, detail: str) -> dict[str, str | None]:
 
 
 AWAY = "The database is not available: it cannot be reached, or all its connections are in use. Try again in a moment."
+AWAY_TITLE = "The database is not available"
 FULL = "The disk of the database is full, so nothing can be stored. No recorded turn is lost. Free some space there."
 FAILED = "An internal error occurred. The server log has the details."
 STRANGE = "This server does not serve the name in the Host header. Add the name to WHYSTOP_ALLOWED_HOSTS."

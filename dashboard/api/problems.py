@@ -22,11 +22,13 @@ from ninja import NinjaAPI
 from ninja.errors import HttpError
 from ninja.errors import ValidationError as ShapeError
 
+from agentcore.number_format import as_set
 from dashboard.accounts.error_responses import RETRY_SECONDS, reason_unavailable
 from dashboard.api.body_parser import TOO_LARGE
 from dashboard.ingest.turn_files.import_queue import ImportBusyError
 from dashboard.live.services import TurnConflict
 from dashboard.live.stream_limits import TooManyStreamsError
+from dashboard.platform.form_errors import told_of
 from dashboard.turns.damaged_pages import damage_words
 from dashboard.turns.selectors import BadCursorError
 
@@ -39,7 +41,7 @@ REPLAY_MODES = ("verify", "what_if", "rerun", "sweep")
 VALUE_FAULTS = {"nul"}
 #: What a field of the wrong shape is told, by pydantic's word for it.
 SHAPE_WORDS: Mapping[str, str] = {
-    "missing": "This field is required.",
+    "missing": "It is required.",
     "string_type": "It must be text.",
     "int_type": "It must be a whole number.",
     "dict_type": "It must be an object.",
@@ -49,7 +51,21 @@ SHAPE_WORDS: Mapping[str, str] = {
     "too_long": "It is {actual_length} long; it must be at most {max_length}.",
     "literal_error": "It must be one of {expected}.",
     "union_tag_invalid": "It must be one of {expected_tags}.",
-    "union_tag_not_found": "This field is required.",
+    "union_tag_not_found": "It is required.",
+    "bool_type": "It must be true or false.",
+    "bool_parsing": "It must be true or false.",
+    "float_type": "It must be a number.",
+    "float_parsing": "It must be a number.",
+    "finite_number": "It must be a number.",
+    "int_parsing": "It must be a whole number.",
+    "int_parsing_size": "It must be a smaller whole number.",
+    "int_from_float": "It must be a whole number.",
+    "greater_than_equal": "It must be at least {ge}.",
+    "greater_than": "It must be more than {gt}.",
+    "less_than_equal": "It must be at most {le}.",
+    "less_than": "It must be less than {lt}.",
+    "string_too_short": "It must have at least {min_length} characters.",
+    "string_too_long": "It must have at most {max_length} characters.",
 }
 
 
@@ -75,7 +91,7 @@ def about(field: str) -> Iterator[None]:
     try:
         yield
     except WordsError as error:
-        raise WordsError({field: error.messages}) from error
+        raise WordsError({field: _all_of(error)}) from error
 
 
 @contextmanager
@@ -86,17 +102,26 @@ def about_parts_of(field: str, names: Collection[str]) -> Iterator[None]:
     except WordsError as error:
         if not hasattr(error, "error_dict"):
             raise
-        said = error.message_dict.items()
+        said = error.error_dict.items()
         raise WordsError({f"{field}.{name}" if name in names else name: words for name, words in said}) from error
+
+
+def _all_of(error: WordsError) -> list[WordsError]:
+    by_field = error.error_dict.values() if hasattr(error, "error_dict") else [error.error_list]
+    return [fault for found in by_field for fault in found]
+
+
+def _told(faults: Iterable[WordsError]) -> list[str]:
+    return list(dict.fromkeys(str(words) for fault in faults for words in fault.messages))
 
 
 def of_words(_: HttpRequest, error: WordsError) -> HttpResponse:
     """400 with a sentence for each field."""
-    by_field = error.message_dict if hasattr(error, "error_dict") else {NON_FIELD_ERRORS: error.messages}
+    by_field = error.error_dict if hasattr(error, "error_dict") else {NON_FIELD_ERRORS: error.error_list}
     faults: list[Fault] = [
         {"field": None if field == NON_FIELD_ERRORS else field, "message": message}
-        for field, messages in by_field.items()
-        for message in messages
+        for field, found in by_field.items()
+        for message in (_told(found) if field == NON_FIELD_ERRORS else told_of(field, found))
     ]
     return problem(400, " ".join(str(fault["message"]) for fault in faults), faults)
 
@@ -118,7 +143,12 @@ def _shape_fault(fault: Mapping[str, Any]) -> Fault:
     words = SHAPE_WORDS.get(fault["type"])
     if words is None:  # what pydantic says is no template: it may quote braces that a caller sent
         return {"field": field, "message": fault["msg"].rstrip(".") + "."}
-    return {"field": field, "message": words.format_map(_Kept(context))}
+    return {"field": field, "message": words.format_map(_Kept(_shown(context)))}
+
+
+def _shown(context: Mapping[str, Any]) -> dict[str, Any]:
+    """The values of a fault as sentences have them: numbers with commas."""
+    return {key: as_set(value) if type(value) in (int, float) else value for key, value in context.items()}
 
 
 def _place(loc: Sequence[Any]) -> list[str]:

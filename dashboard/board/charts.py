@@ -124,7 +124,7 @@ def _plans(total: Sums, stack: str) -> tuple[Plan, ...]:
         Plan(
             METRICS["lint_findings"],
             _words(total, LINT, "lint", list(CODES)),
-            "A turn with several findings is drawn once for each.",
+            "A turn with several signs is drawn once for each.",
         ),
         Plan(
             METRICS["failed_predictions"],

@@ -24,6 +24,8 @@ FAULTS: Mapping[str, str] = {
     "required": "is required.",
     "blank": "is required.",
     "null": "is required.",
+    "min_value": "must be at least {limit_value}.",
+    "max_value": "must be at most {limit_value}.",
     "min_length": "must have at least {limit_value} characters; it has {show_value}.",
     "max_length": "must have at most {limit_value} characters; it has {show_value}.",
     "max_digits": "must have at most {max} digits.",
@@ -118,6 +120,14 @@ def fault_words(fault: ValidationError) -> str | None:
     """What follows the name of the field, of a fault that the library words; None for one that it does not know."""
     words = FAULTS.get(str(fault.code))
     return words.format_map(_Shown(fault.params or {})) if words and isinstance(fault.message, Promise) else None
+
+
+def told_of(name: str, faults: Iterable[ValidationError]) -> list[str]:
+    """What a program is told of a field: the sentences of this product, else the library's in this wording."""
+    known = list(faults)
+    ours = [str(words) for fault in known if not isinstance(fault.message, Promise) for words in fault.messages]
+    theirs = [f"{name} {fault_words(fault) or 'cannot be read.'}" for fault in known]
+    return list(dict.fromkeys(ours or theirs))
 
 
 def number_rule(validators: Iterable[Any], *, whole: bool) -> str:

@@ -2,14 +2,15 @@
 
 from django import forms
 from django.core.validators import DecimalValidator, MaxValueValidator, MinValueValidator
+from django.utils.translation import gettext_lazy
 
 BOUNDS = (MinValueValidator, MaxValueValidator)
 
 
 def name_bounds() -> None:
     """How Django words a bound that has no sentence of its own."""
-    MinValueValidator.message = "It must be at least %(limit_value)s."
-    MaxValueValidator.message = "It must be at most %(limit_value)s."
+    MinValueValidator.message = gettext_lazy("It must be at least %(limit_value)s.")
+    MaxValueValidator.message = gettext_lazy("It must be at most %(limit_value)s.")
     DecimalValidator.messages |= {
         "max_digits": "It may have at most %(max)s digits.",
         "max_decimal_places": "It may have at most %(max)s decimal places.",

@@ -267,5 +267,5 @@ class _Replay:
                 await database_sync_to_async(let_go)(KeyedRequest(**self._claimed))
 
     async def _refuse(self, why: str) -> None:
-        refused = refusal(self._scope["path"], 503, why)
+        refused = refusal(self._scope["path"], 503, why, title="This was not finished")
         await self._tell(refused.status, refused.headers, refused.body)

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from agentcore.machine.breakpoints import Budget, budgets_of
+from agentcore.policy import LIMIT_NAMES
 from agentcore.snapshot import Snapshot
 from dashboard.agents.observe_policy import ENDLESS_CHARS
 
@@ -43,6 +44,7 @@ def meters_of(snapshot: Snapshot) -> tuple[Meter, ...]:
 
 
 def _meter(budget: Budget) -> Meter:
-    if budget.name == "seconds":
-        return Meter(budget.name, round(budget.used, 1), budget.limit, unit="s")
-    return Meter(budget.name, budget.used, budget.limit, estimated=budget.estimated)
+    name = LIMIT_NAMES[budget.key]
+    if budget.key == "max_seconds":
+        return Meter(name, round(budget.used, 1), budget.limit, unit="s")
+    return Meter(name, budget.used, budget.limit, estimated=budget.estimated)

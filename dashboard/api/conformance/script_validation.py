@@ -51,7 +51,7 @@ def _sequence(body: SimulatorScript) -> Iterator[Answer]:
     """The answers of the RFC's sequences, and after them one in which nothing is wrong."""
     cuts, violations = body.mockTruncationSequence, body.mockSchemaViolationSequence
     if cuts is None and violations is None:
-        raise ValidationError({"answers": "This field is required, unless mockTruncationSequence is given."})
+        raise ValidationError({"answers": "It is required, unless mockTruncationSequence is given."})
     for name, given in ((_SEQUENCES[0], cuts), (_SEQUENCES[1], violations)):
         _within(name, len(given or ()), MOST_ANSWERS)
     for index, cut in enumerate(cuts or ()):

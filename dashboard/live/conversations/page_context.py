@@ -90,7 +90,7 @@ class ConversationView:
     def meter(self) -> Meter | None:
         """The conversation's budget."""
         budget = self.conversation.token_budget if self.conversation else None
-        return None if budget is None else Meter("conversation budget", self.used, budget, "tokens")
+        return None if budget is None else Meter("Conversation budget", self.used, budget, "tokens")
 
     @property
     def newest(self) -> Turn | None:

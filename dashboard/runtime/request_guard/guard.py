@@ -15,7 +15,7 @@ from django.conf import settings
 from django.db import InterfaceError, OperationalError
 
 from dashboard.accounts.access import is_machine
-from dashboard.accounts.error_responses import AWAY, STRANGER
+from dashboard.accounts.error_responses import AWAY, AWAY_TITLE, STRANGER
 from dashboard.accounts.websocket import NO_PLACE, TOO_MANY, deny
 from dashboard.ingest.turn_files import import_queue
 from dashboard.platform.disconnects import SCOPE_KEY, ClientConnection, CutShortError
@@ -233,7 +233,7 @@ class _Exchange:
             try:
                 known = await database_sync_to_async(is_known)(self._scope["headers"])
             except (OperationalError, InterfaceError):
-                return refusal(path, 503, AWAY, more=_AGAIN)
+                return refusal(path, 503, AWAY, more=_AGAIN, title=AWAY_TITLE)
             if not known:
                 return refusal(path, 401, STRANGER if is_machine(path) else _UNKNOWN, more=(CHALLENGE,))
         self._allowed = allowed.most

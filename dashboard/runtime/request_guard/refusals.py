@@ -27,6 +27,18 @@ CLOSE = (b"connection", b"close")
 CHALLENGE = (b"www-authenticate", b'Bearer realm="whystop"')
 
 
+#: What a page is headed with, by status: what is away or too much, in the words of a page.
+TITLES: Mapping[int, str] = {
+    401: "Sign in first",
+    403: "Permission denied",
+    408: "The request came too slowly",
+    413: "Too large",
+    429: "Too many requests",
+    431: "The address or the headers are too long",
+    503: "Whystop is busy",
+}
+
+
 class RefusedError(Exception):
     """Raised inside the parser of a connection, which ends by it."""
 
@@ -47,15 +59,17 @@ class Answer:
 
 def refusal(
     path: str, status: int, detail: str, *, fragment: bool = False, more: tuple[tuple[bytes, bytes], ...] = (),
-    again: bool = False,
+    again: bool = False, title: str = "",
 ) -> Answer:  # fmt: skip
     """JSON for programs, as they know it from the address; else a page, or the note that htmx puts beside a form.
-    `again`: whether the page leads to its own address."""
+    `again`: whether the page leads to its own address; `title`: its heading, where TITLES has another."""
+    heading = title or TITLES.get(status, HTTPStatus(status).phrase.capitalize())
     if is_machine(path):
         content_type, error = error_body(path, status, detail)
         body = _in_dialect(path, status, error["error"], more) if _is_gateway(path) else json.dumps(error).encode()
     else:
-        content_type, body = "text/html; charset=utf-8", _page(status, detail, fragment=fragment, again=again)
+        content_type = "text/html; charset=utf-8"
+        body = _page(status, detail, heading, fragment=fragment, again=again)
     told = ((b"content-type", content_type.encode()), (b"content-length", b"%d" % len(body)))
     return Answer(status, (*told, *HEADERS, CLOSE, *more), body)
 
@@ -72,10 +86,10 @@ def _in_dialect(path: str, status: int, told: Mapping[str, str], more: tuple[tup
 
 
 @lru_cache(maxsize=32)
-def _page(status: int, detail: str, *, fragment: bool, again: bool) -> bytes:
+def _page(status: int, detail: str, title: str, *, fragment: bool, again: bool) -> bytes:
     if fragment:
         return render_to_string("_too_large.html", {"told": detail}).encode()
-    context = {"status": status, "title": HTTPStatus(status).phrase, "detail": detail, "again": again}
+    context = {"status": status, "title": title, "detail": detail, "again": again}
     return render_to_string("refused.html", context).encode()
 
 

@@ -123,8 +123,8 @@ def test_missing_and_invalid_fields_are_reported_by_name(api: Program):
     assert api.problem("/connections", {"name": 5, "max_output_tokens": "many"}, 422) == {
         "name": "It must be text.",
         "max_output_tokens": "It must be a whole number.",
-        "provider": "This field is required.",
-        "base_url": "This field is required.",
+        "provider": "It is required.",
+        "base_url": "It is required.",
     }
 
 

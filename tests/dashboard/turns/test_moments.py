@@ -2,6 +2,7 @@ from dataclasses import replace
 
 from agentcore.events import WokeUp
 from agentcore.messages import NO_CAP
+from agentcore.policy import LIMIT_NAMES
 from agentcore.replay import fold
 from dashboard.turns.meters import Meter
 from dashboard.turns.moments import moments_of
@@ -25,13 +26,19 @@ def test_there_is_one_moment_per_transition_in_order():
 def test_a_continuation_counts_from_the_transition_that_requests_it():
     moments = moments_of(fold(cut_twice()))
     by_trigger = {m.trigger: m for m in moments[:4]}
-    assert used(by_trigger["max_tokens"], "continuations") == 0
-    assert used(by_trigger["under_limits"], "continuations") == 1
+    assert used(by_trigger["max_tokens"], "Max continuations") == 0
+    assert used(by_trigger["under_limits"], "Max continuations") == 1
 
 
 def test_tokens_count_as_soon_as_the_model_has_answered():
     moments = moments_of(fold(cut_twice()))
-    assert [used(m, "completion tokens") for m in moments[:2]] == [0, 60]
+    assert [used(m, "Max completion tokens per turn") for m in moments[:2]] == [0, 60]
+
+
+def test_a_meter_has_the_name_of_its_limit_and_nothing_else():
+    moments = moments_of(fold(cut_twice()))
+    names = {meter.name for moment in moments for meter in moment.meters}
+    assert {"Max continuations", "Max steps", "Max tool-call repairs"} <= names <= set(LIMIT_NAMES.values())
 
 
 def test_the_criterion_that_decided_is_marked():
@@ -55,7 +62,7 @@ def test_a_history_this_core_cannot_judge_is_still_shown():
 
 
 def test_a_meter_never_shows_more_than_its_limit():
-    meter = Meter("completion tokens", used=250, limit=240)
+    meter = Meter("Max completion tokens per turn", used=250, limit=240)
     assert (meter.shown, meter.left, meter.heat) == (240, 0, "full")
 
 

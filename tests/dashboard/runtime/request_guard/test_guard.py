@@ -5,11 +5,13 @@ import http.client
 import json
 import threading
 from collections.abc import Callable, Iterator
+from http import HTTPStatus
 from urllib.parse import urlsplit
 
 import pytest
 from django.test import Client
 
+from dashboard.accounts.error_responses import AWAY_TITLE
 from dashboard.accounts.models import User
 from dashboard.accounts.services import api_token_create
 from dashboard.api.body_parser import MAX_BODY
@@ -17,7 +19,7 @@ from dashboard.platform.disconnects import SCOPE_KEY
 from dashboard.platform.fair_queue import FullError
 from dashboard.runtime.request_guard.body_limits import SMALL, body_limit_of
 from dashboard.runtime.request_guard.guard import Guard, _refused
-from dashboard.runtime.request_guard.refusals import refusal
+from dashboard.runtime.request_guard.refusals import TITLES, refusal
 from tests.dashboard.website import website
 from tests.together import together
 
@@ -193,6 +195,19 @@ def test_the_page_of_a_request_that_found_no_place_leads_to_its_own_address_unle
     assert b'<a class="btn primary" href="">Try again</a>' in asked.body
     assert b"Try again</a>" not in sent.body
     assert own or b"Whystop is busy. Your request was not carried out. Try again in a few seconds." in sent.body
+
+
+@pytest.mark.parametrize("status", [401, 403, 408, 413, 429, 431, 503])
+def test_the_page_of_a_refusal_is_headed_with_what_is_wrong(status: int):
+    html = refusal("/", status, "Do this.").body.decode()
+    assert f"<h1>{TITLES[status]}</h1>" in html
+    assert HTTPStatus(status).phrase not in html
+    assert "Do this." in html
+    assert 'href="/"' in html
+
+
+def test_the_page_of_a_database_that_is_away_says_so():
+    assert AWAY_TITLE in refusal("/", 503, "Wait.", title=AWAY_TITLE).body.decode()
 
 
 @pytest.mark.parametrize("status", [401, 408, 413, 429, 431, 503])

@@ -10,9 +10,11 @@ from django.utils.timezone import now
 from agentcore.lint import CODES
 from dashboard.agents.selectors import project_default
 from dashboard.timeline import rollups
+from dashboard.timeline.facets import value_words
 from dashboard.timeline.lint.selectors import report_of
 from dashboard.timeline.lint.views import HEIGHT, bars_of
 from dashboard.turns.models import Turn
+from dashboard.turns.reason_looks import reason_label
 from tests.dashboard.api.conftest import Program, api  # noqa: F401 - a fixture
 from tests.dashboard.driving import Play
 from tests.dashboard.pages import page
@@ -69,6 +71,17 @@ def test_the_timeline_filters_and_counts_turns_with_signs_of_truncation(browser:
     assert f"row-{honest.id}" not in found
     assert 'data-reason="output_at_cap"' in found
     assert "Signs of truncation" in page(browser, "/timeline/facets")
+
+
+def test_a_row_shows_each_sign_by_which_a_filter_finds_it_in_the_words_of_the_filter(browser: Client):
+    for code in CODES:
+        turn = make_turn(project=project_default(), lint=[code], status="completed")
+        html = page(browser, f"/?lint={code}")
+        row = html[html.index(f'id="row-{turn.id}"') :].split("</tr>")[0]
+        shown = row[row.index('class="signs"') :].split("</small>")[0]
+        assert reason_label(code) in shown
+        assert "Signs of truncation" in shown
+        assert reason_label(code) in value_words("lint", code)
 
 
 def test_the_api_filters_by_sign_and_returns_the_evidence(api: Program, lie: Turn):  # noqa: F811
