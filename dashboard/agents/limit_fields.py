@@ -96,7 +96,7 @@ LIMIT_FIELDS: Mapping[str, LimitField] = {
     ),
     "truncation_budget_multiplier": LimitField(
         LIMIT_NAMES["truncation_budget_multiplier"],
-        "times",
+        "times the cap",
         1,
         8,
         f"The factor by which {LIMIT_NAMES['max_tokens']} grows after a truncated envelope.",

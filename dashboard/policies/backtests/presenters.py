@@ -182,6 +182,16 @@ class BacktestView:
         return all(is_simulated(row.group.model) for row in self.groups)
 
     @property
+    def free(self) -> int:
+        """How many of the turns with a known end ran on the simulator."""
+        return sum(row.group.unpriced for row in self.groups if is_simulated(row.group.model))
+
+    @property
+    def unpriced(self) -> int:
+        """How many of them ran elsewhere, at a price that is not known."""
+        return self.backtest.unpriced - self.free
+
+    @property
     def beyond(self) -> str:
         return beyond_in_words(self.backtest.policy)
 

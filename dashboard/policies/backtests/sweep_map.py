@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import islice, product
+from time import thread_time
 from uuid import UUID
 
 from agentcore.events import Setup
@@ -26,6 +27,8 @@ from dashboard.turns.sent_caps import sent_cap
 SAMPLE = 100  #: turns, the newest
 MOST_WORK = 32_000  #: of one map, in steps of following a recording (`agentcore.replay.work_budget`)
 FIRST_WORK = 4_000  #: the same of a first map, which is shown while the whole one is made
+#: Of one map, in seconds of the processor: a step of a long answer takes longer than one of a short one.
+MOST_SECONDS = 6.0
 CONTINUATIONS = (0, 1, 2, 3, 5, 8)
 #: Of the largest max_tokens in the sample, or of the most tokens that a turn gave under it: a cap far above all answers
 #: would make every column alike. That largest one is a column too.
@@ -215,8 +218,10 @@ def _tried(
 
     A turn whose pairs are not all tried is left out too, or the map would tell of it otherwise than its cells do. Of a
     single turn, the pairs beyond are undecidable."""
-    found, work = list[list[CellOutcome]](), 0
+    found, work, until = list[list[CellOutcome]](), 0, thread_time() + MOST_SECONDS
     for told, recording in reversed(sample):
+        if found and thread_time() > until:
+            break
         experience, ended = known(told), list[CellOutcome]()
         for pair in pairs:
             over = work >= most

@@ -55,7 +55,7 @@ SUBJECTS: Mapping[Certainty, str] = {
     Certainty.RECORDED: "“Recorded” what-ifs",
     Certainty.CERTAIN: "“Certain” what-ifs",
     Certainty.ESTIMATED: "“Likely” what-ifs",
-    Certainty.UNDECIDABLE: "“Not known” what-ifs with two endings",
+    Certainty.UNDECIDABLE: "What-ifs that name two possible endings",
 }
 
 

@@ -89,6 +89,16 @@ def test_a_truncated_or_possibly_truncated_answer_is_a_lower_bound(browser: Clie
     assert estimate_of(project=project, filters=anything).curve.count == after.curve.count
 
 
+def test_a_map_whose_turns_take_long_is_bounded_in_time_and_says_how_many_it_evaluated(
+    browser: Client, play: Play, monkeypatch: pytest.MonkeyPatch
+):
+    for n in range(3):
+        play("sim-essay", name=f"agent-{n}", max_tokens=100, overrides={"limits": {"max_continuations": 0}})
+    monkeypatch.setattr(sweep_map, "MOST_SECONDS", 0.0)
+    words = " ".join(text_of(page(browser, "/backtests/limits/map?evaluate=page")).split())
+    assert "Stopped after 1 turn, because evaluating more would take too long: the 2 older turns of the sample" in words
+
+
 def test_a_sign_of_truncation_counts_only_if_it_is_the_last_answers():
     continued = {**ENDED, "attempts": 2, "continuations": 1, "lint": ["unclosed_json"]}
     for sign in ("", "unclosed_json", None):

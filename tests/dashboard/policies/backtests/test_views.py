@@ -119,6 +119,17 @@ def test_totals_are_marked_as_differences_and_say_whether_a_price_is_known(brows
     assert ("simulator, free" in shown) is not priced, "a simulated model has no price to know"
 
 
+def test_turns_of_the_simulator_beside_priced_ones_are_free_and_not_of_an_unknown_price(browser: Client, play: Play):
+    play("sim-essay", name="free", max_tokens=60)
+    Turn.objects.filter(pk=play("sim-essay", name="paid", max_tokens=60).pk).update(provider="openai", model="gpt-4o")
+    browser.post("/backtests/new", {"policy": "", "query": ""})
+    stored = Backtest.objects.get()
+    runner.run(stored.pk)
+    words = text_of(page(browser, f"/backtests/{stored.pk}")).replace("\u00a0", " ")
+    assert "(1 turn of the simulator, free)" in words
+    assert "without a known price" not in words
+
+
 def test_the_table_of_models_counts_each_turn_once_under_its_requested_model(browser: Client, play: Play):
     cut = play("sim-essay", overrides={"max_tokens": 150})
     Turn.objects.filter(pk=play("sim-essay", name="long", max_tokens=2_000).pk).update(
