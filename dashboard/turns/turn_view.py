@@ -212,7 +212,8 @@ class TurnView:
     @property
     def took_ms(self) -> int | None:
         """What the turn took itself: time that it was held does not count, for its limits do not count that either."""
-        return None if self.turn.duration_ms is None else max(0, self.turn.duration_ms - self.shown.held_ms)
+        took = self.turn.duration_ms
+        return None if took is None or self.turn.untimed else max(0, took - self.shown.held_ms)
 
     @property
     def reason(self) -> str:
