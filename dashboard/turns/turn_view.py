@@ -13,6 +13,7 @@ from dashboard.turns import history
 from dashboard.turns.diagram import Diagram, diagram_of
 from dashboard.turns.draft_answer import DraftAnswer, draft_shown
 from dashboard.turns.lint_view import SignView, signs_of
+from dashboard.turns.meters import overrun_in_words
 from dashboard.turns.models import UNFINISHED, Turn
 from dashboard.turns.moments import Moment, moments_of
 from dashboard.turns.operation import operation
@@ -150,6 +151,11 @@ class TurnView:
     def cap(self) -> str:
         """`max_tokens` of its calls, in words where no number is known."""
         return cap_of_turn(self.turn.max_tokens, self.shown.snapshot.setup)
+
+    @property
+    def overrun(self) -> str:
+        """Why a completed turn could use more than its total allows; empty where it did not."""
+        return overrun_in_words(self.shown.snapshot)
 
     @property
     def tokens_in(self) -> str:
