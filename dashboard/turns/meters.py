@@ -45,8 +45,9 @@ def overrun_in_words(snapshot: Snapshot) -> str:
     total, used = snapshot.limits.max_total_completion_tokens, snapshot.spent.output_tokens
     if snapshot.end is None or snapshot.end.status is not TurnStatus.COMPLETED or total is None or used <= total:
         return ""
+    used_of_total = f"{number(used)} of {number(total)} completion tokens used"
     why = f"{limit_in_words('max_total_completion_tokens')} holds back continuations only"
-    return f"{number(used)} of {number(total)} completion tokens used: {why}, so the first call of an answer may exceed it."
+    return f"{used_of_total}: {why}, so the first call of an answer may exceed it."
 
 
 def meters_of(snapshot: Snapshot) -> tuple[Meter, ...]:
