@@ -96,7 +96,8 @@ def test_an_imported_request_without_a_cap_is_not_said_to_be_cut_by_what_it_used
     assert "Setting Max tokens per call may help: without it, many servers apply a low default limit." in unset.verdict
     said, panel, row, sweep = surfaces(browser, unset)
     assert (said["limit"], said["recorded"], said["value"]) == ("max_tokens", None, 256)
-    assert "Max tokens per call was not set." in panel
+    assert "Max tokens per call was not set. Without it, many servers apply a low default limit." in panel
+    assert "Change the setting in that program: begin with Max tokens per call 256, and record another turn." in panel
     assert "was not set" in row
     assert "Recorded value" not in words(sweep)
 
