@@ -85,7 +85,8 @@ class RecordedTurn(BaseModel):
     started_at: datetime | None
     finished_at: datetime | None
     duration_ms: int | None = Field(
-        description="From start to end. It includes the time for which operators held the turn, which no limit counts."
+        description="From start to end. It includes the time for which operators held the turn, which no limit counts. "
+        "Null while the turn runs, and if a log was imported that gives no times."
     )
     policy_version: int | None = Field(description="The version of the policy that the turn runs under.")
     parent_id: UUID | None = Field(description="The turn that this one re-runs or forks; null for all others.")

@@ -114,7 +114,8 @@ class Side:
     def took_ms(self) -> int | None:
         """Without the time that operators held it, as limits count."""
         took = self.row["duration_ms"]
-        return None if took is None else max(0, took - self.shown.held_ms)
+        untimed = took == 0 and self.row["attempts"] > 0  # the log that it was read from gave no times
+        return None if took is None or untimed else max(0, took - self.shown.held_ms)
 
 
 def recorded_side(turn: Turn, recording: Recording) -> Side:

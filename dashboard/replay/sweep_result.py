@@ -82,8 +82,18 @@ class Sweep(SweepValues):
         """How far that is known, and what was left out for its work."""
         if self.lead:
             undecided = "" if self.recommended else "The recording itself does not decide it."
-            return " ".join(filter(None, (undecided, self._left_out)))
-        return " ".join(filter(None, (self._margin, self._known_so_far, self._cut, self._left_out, self._stopped)))
+            return " ".join(filter(None, (undecided, self._left_out, self._of_range)))
+        known = (self._margin, self._known_so_far, self._cut, self._left_out, self._stopped, self._of_range)
+        return " ".join(filter(None, known))
+
+    @property
+    def _of_range(self) -> str:
+        """That values beyond the range that was asked for were not compared."""
+        if self.within is None or not self.recommended:
+            return ""
+        first, last = self.within
+        tried = f"values from {first:,} to {last:,} were compared" if first < last else f"{first:,} was tried"
+        return f"By the recording only {tried}: others may need as few calls."
 
     @property
     def _cut(self) -> str:

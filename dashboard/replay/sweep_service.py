@@ -81,7 +81,9 @@ def turn_sweep(
     overrides_clean(_at(name, values[-1]), connection)
     known = [each.value for each in suggested if each.known]
     found = run.sweep(values, recorded_value(turn, run.recording.policy, name), also=[*known, *also])
-    return replace(found, suggested=suggested, doubtful=is_doubtful(turn), how=how_to_find_out(turn))
+    return replace(
+        found, suggested=suggested, doubtful=is_doubtful(turn), how=how_to_find_out(turn), untimed=turn.untimed
+    )
 
 
 def run_of(*, turn: Turn, name: str, overrides: Mapping[str, Any], recording: Recording | None = None) -> "SweepRun":

@@ -40,6 +40,8 @@ class SweepValues:
     in_vain: str = ""
     measured: tuple[MeasuredValue, ...] = ()  #: what live re-runs took, the smallest value first
     known: tuple[Point, ...] = ()  #: all that were tried, also those that are not listed
+    within: tuple[int, int] | None = None  #: the range, where it is a part of what is usually tried
+    untimed: bool = False  #: the recording has no times, so that no value tells how long the turn would have taken
     how: str = ""  #: what would tell how the turn ends where the recording does not
     doubtful: bool = False  #: whether the recorded answer may be cut off, as the turn's page says
 
@@ -96,7 +98,8 @@ class SweepValues:
     def _rows_of(self, points: Iterable[Point]) -> tuple[Row, ...]:
         told, again = {each.value: each for each in reversed(self.named_by_page)}, self._again
         rows = (row_of(point, told.get(point.value), again.get(point.value)) for point in points)
-        return tuple(replace(row, why_in_words=f"{row.why_in_words}{self._beside_likely(row)}") for row in rows)
+        told_rows = (replace(row, why_in_words=f"{row.why_in_words}{self._beside_likely(row)}") for row in rows)
+        return tuple(replace(row, seconds=None) if self.untimed and not row.rerun else row for row in told_rows)
 
     def _beside_likely(self, row: Row) -> str:
         """Why a value is not known though a smaller one is known, by something else than the recording."""

@@ -111,6 +111,7 @@ def recorded_json(turn: Turn) -> Shown:
     came = {"origin": origin_told(turn), "ingested": ingested_told(turn)}
     apart = {"agent": turn.agent_name, "policy_version": version, "run_id": turn.run, **came}
     apart |= {"verdict": verdict_now(turn), "simulated": asks_simulator(turn)}
+    apart["duration_ms"] = None if turn.untimed else turn.duration_ms
     told = {key: apart[key] if key in apart else getattr(turn, key) for key in TURN_KEYS}
     return {**told, "lint": turn.signs}
 

@@ -3,7 +3,9 @@
 from dataclasses import dataclass
 
 from agentcore.machine.breakpoints import Budget, budgets_of
-from agentcore.policy import LIMIT_NAMES
+from agentcore.number_format import number
+from agentcore.policy import LIMIT_NAMES, limit_in_words
+from agentcore.reasons import TurnStatus
 from agentcore.snapshot import Snapshot
 from dashboard.agents.observe_policy import ENDLESS_CHARS
 
@@ -36,6 +38,16 @@ class Meter:
         if self.used >= self.limit:
             return "full" if self.used else ""
         return "hot" if self.used >= HOT * self.limit else ""
+
+
+def overrun_in_words(snapshot: Snapshot) -> str:
+    """Why a turn that completed used more than Max completion tokens per turn; empty where it did not."""
+    total, used = snapshot.limits.max_total_completion_tokens, snapshot.spent.output_tokens
+    if snapshot.end is None or snapshot.end.status is not TurnStatus.COMPLETED or total is None or used <= total:
+        return ""
+    used_of_total = f"{number(used)} of {number(total)} completion tokens used"
+    why = f"{limit_in_words('max_total_completion_tokens')} holds back continuations only"
+    return f"{used_of_total}: {why}, so the first call of an answer may exceed it."
 
 
 def meters_of(snapshot: Snapshot) -> tuple[Meter, ...]:

@@ -13,6 +13,7 @@ from dashboard.turns import history
 from dashboard.turns.diagram import Diagram, diagram_of
 from dashboard.turns.draft_answer import DraftAnswer, draft_shown
 from dashboard.turns.lint_view import SignView, signs_of
+from dashboard.turns.meters import overrun_in_words
 from dashboard.turns.models import UNFINISHED, Turn
 from dashboard.turns.moments import Moment, moments_of
 from dashboard.turns.operation import operation
@@ -152,6 +153,11 @@ class TurnView:
         return cap_of_turn(self.turn.max_tokens, self.shown.snapshot.setup)
 
     @property
+    def overrun(self) -> str:
+        """Why a completed turn could use more than its total allows; empty where it did not."""
+        return overrun_in_words(self.shown.snapshot)
+
+    @property
     def tokens_in(self) -> str:
         """Input tokens; of an answer whose usage was not reported, nothing is known of them."""
         return self.turn.tokens_in
@@ -212,7 +218,8 @@ class TurnView:
     @property
     def took_ms(self) -> int | None:
         """What the turn took itself: time that it was held does not count, for its limits do not count that either."""
-        return None if self.turn.duration_ms is None else max(0, self.turn.duration_ms - self.shown.held_ms)
+        took = self.turn.duration_ms
+        return None if took is None or self.turn.untimed else max(0, took - self.shown.held_ms)
 
     @property
     def reason(self) -> str:

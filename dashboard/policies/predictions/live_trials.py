@@ -61,6 +61,7 @@ class TrialProgress:
     used: Used
     next: tuple[Trial, ...]
     left_out: Mapping[str, int] = field(default_factory=dict)
+    recorded_tokens: int = 0  #: that the turns of the next ones used, in and out
 
     @property
     def unfinished(self) -> bool:
@@ -94,7 +95,12 @@ def tried_so_far(asked: TrialSource) -> TrialProgress:
     whole = Used(sum(one.tokens for one in used), sum((one.dollars for one in used), Used().dollars))
     left_out: Counter[str] = Counter()
     following = tuple(_trials(asked, {row.parent_id for row in predictions}, left_out))
-    return TrialProgress(predictions, whole, following, dict(left_out))
+    return TrialProgress(predictions, whole, following, dict(left_out), _recorded_tokens(following))
+
+
+def _recorded_tokens(trials: Sequence[Trial]) -> int:
+    turns = Turn.objects.filter(id__in=[trial.turn for trial in trials]) if trials else Turn.objects.none()
+    return sum(came + gone for came, gone in turns.values_list("input_tokens", "output_tokens"))
 
 
 @transaction.atomic

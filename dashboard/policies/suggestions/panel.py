@@ -21,17 +21,15 @@ from dashboard.policies.suggestions.rerun_text import why_no_less, why_not_again
 from dashboard.policies.suggestions.reruns import LimitTrial, says_nothing
 from dashboard.policies.suggestions.selectors import suggestion_and_less, suggestion_of_another_limit
 from dashboard.policies.suggestions.services import backtest_found, backtest_of_cap, standing_value
-from dashboard.policies.suggestions.standing_text import standing_in_words
+from dashboard.policies.suggestions.standing_text import had_in_words, standing_in_words
 from dashboard.policies.suggestions.suggestion import Basis, Suggestion
 from dashboard.policies.suggestions.suggestion_text import (
     because,
     certainty_word,
-    error_kind,
     given,
     rerun_found,
     rerun_named,
     sentence,
-    was_in_words,
 )
 from dashboard.policies.suggestions.trial_costs import costs_in_words
 from dashboard.replay.sweep_service import SWEPT
@@ -150,11 +148,7 @@ class Panel:
     @property
     def recorded(self) -> str:
         """`Max tokens per call was 60`: the setting that stopped the turn. The sentence before has its key."""
-        forbade = (self.suggestion.together or {}).get("error_policy")
-        if forbade:
-            words = ", ".join(f"{error_kind(key)} errors were set to stop" for key in forbade)
-            return words[:1].upper() + words[1:]
-        return f"{self.name} {was_in_words(self.suggestion)}"
+        return had_in_words(self.suggestion)
 
     @property
     def may_be_used(self) -> bool:

@@ -8,6 +8,7 @@ from agentcore.errors import CoreError
 from agentcore.reasons import TurnStatus
 from agentcore.replay import Certainty
 from agentcore.verdict import verdict_of
+from dashboard.agents.policies import stored_policy
 from dashboard.policies.suggestions.measured_values import measured_values
 from dashboard.policies.suggestions.next_step import next_step_of
 from dashboard.policies.suggestions.panel import last_of
@@ -16,8 +17,10 @@ from dashboard.policies.suggestions.suggestion import Basis, Goal, Suggestion
 from dashboard.policies.suggestions.suggestion_log import tell
 from dashboard.policies.suggestions.suggestion_text import because, beside, certainty_word, sentence
 from dashboard.policies.suggestions.trial_costs import costs_in_words
+from dashboard.replay.limit_controls import limit_controls_of, retries_control
 from dashboard.replay.suggested_value import MeasuredValue, SuggestedValue
 from dashboard.replay.sweep_point import fewest_first
+from dashboard.replay.sweep_range import usual_range
 from dashboard.replay.sweep_result import Sweep
 from dashboard.replay.sweep_service import turn_sweep
 from dashboard.turns.models import UNFINISHED, Turn
@@ -62,7 +65,17 @@ def suggested_sweep(
     found = turn_sweep(turn=turn, name=name, values=values, overrides=overrides, suggested=suggested, also=also)
     elsewhere = bool(said) and all(each.limit != name for each in said)
     found = _as_run(found, _as_suggested(measured, suggested, said))
-    return replace(found, elsewhere=elsewhere, in_vain="" if said and not elsewhere else _in_vain(turn))
+    within = _within(turn, name, values)
+    return replace(found, elsewhere=elsewhere, in_vain="" if said and not elsewhere else _in_vain(turn), within=within)
+
+
+def _within(turn: Turn, name: str, values: range) -> tuple[int, int] | None:
+    """The range that was asked for, where the usual one, which pages open on, has values beyond it: a smaller value of
+    those may take as few calls."""
+    policy = stored_policy(turn.policy)
+    dials = (*limit_controls_of(turn, policy), retries_control(policy.error_policy))
+    usual = usual_range(turn, next(dial for dial in dials if dial.name == name))
+    return None if values[0] <= usual.start and values[-1] >= usual[-1] else (values[0], values[-1])
 
 
 def _as_run(found: Sweep, measured: tuple[MeasuredValue, ...]) -> Sweep:

@@ -33,13 +33,19 @@ def costs_of(case: ExhaustedLimit, found: Suggestion) -> Costs | None:
 
 
 def costs_in_words(costs: Costs | None, *, model: str = "") -> str:
-    """`About 378 output tokens (≈ $0.0002), at most 1,890 (≈ $0.001)`; `model`: the one that would be asked."""
+    """`About 378 output tokens (≈ $0.0002); at most 1,890 (≈ $0.001), if every call that the limits allow uses all its
+    tokens`; `model`: the one that would be asked."""
     if costs is None:
         return ""
     if not costs.output_tokens:  # the turn that it is told of said nothing
-        return f"at most {count(costs.most_tokens, 'output token')} ({money(costs.most_price, model)})"
+        return f"at most {count(costs.most_tokens, 'output token')} ({money(costs.most_price, model)}){_IF_ALL}"
     about, most = f"about {count(costs.output_tokens, 'output token')}", f"at most {number(costs.most_tokens)}"
+    if costs.most_tokens <= costs.output_tokens:
+        return f"{about} ({money(costs.price, model)})"
     if costs.price is None:
-        return f"{about}, {most}, {money(None, model)}"
+        return f"{about} ({money(None, model)}); {most}{_IF_ALL}"
     most_price = money(costs.most_price, model) if costs.most_price else "and what tools return"
-    return f"{about} ({money(costs.price, model)}), {most} ({most_price})"
+    return f"{about} ({money(costs.price, model)}); {most} ({most_price}){_IF_ALL}"
+
+
+_IF_ALL = ", if every call that the limits allow uses all its tokens"

@@ -182,8 +182,8 @@ class Turn(models.Model):
 
     @property
     def took_ms(self) -> int | None:
-        """Its duration without `held_ms`, as limits count; None while it runs."""
-        return None if self.duration_ms is None else max(0, self.duration_ms - self.held_ms)
+        """Its duration without `held_ms`, as limits count; None while it runs, and where it is not recorded."""
+        return None if self.duration_ms is None or self.untimed else max(0, self.duration_ms - self.held_ms)
 
     @property
     def untimed(self) -> bool:

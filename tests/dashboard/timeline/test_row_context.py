@@ -161,10 +161,10 @@ def parameters(browser: Client) -> list[dict[str, Any]]:
 
 def test_a_turn_whose_log_gave_no_times_shows_no_duration(browser: Client):
     turn = make_turn(duration_ms=0, attempts=1)
-    took = '<td class="c-took num"><span class="faint" title="The log gave no times.">–</span>'
+    took = '<td class="c-took num"><span class="faint" title="Not recorded: the log gives no times.">–</span>'
     assert took in re.sub(r"\s+<", "<", page(browser, "/"))
     Turn.objects.filter(id=turn.id).update(duration_ms=900)
-    assert "The log gave no times." not in page(browser, "/")
+    assert "Not recorded: the log gives no times." not in page(browser, "/")
 
 
 LONG = "so it goes " * 40

@@ -1,14 +1,19 @@
 """An answer that was cut below the cap that its call asked for: panel, row, API and sweep name one limit, or none."""
 
+import json
+import re
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
 from django.test import Client
 
+from dashboard.exports.formats import file_of
 from dashboard.policies.suggestions.selectors import suggestion_for
 from dashboard.replay.rerun_service import turn_rerun
+from dashboard.replay.services import turn_verify
 from dashboard.simulator.scripts import SCRIPTS, Answer
+from dashboard.turns.filters import TimelineFilters
 from dashboard.turns.models import Turn
 from tests.dashboard.driving import Play, drive
 from tests.dashboard.ingest.logs.writing import chat_answer, chat_request, imported, lines
@@ -91,7 +96,8 @@ def test_an_imported_request_without_a_cap_is_not_said_to_be_cut_by_what_it_used
     assert "Setting Max tokens per call may help: without it, many servers apply a low default limit." in unset.verdict
     said, panel, row, sweep = surfaces(browser, unset)
     assert (said["limit"], said["recorded"], said["value"]) == ("max_tokens", None, 256)
-    assert "Max tokens per call was not set." in panel
+    assert "Max tokens per call was not set. Without it, many servers apply a low default limit." in panel
+    assert "Change the setting in that program: begin with Max tokens per call 256, and record another turn." in panel
     assert "was not set" in row
     assert "Recorded value" not in words(sweep)
 
@@ -117,3 +123,14 @@ def test_nothing_says_to_re_run_a_turn_that_nobody_here_can_re_run(unset: Turn, 
         assert "re-run this turn: repeat the request in the program that made these calls." in answer.content.decode()
     for address in ("", "/replay?max_tokens=256", "/replay/sweep"):
         assert "Re-run live" not in page(browser, f"/turns/{unset.id}{address}")
+
+
+def test_an_import_without_times_shows_no_duration_anywhere(unset: Turn, browser: Client):
+    assert browser.get(f"/api/v1/turns/{unset.id}").json()["duration_ms"] is None
+    exported = b"".join(file_of(project=unset.project, filters=TimelineFilters(), named="jsonl"))
+    assert json.loads(exported)["duration_ms"] is None
+    assert "duration not recorded" in words(page(browser, f"/turns/{unset.id}"))
+    assert 'title="Not recorded: the log gives no times."' in page(browser, "/")
+    for address in ("/", f"/turns/{unset.id}/replay", f"/turns/{unset.id}/replay/sweep"):
+        assert not re.search(r"\b0\.00.s\b", text_of(page(browser, address))), address
+    assert turn_verify(turn=unset).verified

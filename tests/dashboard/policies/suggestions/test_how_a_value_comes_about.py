@@ -93,3 +93,15 @@ def test_a_proven_total_says_what_it_is_made_up_of(play: Play, browser: Client):
     assert phrase in words(compact(browser.get(f"/turns/{turn.id}/limit", headers=HTMX).content.decode()))
     assert phrase in words(page(browser, f"/turns/{turn.id}/replay/sweep"))
     assert phrase not in because(replace(said, room=None))
+
+
+def test_a_completed_turn_above_its_total_says_why_that_was_allowed(play: Play, browser: Client):
+    turn = play("sim-essay", max_tokens=400, overrides={"limits": {"max_total_completion_tokens": 240}})
+    assert (turn.status, turn.attempts) == ("completed", 1)
+    html = words(page(browser, f"/turns/{turn.id}"))
+    assert (
+        f"{turn.output_tokens} of 240 completion tokens used: Max completion tokens per turn "
+        "(max_total_completion_tokens) holds back continuations only, so the first call of an answer may exceed it."
+    ) in html
+    inside = play("sim-essay", max_tokens=400, name="inside")
+    assert "holds back continuations only" not in words(page(browser, f"/turns/{inside.id}"))

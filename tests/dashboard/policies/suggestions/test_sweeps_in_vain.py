@@ -87,3 +87,16 @@ def test_the_table_of_retries_counts_one_failure(play: Play, browser: Client):
     html = " ".join(text_of(page(browser, f"/turns/{turn.id}/replay/sweep?limit=max_retries")).split())
     assert "1 failures in a row" not in html
     assert re.search(r"\b1 ?failure\b", html)
+
+
+def test_a_sweep_of_a_part_of_the_usual_range_says_that_its_values_are_the_best_of_that_part(
+    play: Play, browser: Client
+):
+    turn = play("sim-essay", max_tokens=95)
+    asked = {"mode": "sweep", "limit": "max_tokens", "begin": 250, "end": 270, "step": 1}
+    said = "By the recording only values from 250 to 270 were compared: others may need as few calls."
+    told = browser.post(f"/api/v1/turns/{turn.id}/replay", asked, content_type="application/json").json()
+    assert said in told["words"]
+    query = "limit=max_tokens&begin=250&end=270&step=1"
+    assert said in text_of(page(browser, f"/turns/{turn.id}/replay/sweep?{query}"))
+    assert "were compared" not in text_of(page(browser, f"/turns/{turn.id}/replay/sweep"))
