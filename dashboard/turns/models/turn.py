@@ -162,7 +162,7 @@ class Turn(models.Model):
 
     @property
     def tokens_in(self) -> str:
-        """Input tokens, as pages show them: unknown where they were not reported, or not yet, and at least so many where
+        """Input tokens, as pages show them: unknown where they were not reported, or not yet, and a lower bound where
         those of some calls were not."""
         if not self.input_tokens:
             return "?" if self.tokens_estimated or self.status in UNFINISHED else "0"
