@@ -38,9 +38,7 @@ _ENDS_EARLY = re.compile(r"EOF while parsing .*at line (\d+) column (\d+)")
 
 def _why(told: str) -> str:
     early = _ENDS_EARLY.match(told)
-    if early is None:
-        return f"This is not valid JSON: {told}."
-    return f"The JSON ends too early (line {early[1]}, column {early[2]})."
+    return told if early is None else f"it ends too early (line {early[1]}, column {early[2]})"
 
 
 class TypedJson(forms.JSONField):
@@ -57,7 +55,8 @@ class TypedJson(forms.JSONField):
             return super().to_python(value)
         except ValidationError as error:
             cause = error.__context__
-            raise ValidationError(_why(str(getattr(cause, "msg", cause))), code="invalid") from error
+            why = {"why": _why(str(getattr(cause, "msg", cause)))}
+            raise ValidationError("This is not valid JSON: %(why)s.", code="json", params=why) from error
 
 
 class JsonText(TypedJson):

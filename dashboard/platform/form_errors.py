@@ -109,6 +109,8 @@ def _fault_of(field: forms.Field, fault: ValidationError, validators: Iterable[A
     code = str(fault.code)
     if isinstance(field, NUMBERS) and code in NUMBER_CODES:
         return number_rule(validators, whole=isinstance(field, forms.IntegerField) and not _is_float(field))
+    if code == "json":
+        return f"must be valid JSON: {(fault.params or {}).get('why', '')}."
     if not isinstance(fault.message, Promise):
         return None
     if code == "invalid":

@@ -59,7 +59,8 @@ def usual_range(turn: Turn, dial: LimitControl, *, beyond: int = 0) -> range:
     """From little to well beyond what was recorded, and beyond that value, in round steps."""
     most = int(dial.slides_to)
     if dial.name == "max_tokens":
-        most = 2 * max(int(turn.output_tokens), turn.max_tokens or 1)
+        used = int(turn.output_tokens)
+        most = 2 * max(used, turn.max_tokens or 2 * used, 1)  # without a cap, an estimate may lie beyond what was used
     elif dial.name == "max_continuations":
         most = max(10, 2 * int(dial.recorded or 0))
     most = max(most, beyond + beyond // 4 + 1 if beyond else 0)

@@ -146,7 +146,7 @@ def test_an_agent_is_created_and_one_above_the_ceiling_is_explained(admin_client
         admin_client, address, {**good, "envelope_schema": '{"$ref": "https://example.com/s"}'}
     )
     for unkept in ('{"minimum": NaN}', '{"minimum": 1e999}', '{"const": "\\u0000"}', "[" * 5_000):
-        assert "This is not valid JSON: " in page(admin_client, address, {**good, "envelope_schema": unkept})
+        assert "must be valid JSON: " in page(admin_client, address, {**good, "envelope_schema": unkept})
     page(admin_client, address, good)
     agent = Agent.objects.get()
     assert (agent.tools, agent.envelope_schema) == (["calculator"], None)
@@ -225,8 +225,8 @@ def test_the_recovery_setting_of_a_version_is_kept_where_another_field_changes(a
 @pytest.mark.parametrize(
     ("field", "value", "words"),
     [
-        ("criteria", "[{", "The JSON ends too early (line 1, column 2)."),
-        ("criteria", '[{"path": 1e999}]', "This is not valid JSON: a number is too large"),
+        ("criteria", "[{", "must be valid JSON: it ends too early (line 1, column 2)."),
+        ("criteria", '[{"path": 1e999}]', "must be valid JSON: a number is too large"),
         ("criteria", '{"path": "x"}', "criteria must be a list"),
         ("criteria", "{}", "criteria must be a list"),
         ("criteria", '[{"path": "os.system"}]', "There is no criterion “os.system”"),

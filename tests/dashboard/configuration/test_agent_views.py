@@ -191,7 +191,7 @@ def test_an_outdated_page_of_a_renamed_object_gets_the_new_name_and_keeps_the_in
 @pytest.mark.parametrize(
     ("field", "typed", "words"),
     [
-        ("envelope_schema", '{"type": ', "The JSON ends too early (line 1, column 9)."),
+        ("envelope_schema", '{"type": ', "Envelope schema must be valid JSON: it ends too early (line 1, column 9)."),
         ("envelope_schema", "[]", "The schema must be an object"),
         ("breakpoints", "{}", "Breakpoints must be a list"),
         ("breakpoints", '"x"', "Breakpoints must be a list"),

@@ -181,7 +181,7 @@ def test_a_form_returned_for_correction_keeps_the_running_backtest(admin_client:
     [
         ({"max_continuations": "-3"}, "Max continuations (<code>max_continuations</code>) is -3"),
         ({"max_continuations": "a few"}, "Max continuations (<code>max_continuations</code>) must be"),
-        ({"criteria": "["}, "Custom criteria: The JSON ends too early (line 1, column 1)."),
+        ({"criteria": "["}, "Custom criteria must be valid JSON: it ends too early (line 1, column 1)."),
         ({"over-agent": "nobody"}, "this agent no longer exists"),
     ],
 )
