@@ -30,6 +30,12 @@ def why_no_less(said: Suggestion) -> str:
 def why_not_again(trial: LimitTrial) -> str:
     """Why the same value of a limit is not tried again after a re-run that completed and says nothing of the limit."""
     given, cap = f"{LIMIT_NAMES[trial.limit]} {setting(trial.limit, trial.value)}", LIMIT_NAMES["max_tokens"]
+    if not trial.may_be_cut:
+        return (
+            f"with {given} completed with another answer, which used no more of {LIMIT_NAMES[trial.limit]} than this "
+            "turn was allowed. It does not show how much this turn's answer needs, and the same value is not tried "
+            "again."
+        )
     return (
         f"with {given} completed, but its last call used all tokens of {cap}, so its answer may be cut off, and it "
         f"used no more of {LIMIT_NAMES[trial.limit]} than this turn was allowed. The same value is not tried again; "

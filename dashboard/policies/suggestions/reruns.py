@@ -16,7 +16,7 @@ from dashboard.policies.suggestions.exhausted_limits import ExhaustedLimit
 from dashboard.policies.suggestions.relatives import relatives_of, settings_changed
 from dashboard.policies.suggestions.repaired_calls import repaired_calls
 from dashboard.policies.suggestions.suggestion import Goal
-from dashboard.policies.suggestions.used_amounts import used_of
+from dashboard.policies.suggestions.used_amounts import CONTINUING, used_of
 from dashboard.replay.endings import was_changed
 from dashboard.replay.sweep_point import CAPPING, margin_of
 from dashboard.turns.end_summary import may_be_cut
@@ -159,9 +159,10 @@ def _cuts_shown(reruns: tuple[LimitTrial, ...]) -> tuple[LimitTrial, ...]:
 
 
 def says_nothing(case: ExhaustedLimit, trial: LimitTrial) -> bool:
-    """Whether a re-run may have been cut before it used more of the limit than the turn was allowed. Such a re-run does
-    not show what more of the limit is good for. Failures in a row are forgotten with the call that succeeds."""
-    if case.limit in ("max_tokens", "max_retries") or not trial.may_be_cut:
+    """Whether a re-run used no more of the limit than the turn was allowed, because it may have been cut before, or, of
+    a total of tokens, because it gave another answer. Such a re-run does not show what more of the limit is good for.
+    Failures in a row are forgotten with the call that succeeds."""
+    if case.limit in ("max_tokens", "max_retries") or not (trial.may_be_cut or case.limit in CONTINUING[1:]):
         return False
     return used_of(case.limit, fold(recording_of(trial.turn))[-1].after) <= (case.recorded or 0)
 

@@ -1,14 +1,18 @@
 """A proven total takes about ten what-ifs to find, and lists ask for it again and again."""
 
 import pytest
+from django.test import Client
 
 from dashboard.agents.selectors import project_default
 from dashboard.policies.suggestions import proven_totals
 from dashboard.policies.suggestions.list_suggestions import suggestions_now
+from dashboard.policies.suggestions.selectors import suggestion_for
 from dashboard.policies.suggestions.suggestion import Basis
 from dashboard.replay import sweep_service
 from dashboard.replay.rerun_service import turn_rerun
+from dashboard.simulator.scripts import SCRIPTS, Answer
 from tests.dashboard.driving import Play, drive
+from tests.dashboard.pages import HTMX, text_of
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -29,3 +33,19 @@ def test_what_a_finished_re_run_shows_is_searched_once(play: Play, monkeypatch: 
     assert first.basis is Basis.RERUN
     assert searched > 5
     assert len(evaluated) - searched <= 2, "what the recording itself tells"
+
+
+def test_a_re_run_with_another_answer_within_the_recorded_total_shows_nothing_of_the_total(play: Play, browser: Client):
+    SCRIPTS.put("moods", [Answer("A long story goes on. " * 200)])
+    total = {"limits": {"max_total_completion_tokens": 220, "max_continuations": 40}}
+    cut = play("script-moods", max_tokens=60, overrides=total)
+    assert cut.terminal_reason == "budget_exhausted"
+    SCRIPTS.put("moods", [Answer("No story today.")])
+    again = drive(turn_rerun(turn=cut, overrides={"limits": {"max_total_completion_tokens": 880}}))
+    assert (again.status, again.output_tokens < 220) == ("completed", True)
+    said = suggestion_for(cut)
+    assert said is None or said.basis is not Basis.RERUN
+    panel = text_of(browser.get(f"/turns/{cut.id}/limit", headers=HTMX).content.decode())
+    assert "221" not in panel
+    assert "880 completed with another answer, which used no more of" in panel
+    SCRIPTS.delete("moods")
