@@ -1,12 +1,13 @@
 """What live re-runs of a turn took, by the value of the swept limit that they were given."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from agentcore import serial
 from agentcore.reasons import TurnStatus
 from dashboard.agents.policies import stored_policy
 from dashboard.policies.suggestions.relatives import flat, relatives_of, settings_changed
+from dashboard.policies.suggestions.reruns import ended_alike
 from dashboard.replay.endings import was_changed
 from dashboard.replay.suggested_value import MeasuredValue
 from dashboard.turns.end_summary import may_be_cut
@@ -31,7 +32,7 @@ def measured_values(*, turn: Turn, name: str, overrides: Mapping[str, Any]) -> t
     acts = acts_of([again.id for again in found.values()]) if found else ()
     changed = {record.turn_id for record in acts if was_changed([serial.event_from_json(record.event)])}
     kept = {value: again for value, again in found.items() if again.id not in changed}
-    return tuple(_measured(turn, value, kept[value]) for value in sorted(kept))
+    return tuple(_measured(turn, value, kept[value], kept.values()) for value in sorted(kept))
 
 
 def _value(given: dict[str, Any], name: str, beside: Mapping[str, Any]) -> int | None:
@@ -40,9 +41,9 @@ def _value(given: dict[str, Any], name: str, beside: Mapping[str, Any]) -> int |
     return value if isinstance(value, int) and given == beside else None
 
 
-def _measured(turn: Turn, value: int, again: Turn) -> MeasuredValue:
+def _measured(turn: Turn, value: int, again: Turn, others: Iterable[Turn]) -> MeasuredValue:
     whole = Turn.objects.select_related("agent__connection").get(pk=again.pk)
-    completed, at_cap = again.status == TurnStatus.COMPLETED, may_be_cut(again)
+    completed, at_cap = again.status == TurnStatus.COMPLETED, may_be_cut(again) and not ended_alike(again, others)
     late = again.resource == "max_seconds"
     return MeasuredValue(
         value,

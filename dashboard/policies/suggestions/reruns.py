@@ -57,6 +57,7 @@ class LimitTrial:
     is_original: bool = False  #: not a re-run, but the turn that is run again
     beside: Mapping[str, Any] = field(default_factory=dict)  #: other settings that it was given, with their values
     goal: Goal = Goal.FINISH  #: what the value is tried for
+    whole: bool = False  #: the same answer ended by itself under a larger cap, so this one was not cut at its own
     hides: bool = False  #: the provider is known to call a cut an end, or called that of the turn an end
 
     @property
@@ -110,7 +111,7 @@ class LimitTrial:
     @property
     def may_be_cut(self) -> bool:
         """Whether its answer may have been cut off at a cap, so that it proves nothing."""
-        return may_be_cut(self.turn)
+        return not self.whole and may_be_cut(self.turn)
 
     @property
     def ended_at_it(self) -> bool:
@@ -152,8 +153,29 @@ def reruns_of(case: ExhaustedLimit) -> tuple[LimitTrial, ...]:
     return _cuts_shown(tuple(tried for tried in found if tried.turn.id not in changed))
 
 
+def ended_alike(turn: Turn, others: Iterable[Turn]) -> bool:
+    """Whether one of the others, whose cap was larger, ended by itself with the same answer; no where this one used all
+    of its cap, because an end that is not reported may have had no room."""
+    if turn.output_tokens >= (turn.max_tokens or 0):
+        return False
+    larger = [
+        other.pk
+        for other in others
+        if other.status == TurnStatus.COMPLETED
+        and (other.max_tokens or 0) > (turn.max_tokens or 0)
+        and other.output_tokens == turn.output_tokens
+        and not may_be_cut(other)
+    ]
+    if not larger:
+        return False
+    answer = Turn.objects.filter(pk=turn.pk).exclude(output_text="").values("output_text")
+    return Turn.objects.filter(pk__in=larger, output_text__in=answer).exists()
+
+
 def _cuts_shown(reruns: tuple[LimitTrial, ...]) -> tuple[LimitTrial, ...]:
     """Two that used all of different values show that the provider calls a cut an end: no answer has two lengths."""
+    turns = [it.turn for it in reruns]
+    reruns = tuple(replace(it, whole=ended_alike(it.turn, turns)) if it.may_be_cut else it for it in reruns)
     filled = {it.value for it in reruns if it.ended_at_it or (it.limit == "max_tokens" and it.may_be_cut)}
     return reruns if len(filled) < 2 else tuple(replace(it, hides=True) for it in reruns)
 

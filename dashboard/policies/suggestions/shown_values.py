@@ -50,7 +50,8 @@ def shown_by_reruns(case: ExhaustedLimit, reruns: tuple[LimitTrial, ...]) -> Ite
     value = max(_needed(case, least, spent), case.in_vain + 1)
     room = least.turn.max_tokens if case.limit == "max_total_completion_tokens" and value < least.value else None
     yield replace(told, value=value, spent=spent, room=room)
-    if case.limit == "max_tokens" and again and (likely := _reported(case, least)) is not None:
+    likely = _reported(case, least) if case.limit == "max_tokens" and again else None
+    if likely is not None and not any(tried.value == likely and tried.may_be_cut for tried in reruns):
         yield replace(told, value=likely, certainty=Certainty.ESTIMATED)
 
 
@@ -65,7 +66,8 @@ def _longest_enough(case: ExhaustedLimit, trial: LimitTrial, again: bool) -> int
     has_enough = agent is not None and value <= agent.max_tokens < trial.value
     if not longest or value <= case.in_vain or (again and not has_enough):
         return None
-    return longest if _completes(case, trial, value, _SURE) else None
+    sure = _SURE if again else (*_SURE, Certainty.ESTIMATED)  # of another answer, the cap that it had is no surer
+    return longest if _completes(case, trial, value, sure) else None
 
 
 def _calls_of(trial: LimitTrial) -> list[Attempt]:
@@ -100,7 +102,8 @@ def _reported(case: ExhaustedLimit, trial: LimitTrial) -> int | None:
 
 def _completes(case: ExhaustedLimit, trial: LimitTrial, value: int, sure: tuple[Certainty, ...]) -> bool:
     """Whether a re-run's own recording completes under a smaller value of the limit, and is so sure of it."""
-    used = 0 if case.goal is Goal.ONE_CALL else case.used  # what was repeated after a cut is not said in one call
+    in_one = case.goal is Goal.ONE_CALL or (case.limit == "max_tokens" and trial.turn.attempts == 1)
+    used = 0 if in_one else case.used  # what was repeated after a cut is not said in one call
     if case.limit not in SWEPT or not max(case.recorded or 0, used) < value < trial.value:
         return False
     with suppress(ValidationError, TooMuchWork):

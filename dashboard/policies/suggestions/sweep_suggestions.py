@@ -65,16 +65,24 @@ def suggested_sweep(
     found = turn_sweep(turn=turn, name=name, values=values, overrides=overrides, suggested=suggested, also=also)
     elsewhere = bool(said) and all(each.limit != name for each in said)
     found = _as_run(found, _as_suggested(measured, suggested, said))
-    within = _within(turn, name, values)
+    within = _within(turn, name, values, largest_by_limit(said).get(name, 0))
     return replace(found, elsewhere=elsewhere, in_vain="" if said and not elsewhere else _in_vain(turn), within=within)
 
 
-def _within(turn: Turn, name: str, values: range) -> tuple[int, int] | None:
+def largest_by_limit(said: Iterable[Suggestion]) -> dict[str, int]:
+    """The largest value that is suggested for each limit: the range that a page opens on goes beyond it."""
+    largest: dict[str, int] = {}
+    for each in said:
+        largest[each.limit] = max(int(each.value), largest.get(each.limit, 0))
+    return largest
+
+
+def _within(turn: Turn, name: str, values: range, largest: int) -> tuple[int, int] | None:
     """The range that was asked for, where the usual one, which pages open on, has values beyond it: a smaller value of
     those may take as few calls."""
     policy = stored_policy(turn.policy)
     dials = (*limit_controls_of(turn, policy), retries_control(policy.error_policy))
-    usual = usual_range(turn, next(dial for dial in dials if dial.name == name))
+    usual = usual_range(turn, next(dial for dial in dials if dial.name == name), beyond=largest)
     return None if values[0] <= usual.start and values[-1] >= usual[-1] else (values[0], values[-1])
 
 

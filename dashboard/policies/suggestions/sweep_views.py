@@ -18,7 +18,12 @@ from dashboard.policies.backtested_draft import policy_of_replay
 from dashboard.policies.suggestions.standing_text import standing_in_words
 from dashboard.policies.suggestions.suggestion import Suggestion
 from dashboard.policies.suggestions.suggestion_log import tell
-from dashboard.policies.suggestions.sweep_suggestions import in_words, suggested_sweep, suggestions_of_sweep
+from dashboard.policies.suggestions.sweep_suggestions import (
+    in_words,
+    largest_by_limit,
+    suggested_sweep,
+    suggestions_of_sweep,
+)
 from dashboard.replay.limit_controls import retries_control
 from dashboard.replay.replay_query import ReplayQuery
 from dashboard.replay.sweep_chart import charts_of
@@ -32,9 +37,8 @@ def sweep(request: HttpRequest, turn_id: UUID) -> HttpResponse:
     """The sweep that the address asks for; htmx swaps the chart alone."""
     asked = ReplayQuery.of(turn_or_404(turn_id), request.GET)
     said = suggestions_of_sweep(asked.turn)
-    largest = {each.limit: int(max(one.value for one in said if one.limit == each.limit)) for each in said}
     controls = (*asked.dials, retries_control(asked.policy.error_policy))
-    ranged = range_form(asked.turn, controls, request.GET, largest)
+    ranged = range_form(asked.turn, controls, request.GET, largest_by_limit(said))
     found = _found(asked, ranged, said)
     elsewhere = next((each for each in said[:1] if each.limit != ranged.data["limit"]), None)
     tell(asked.turn, elsewhere)

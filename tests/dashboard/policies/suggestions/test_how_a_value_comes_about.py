@@ -7,7 +7,7 @@ import pytest
 from django.test import Client
 
 from agentcore.sufficient_max_tokens import END_AT_MOST
-from dashboard.policies.suggestions.panel import panel_of
+from dashboard.policies.suggestions.panel import last_of, panel_of
 from dashboard.policies.suggestions.selectors import suggestion_for
 from dashboard.policies.suggestions.suggestion import Basis, Suggestion
 from dashboard.policies.suggestions.suggestion_text import because, certainty_word
@@ -105,3 +105,34 @@ def test_a_completed_turn_above_its_total_says_why_that_was_allowed(play: Play, 
     ) in html
     inside = play("sim-essay", max_tokens=400, name="inside")
     assert "holds back continuations only" not in words(page(browser, f"/turns/{inside.id}"))
+
+
+@pytest.mark.parametrize(("model", "cap", "needed"), [("sim-reasons", 310, 382), ("sim-essay", 90, 353)])
+def test_the_second_re_run_proves_the_smaller_value_and_no_third_is_offered(
+    play: Play, browser: Client, model: str, cap: int, needed: int
+):
+    """Of the first, an answer that looks cut near its cap ended with the same text under a larger one; of the second,
+    the calls of the turn repeated text, so that together they used more tokens than one call needs."""
+    limits = {"max_continuations": 0} if model == "sim-reasons" else {}
+    cut = play(model, max_tokens=cap, overrides={"limits": limits})
+    first = suggestion_for(cut)
+    assert first is not None
+    drive(turn_rerun(turn=cut, overrides={"max_tokens": first.value}))
+    panel = panel_of(cut, last_of(cut))
+    assert panel is not None
+    assert panel.less is not None
+    assert (panel.less.value, panel.less_tried) == (needed, False)
+    drive(turn_rerun(turn=cut, overrides={"max_tokens": needed}))
+    panel = panel_of(cut, last_of(cut))
+    assert panel is not None
+    assert (panel.suggestion.value, panel.suggestion.certainty.value, panel.less) == (needed, "certain", None)
+    sweep = text_of(page(browser, f"/turns/{cut.id}/replay/sweep"))
+    assert "may be cut" not in sweep
+
+
+def test_a_re_run_with_another_answer_suggests_its_longest_call_also_where_that_is_likely_only(play: Play):
+    cut = play("sim-reasons", max_tokens=120)
+    again = drive(turn_rerun(turn=cut, overrides={"max_tokens": 1_440}))
+    said = suggestion_for(cut)
+    assert said is not None
+    assert (said.value, said.certainty.value) == (again.output_tokens + 5, "estimated")
