@@ -86,7 +86,6 @@ MIDDLEWARE = [
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
     "django.contrib.auth.middleware.AuthenticationMiddleware",
-    "dashboard.runtime.missing_rows.MissingRowMiddleware",
     "dashboard.accounts.middleware.AccessMiddleware",
     "dashboard.accounts.project_middleware.ProjectMiddleware",
     "dashboard.turns.other_project.OtherProjectMiddleware",
