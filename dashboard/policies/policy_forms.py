@@ -231,7 +231,7 @@ class PolicyForm(FieldErrors, forms.ModelForm):  # type: ignore[type-arg]
     @property
     def form_faults(self) -> list[str]:
         """Without what is wrong with the backtest, which its panel says."""
-        return list(self.non_field_errors())
+        return [str(words) for words in self.non_field_errors()]
 
     @property
     def faults_said(self) -> list[str]:

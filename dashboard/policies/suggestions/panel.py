@@ -95,7 +95,7 @@ class Panel:
         first = f"with {given(self.suggestion)}"
         if not self.of_agent:
             return f"One live re-run {first}"
-        second = "If that shows that a lower value is likely enough, the second uses that value"
+        second = "If that shows that a lower value is likely enough, the second uses it"
         return f"Up to two live re-runs: {first}. {second}"
 
     @property

@@ -33,8 +33,8 @@ def costs_of(case: ExhaustedLimit, found: Suggestion) -> Costs | None:
 
 
 def costs_in_words(costs: Costs | None, *, model: str = "") -> str:
-    """`About 378 output tokens (≈ $0.0002); at most 1,890 (≈ $0.001), if every call that the limits allow uses all its
-    tokens`; `model`: the one that would be asked."""
+    """`About 378 output tokens (≈ $0.0002); at most 1,890 (≈ $0.001) if all allowed calls are made`; `model`: the one
+    that would be asked."""
     if costs is None:
         return ""
     if not costs.output_tokens:  # the turn that it is told of said nothing
@@ -48,4 +48,4 @@ def costs_in_words(costs: Costs | None, *, model: str = "") -> str:
     return f"{about} ({money(costs.price, model)}); {most} ({most_price}){_IF_ALL}"
 
 
-_IF_ALL = ", if every call that the limits allow uses all its tokens"
+_IF_ALL = " if all allowed calls are made"

@@ -171,6 +171,7 @@ async def test_a_room_ends_with_its_last_viewer():
     await first.leave()
     assert hub_of(Numbers(subject)) is second.room
     await second.leave()
+    await asyncio.sleep(0.1)  # a look that was under way ends
     looks = subject.looks
     await subject.add()
     await asyncio.sleep(0.1)

@@ -275,8 +275,8 @@ def test_any_limit_may_be_requested_and_an_invalid_one_is_reported(browser: Clie
         ("continuations=3&max_tokens=0", "Max tokens per call must be a whole number from 1 to "),
         ("continuations=3", "Max tokens per call is required."),
         ("continuations=3&max_tokens=60&newest=x", "Newest must be an ID of 32 hexadecimal digits."),
-        ("continuations=3&max_tokens=60&status=odd", "status"),
-        ("since=whenever", "since"),
+        ("continuations=3&max_tokens=60&status=odd", "Status must be one of "),
+        ("since=whenever", "From (since) must be a date or time"),
     ):
         answer = browser.get(f"/backtests/limits/map?{said}")
         html = unescape(answer.content.decode())

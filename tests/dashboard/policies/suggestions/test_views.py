@@ -191,7 +191,7 @@ def test_one_click_tries_the_larger_and_the_smaller_value_as_announced(browser: 
     before = text_of(compact(browser.get(f"/turns/{cut.id}/limit", headers=HTMX).content.decode()))
     (told,) = re.findall(r"Up to two live re-runs: with Max tokens per call ([\d,]+)\. If", before)
     value = int(told.replace(",", ""))
-    most = f"at most {2 * 5 * value:,}, if every call that the limits allow uses all its tokens."
+    most = f"at most {2 * 5 * value:,} if all allowed calls are made."
     assert f"About {2 * value:,} output tokens (simulator, free); {most}" in before
     begun = find(browser, cut)
     assert f'hx-get="/turns/{cut.id}/limit?found=first"' in begun
@@ -215,7 +215,7 @@ def test_a_re_run_that_does_not_show_whether_less_suffices_says_so(
 ):
     monkeypatch.setattr(shown_values, "_reported", lambda case, trial: None)  # few calls of the model are recorded
     before = text_of(browser.get(f"/turns/{cut.id}/limit", headers=HTMX).content.decode())
-    assert ". If that shows that a lower value is likely enough, the second uses that value." in before
+    assert ". If that shows that a lower value is likely enough, the second uses it." in before
     find(browser, cut)
     drive(cut.children.get())
     found = browser.get(f"/turns/{cut.id}/limit?found=first", headers=HTMX).content.decode()
@@ -537,7 +537,7 @@ def test_a_turn_of_another_program_says_that_it_cannot_be_re_run(browser: Client
 def test_a_forbidden_retry_is_planned_with_its_setting_and_its_price(browser: Client, play: Play):
     panel = text_of(browser.get(f"/turns/{play('sim-flaky').id}/limit", headers=HTMX).content.decode())
     assert "One live re-run with rate limit errors set to retry and Max failures in a row 3." in panel
-    assert "output tokens (simulator, free), if every call that the limits allow uses all its tokens." in panel
+    assert "output tokens (simulator, free) if all allowed calls are made." in panel
 
 
 def test_a_persistent_rate_limit_says_that_the_re_run_failed_too(browser: Client, play: Play):
