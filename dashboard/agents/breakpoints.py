@@ -36,7 +36,7 @@ def breakpoints_clean(given: Sequence[Mapping[str, Any]], *, tools: Collection[s
     `tools`: those of the agent.
     """
     if not isinstance(given, list | tuple) or not all(isinstance(one, Mapping) for one in given):
-        raise ValidationError("Breakpoints must be a JSON list of objects, with keys such as state.")
+        raise ValidationError("Breakpoints must be a list of objects, with keys such as state.")
     require_room(len(given))
     errors: list[str] = []
     clean: list[dict[str, Any]] = []

@@ -148,6 +148,6 @@ def json_schema_valid(value: Any) -> None:
     if value is None:
         return
     if not isinstance(value, dict):
-        raise ValidationError("The schema must be a JSON object, in braces.")
+        raise ValidationError("The schema must be an object, in braces.")
     if (fault := fault_in(value)) is not None:
         raise ValidationError(fault)
