@@ -33,7 +33,7 @@ def costs_of(case: ExhaustedLimit, found: Suggestion) -> Costs | None:
 
 
 def costs_in_words(costs: Costs | None, *, model: str = "") -> str:
-    """`About 378 output tokens (≈ $0.0002); at most 1,890 (≈ $0.001) if all allowed calls are made`; `model`: the one
+    """`About 378 output tokens (≈ $0.0002); at most 1,890 (≈ $0.001) with all allowed calls`; `model`: the one
     that would be asked."""
     if costs is None:
         return ""
@@ -48,4 +48,4 @@ def costs_in_words(costs: Costs | None, *, model: str = "") -> str:
     return f"{about} ({money(costs.price, model)}); {most} ({most_price}){_IF_ALL}"
 
 
-_IF_ALL = " if all allowed calls are made"
+_IF_ALL = " with all allowed calls"

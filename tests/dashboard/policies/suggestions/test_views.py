@@ -191,7 +191,7 @@ def test_one_click_tries_the_larger_and_the_smaller_value_as_announced(browser: 
     before = text_of(compact(browser.get(f"/turns/{cut.id}/limit", headers=HTMX).content.decode()))
     (told,) = re.findall(r"Up to two live re-runs: with Max tokens per call ([\d,]+)\. If", before)
     value = int(told.replace(",", ""))
-    most = f"at most {2 * 5 * value:,} if all allowed calls are made."
+    most = f"at most {2 * 5 * value:,} with all allowed calls."
     assert f"About {2 * value:,} output tokens (simulator, free); {most}" in before
     begun = find(browser, cut)
     assert f'hx-get="/turns/{cut.id}/limit?found=first"' in begun
@@ -537,7 +537,7 @@ def test_a_turn_of_another_program_says_that_it_cannot_be_re_run(browser: Client
 def test_a_forbidden_retry_is_planned_with_its_setting_and_its_price(browser: Client, play: Play):
     panel = text_of(browser.get(f"/turns/{play('sim-flaky').id}/limit", headers=HTMX).content.decode())
     assert "One live re-run with rate limit errors set to retry and Max failures in a row 3." in panel
-    assert "output tokens (simulator, free) if all allowed calls are made." in panel
+    assert "output tokens (simulator, free) with all allowed calls." in panel
 
 
 def test_a_persistent_rate_limit_says_that_the_re_run_failed_too(browser: Client, play: Play):
