@@ -9,7 +9,7 @@ from dashboard.runtime.replay_processes import TOO_MANY_TURNS
 from dashboard.runtime.request_guard.guard import NOT_BEGUN
 from dashboard.runtime.request_guard.refusals import refusal
 from tests.browser.conftest import PHONE, NewPage
-from tests.browser.journeys import LONG, Clicks, played, scrolls_sideways, until
+from tests.browser.journeys import LONG, Clicks, api, played, scrolls_sideways, until
 
 
 def test_a_limit_is_proven_and_changed_within_three_clicks_from_the_timeline(page: Page):
@@ -108,6 +108,18 @@ def test_a_result_that_could_not_be_refreshed_is_marked_as_old(new_page: NewPage
     expect(page.locator("#what-if:not([data-stale])")).to_contain_text("80")
     expect(note).to_have_count(0)
     assert failing
+
+
+def test_a_button_that_names_several_settings_fits_a_phone(new_page: NewPage):
+    page = new_page(viewport=PHONE)
+    page.goto("/")
+    limits = {"limits": {"max_total_output_chars": 300}}
+    asked = {"agent": "sim-endless", "input": "List everything.", "overrides": {**limits, "max_tokens": 40}}
+    turn = api(page, "turns", asked)["id"]
+    until(page, lambda: page.request.get(f"/api/v1/turns/{turn}").json()["status"] == "partial", "it is not cut")
+    page.goto(f"/turns/{turn}/replay/sweep")
+    expect(page.locator(".found .btn.primary")).to_contain_text(" + ")
+    assert not scrolls_sideways(page)
 
 
 def test_a_result_that_is_late_is_marked_as_old_and_that_is_said(new_page: NewPage, cut_turn: str):
