@@ -8,13 +8,12 @@ from itertools import islice, pairwise
 
 from dashboard.turns.models import Turn
 from dashboard.turns.prices.selectors import prices_of
-from dashboard.turns.search_words import words_query
+from dashboard.turns.search_words import parts_of
 from dashboard.turns.timeline_page import SHOWN
 
 BEFORE = 20  #: characters before the first word: a column of a narrow window shows 35 of a snippet
 AFTER = 130  #: from the first word on
 MOST_PLACES = 1_000  #: of a text where a word stands
-_PART = re.compile(r'-?"[^"]*"|\S+')
 _BETWEEN = r"[\W_]+"  #: two words of a phrase
 
 
@@ -79,7 +78,7 @@ def _around(text: str, place: int) -> str:
 def _pattern(asked: str) -> re.Pattern[str] | None:
     """The words and phrases that are looked for, each a group of its own, phrases first; those that must not be there
     are left out."""
-    parts = [part for part in _PART.findall(words_query(asked)) if part[0] != "-" and part != "or"]
+    parts = [part for part in parts_of(asked) if part[0] != "-" and part != "or"]
     said = sorted(dict.fromkeys(map(_words, parts)), key=len, reverse=True)
     groups = "|".join(f"({_BETWEEN.join(map(re.escape, words))})" for words in said)
     return re.compile(rf"(?<![^\W_])(?:{groups})(?![^\W_])", re.IGNORECASE) if groups else None

@@ -31,9 +31,14 @@ def is_unspaced(text: str) -> bool:
     return _UNSPACED.search(text) is not None
 
 
+def parts_of(asked: str) -> list[str]:
+    """The words and quoted phrases of what was typed, without punctuation; `-` before one that must not be there."""
+    return _PART.findall(words_query(asked))
+
+
 def phrases_in(asked: str) -> list[int]:
     """How many words each phrase of a search has. Alternatives to a phrase are looked for in texts as phrases are."""
-    parts = [len(words_of(part)) + len(_PARTED.findall(part)) for part in _PART.findall(words_query(asked))]
+    parts = [len(words_of(part)) + len(_PARTED.findall(part)) for part in parts_of(asked)]
     phrases = [words for words in parts if words > 1]
     return parts if phrases and _OR.search(asked) else phrases
 

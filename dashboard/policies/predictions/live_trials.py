@@ -104,8 +104,9 @@ def _recorded_tokens(trials: Sequence[Trial]) -> int:
 
 
 @transaction.atomic
-def tries_begin(*, asked: TrialSource, tokens: int, by: User | None = None) -> int:
-    """Try the next turns; returns how many were begun. Raises `ValidationError` in words where none was.
+def tries_begin(*, asked: TrialSource, tokens: int, by: User | None = None) -> tuple[int, int]:
+    """Try the next turns; returns how many were begun, and how many were not. Raises `ValidationError` in words where
+    none was begun.
 
     `tokens`: what all of them together may use at most, in and out; none is begun that could exceed it.
     """
@@ -121,7 +122,7 @@ def tries_begin(*, asked: TrialSource, tokens: int, by: User | None = None) -> i
         raise ValidationError(_why_none(trials))
     stored = {"trials": [trial.as_json() for trial in begun], "skipped": dict(left_out), "finished_at": timezone.now()}
     Calibration.objects.filter(pk=calibration.pk).update(**stored)
-    return len(begun)
+    return len(begun), len(trials) - len(begun)
 
 
 def _begun(calibration: Calibration, place: int, trial: Trial, budget: Budget, by: User | None) -> bool:

@@ -18,7 +18,6 @@ from dashboard.policies.predictions.live_trials import (
     TrialSource,
     asked_of_backtest,
     asked_of_shadow,
-    tried_so_far,
     tries_begin,
 )
 from dashboard.policies.predictions.templatetags.live_tries import shown, tokens_in
@@ -46,14 +45,12 @@ def of_shadow(request: HttpRequest, shadow_id: UUID) -> HttpResponse:
 
 
 def _tried(request: HttpRequest, asked: TrialSource, page: str) -> HttpResponse:
-    typed, begun, fault = request.POST.get("tokens", ""), 0, ""
-    wanted = len(tried_so_far(asked).next)
+    typed, begun, left, fault = request.POST.get("tokens", ""), 0, 0, ""
     try:
-        begun = tries_begin(asked=asked, tokens=tokens_in(typed), by=cast("User", request.user))
+        begun, left = tries_begin(asked=asked, tokens=tokens_in(typed), by=cast("User", request.user))
     except ValidationError as error:
         fault = " ".join(error.messages)
-    some = begun if begun < wanted else 0
-    context = shown(asked, page=page, act=request.path, perms=None, typed=typed, begun=some)
+    context = shown(asked, page=page, act=request.path, perms=None, typed=typed, begun=begun if left else 0)
     context["fault"] = fault
     del context["perms"]  # the request's own
     return render(request, "predictions/_live_tries.html", context)

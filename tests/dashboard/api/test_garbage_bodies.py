@@ -7,7 +7,7 @@ import pytest
 from django.db import transaction
 
 from tests.dashboard.accounts.walking import made_world
-from tests.dashboard.api.conftest import Program, api  # noqa: F401 - a fixture
+from tests.dashboard.api.conftest import Program
 
 pytestmark = pytest.mark.django_db
 BODIES: dict[str, dict[str, Any]] = {
@@ -31,7 +31,7 @@ FOREIGN = re.compile(r"This field|This value|Ensure th|Input should|String shoul
 
 
 @pytest.mark.parametrize("path", BODIES)
-def test_garbage_is_answered_once_and_in_our_words(api: Program, path: str):  # noqa: F811
+def test_garbage_is_answered_once_and_in_our_words(api: Program, path: str):
     made_world()
     wrong = []
     for field in BODIES[path]:

@@ -168,7 +168,7 @@ def test_no_trial_that_could_exceed_the_budget_is_started(cut: Turn, browser: Cl
         tries_begin(asked=asked, tokens=least - 1)
     assert not Turn.objects.filter(parent=cut).exists()
     assert not Calibration.objects.exists()
-    assert tries_begin(asked=asked, tokens=least) == 1
+    assert tries_begin(asked=asked, tokens=least) == (1, 0)
     drive(Turn.objects.get(parent=cut))
     assert tried_so_far(asked).used.tokens <= least
     address = f"/backtests/{asked.key.removeprefix('backtest-')}/live"
@@ -200,7 +200,7 @@ def test_one_click_tries_five_turns_and_the_next_one_the_others(play: Play):
     for number in range(ONCE + 1):
         play("sim-essay", name=f"a{number}", overrides={"max_tokens": 60, "limits": {"max_continuations": 0}})
     asked = asked_of_backtest(tried(max_continuations=1))
-    assert [tries_begin(asked=asked, tokens=ENOUGH) for _ in range(2)] == [ONCE, 1]
+    assert [tries_begin(asked=asked, tokens=ENOUGH) for _ in range(2)] == [(ONCE, 0), (1, 0)]
     assert Turn.objects.exclude(parent=None).values("parent").distinct().count() == ONCE + 1
     with pytest.raises(ValidationError, match="None of these turns"):
         tries_begin(asked=asked, tokens=ENOUGH)
@@ -222,11 +222,11 @@ def test_as_many_turns_with_tools_are_left_out_before_a_click_as_after_it(play: 
     why = "whose agent has tools, which would run again"
     monkeypatch.setattr(live_trials, "ONCE", 1)
     assert tried_so_far(asked).left_out == {why: 3}
-    assert tries_begin(asked=asked, tokens=ENOUGH) == 1
+    assert tries_begin(asked=asked, tokens=ENOUGH) == (1, 0)
     assert tried_so_far(asked).left_out == {why: 3}
     monkeypatch.setattr(live_trials, "LOOKED_AT", 4)
     counts = [tried_so_far(asked).left_out]
-    assert tries_begin(asked=asked, tokens=ENOUGH) == 1
+    assert tries_begin(asked=asked, tokens=ENOUGH) == (1, 0)
     assert [*counts, tried_so_far(asked).left_out] == [{why: tools_among(asked.turns[:4])}] * 2
 
 
