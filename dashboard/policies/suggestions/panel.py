@@ -17,7 +17,12 @@ from dashboard.policies.backtests.models import Backtest
 from dashboard.policies.suggestions.exhausted_limits import ExhaustedLimit
 from dashboard.policies.suggestions.limit_trials import TriedLimit, limit_trials, refusal_of
 from dashboard.policies.suggestions.relatives import is_reworded
-from dashboard.policies.suggestions.rerun_text import why_no_less, why_not_again
+from dashboard.policies.suggestions.rerun_text import (
+    rerun_found,
+    rerun_named,
+    why_no_less,
+    why_not_again,
+)
 from dashboard.policies.suggestions.reruns import LimitTrial, says_nothing
 from dashboard.policies.suggestions.selectors import suggestion_and_less, suggestion_of_another_limit
 from dashboard.policies.suggestions.services import backtest_found, backtest_of_cap, standing_value
@@ -27,8 +32,6 @@ from dashboard.policies.suggestions.suggestion_text import (
     because,
     certainty_word,
     given,
-    rerun_found,
-    rerun_named,
     sentence,
 )
 from dashboard.policies.suggestions.trial_costs import costs_in_words
@@ -123,7 +126,8 @@ class Panel:
     def why_no_less(self) -> str:
         """Why no smaller value is tried after a re-run that completed; empty where one is."""
         shown = self.of_agent and self.by_rerun and not self.suggestion.may_be_cut
-        tried = self.less is not None or self.running is not None or self.in_vain is not None
+        again = len(self.shown) > 1  # a second one was started, and shows the value
+        tried = self.less is not None or self.running is not None or self.in_vain is not None or again
         return why_no_less(self.suggestion) if shown and not tried else ""
 
     @property

@@ -98,6 +98,12 @@ class LimitTrial:
         return bound in WROTE and self.limit in WROTE and WROTE[self.limit](self.turn) >= self.value
 
     @property
+    def more_calls(self) -> int:
+        """Calls that continued an answer or requested it again. One that follows a tool's result begins another answer,
+        and one that follows a failure is made in place of it."""
+        return self.turn.continuations + self.turn.envelope_retries + self.turn.tool_repairs
+
+    @property
     def completed(self) -> bool:
         """Whether it completed, and so did what the value is tried for. It may have been cut all the same."""
         cut = self._took_more or (self.hides and self.may_be_cut)

@@ -16,10 +16,10 @@ from dashboard.policies.suggestions.suggestion import Basis, Goal, Suggestion
 from dashboard.policies.suggestions.used_amounts import CONTINUING, used_of
 from dashboard.replay.sweep_service import SWEPT, TooMuchWork, run_of
 from dashboard.turns.history import attempts_read, recording_of
-from dashboard.turns.models import Attempt
 
 #: Tokens that the end of an answer is likely to take of the cap, without being reported.
 LIKELY_END = 2
+UNREPORTED = 2  #: times the tokens that a text is estimated to take, where none are reported
 MOST_ATTEMPTS = 50  #: of a turn whose recording is searched while a page waits
 _SURE = (Certainty.RECORDED, Certainty.CERTAIN)
 
@@ -37,48 +37,52 @@ def shown_by_reruns(case: ExhaustedLimit, reruns: tuple[LimitTrial, ...]) -> Ite
     again = case.limit != "max_seconds" and not least.may_be_cut and said_the_same(case, least)
     sure = Certainty.CERTAIN if again else Certainty.ESTIMATED
     about: dict[str, Any] = {"calls": least.turn.attempts, "used": least.turn.output_tokens, "rerun": least.turn.id}
-    about["original"] = least.is_original
+    about |= {"original": least.is_original, "more_calls": least.more_calls}
     told = Suggestion(case.limit, least.value, case.recorded, sure, Basis.RERUN, case.goal, given=least.value, **about)
     spent = used_of(case.limit, fold(recording_of(least.turn))[-1].after)
     if least.may_be_cut:
         about = {"may_be_cut": True, "ended_at_it": least.ended_at_it}
         yield replace(told, value=with_a_margin(case, least), spent=spent, **about)
         return
-    if (longest := _longest_enough(case, least, again)) is not None:
-        yield replace(told, value=longest + END_AT_MOST, spent=spent, longest=longest)
-        return
+    if case.limit == "max_tokens":
+        longest, is_reported = _longest_call(least)
+        told = replace(told, longest=longest, unreported_use=not is_reported)
+        if is_reported and _is_enough(case, least, longest + END_AT_MOST, again):
+            yield replace(told, value=longest + END_AT_MOST, spent=spent)
+            return
     value = max(_needed(case, least, spent), case.in_vain + 1)
     room = least.turn.max_tokens if case.limit == "max_total_completion_tokens" and value < least.value else None
     yield replace(told, value=value, spent=spent, room=room)
-    likely = _reported(case, least) if case.limit == "max_tokens" and again else None
+    likely = _likely_enough(case, least, told) if case.limit == "max_tokens" and again else None
     if likely is not None and not any(tried.value == likely and tried.may_be_cut for tried in reruns):
         yield replace(told, value=likely, certainty=Certainty.ESTIMATED)
 
 
-def _longest_enough(case: ExhaustedLimit, trial: LimitTrial, again: bool) -> int | None:
-    """The tokens of the longest call of a re-run, where so many and an end are certainly enough for it, and nothing is
-    lost by taking that for the value: the re-run said something else than the turn, so that its own cap is no surer; or
-    the agent has a cap that is enough, and less than the re-run was given. None: the value is what it was given."""
-    if case.limit != "max_tokens":
-        return None
-    longest = max((int((each.usage or {}).get("output_tokens") or 0) for each in _calls_of(trial)), default=0)
-    value, agent = longest + END_AT_MOST, case.turn.agent
+def _is_enough(case: ExhaustedLimit, trial: LimitTrial, value: int, again: bool) -> bool:
+    """Whether what the longest call of a re-run used, and an end, is certainly enough for it, and nothing is lost by
+    taking that for the value: the re-run said something else than the turn, so that its own cap is no surer; or the
+    agent has a cap that is enough, and less than the re-run was given. Else the value is what it was given."""
+    agent = case.turn.agent
     has_enough = agent is not None and value <= agent.max_tokens < trial.value
-    if not longest or value <= case.in_vain or (again and not has_enough):
-        return None
+    if value <= case.in_vain or (again and not has_enough):
+        return False
     sure = _SURE if again else (*_SURE, Certainty.ESTIMATED)  # of another answer, the cap that it had is no surer
-    return longest if _completes(case, trial, value, sure) else None
+    return _completes(case, trial, value, sure)
 
 
-def _calls_of(trial: LimitTrial) -> list[Attempt]:
-    return [each for each in attempts_read(trial.turn.id, "usage", "error") if each.error is None]
+def _longest_call(trial: LimitTrial) -> tuple[int, bool]:
+    """The tokens of the longest call of a re-run, and whether they were reported; else they are no less."""
+    calls = attempts_read(trial.turn.id, "usage", "error")
+    told = [int((each.usage or {}).get("output_tokens") or 0) for each in calls if each.error is None]
+    longest: int = max(told, default=0) if all(told) else trial.turn.output_tokens
+    return longest, bool(told) and all(told)
 
 
 def least_shown(case: ExhaustedLimit, reruns: tuple[LimitTrial, ...]) -> LimitTrial | None:
     """Of several under one value the newest."""
     above = (tried for tried in reversed(reruns) if tried.completed and tried.value > case.in_vain)
     told, several = (tried for tried in above if not says_nothing(case, tried)), case.limit == "max_tokens"
-    return min(told, key=lambda it: (it.may_be_cut, several and it.turn.attempts > 1, it.value), default=None)
+    return min(told, key=lambda it: (it.may_be_cut, several and it.more_calls > 0, it.value), default=None)
 
 
 def _needed(case: ExhaustedLimit, trial: LimitTrial, used: int) -> int:
@@ -91,18 +95,21 @@ def _needed(case: ExhaustedLimit, trial: LimitTrial, used: int) -> int:
     return used if _completes(case, trial, used, (Certainty.RECORDED,)) else trial.value
 
 
-def _reported(case: ExhaustedLimit, trial: LimitTrial) -> int | None:
-    """The max_tokens that a re-run of one call would have needed by the tokens that were reported. No more than likely:
-    nobody knows how many more the provider counts for the end of an answer."""
-    tokens = trial.turn.output_tokens + LIKELY_END
-    one_call = trial.turn.attempts == 1 and tokens > case.in_vain
-    enough = one_call and _completes(case, trial, tokens, (Certainty.RECORDED, Certainty.CERTAIN, Certainty.ESTIMATED))
-    return tokens if enough else None
+def _likely_enough(case: ExhaustedLimit, trial: LimitTrial, told: Suggestion) -> int | None:
+    """A smaller max_tokens by the longest call of a re-run that continued none. No more than likely: nobody knows how
+    many more tokens the provider counts for the end of an answer, or at all where it reports none."""
+    longest = told.longest or 0
+    tokens = UNREPORTED * longest if told.unreported_use else longest + LIKELY_END
+    if trial.more_calls or not longest or tokens <= case.in_vain:
+        return None
+    if told.unreported_use:
+        return tokens if max(case.recorded or 0, 0) < tokens <= trial.value // UNREPORTED else None
+    return tokens if _completes(case, trial, tokens, (*_SURE, Certainty.ESTIMATED)) else None
 
 
 def _completes(case: ExhaustedLimit, trial: LimitTrial, value: int, sure: tuple[Certainty, ...]) -> bool:
     """Whether a re-run's own recording completes under a smaller value of the limit, and is so sure of it."""
-    in_one = case.goal is Goal.ONE_CALL or (case.limit == "max_tokens" and trial.turn.attempts == 1)
+    in_one = case.goal is Goal.ONE_CALL or (case.limit == "max_tokens" and not trial.more_calls)
     used = 0 if in_one else case.used  # what was repeated after a cut is not said in one call
     if case.limit not in SWEPT or not max(case.recorded or 0, used) < value < trial.value:
         return False

@@ -8,6 +8,7 @@ from uuid import UUID
 
 from agentcore.replay import Certainty
 from agentcore.resource import APPROVAL_SECONDS
+from agentcore.sufficient_max_tokens import END_AT_MOST
 from agentcore.values import replace
 from dashboard.turns.prices.rates import Price
 
@@ -109,7 +110,9 @@ class Suggestion:
     given: Number | None = None  #: the value that the re-run had; it may have needed less
     used_most: int | None = None  #: the most that one call would have taken by the recording, where it is an estimate
     room: int | None = None  #: the cap of the re-run's calls, where the value is a total
-    longest: int | None = None  #: tokens of the re-run's longest call, where the value is that and an end
+    longest: int | None = None  #: tokens of the longest call of the re-run that shows a cap
+    more_calls: int = 0  #: of the re-run, those that continued an answer or requested it again
+    unreported_use: bool = False  #: its tokens are estimated by its text, because the provider reported none
     spent: Number | None = None  #: what the re-run used of the limit
     may_be_cut: bool = False  #: the re-run's last call used all of its cap, so its answer may have been cut there
     ended_at_it: bool = False  #: and that was all that the value allows
@@ -124,6 +127,12 @@ class Suggestion:
     refused: int | None = None  #: the least max_tokens that the provider refused as too large
     most: int | None = None  #: the most that it then said it allows
     unrecorded: bool = False  #: what the limit was is not recorded; `recorded` is what the cut answer used
+
+    @property
+    def by_longest(self) -> bool:
+        """Whether the value is what the longest call of a re-run used, and an end."""
+        is_sum = self.longest is not None and self.value == self.longest + END_AT_MOST
+        return is_sum and self.given not in (None, self.value)
 
     @property
     def known(self) -> bool:

@@ -7,10 +7,11 @@ from agentcore.policy import LIMIT_NAMES, higher, limit_in_words
 from agentcore.replay import Certainty
 from agentcore.resource import APPROVAL_SECONDS
 from agentcore.sufficient_max_tokens import END_AT_MOST
-from dashboard.agents.limit_fields import amount, amount_used, setting
+from dashboard.agents.limit_fields import amount, setting
 from dashboard.policies.suggestions.evidence_text import too_little
+from dashboard.policies.suggestions.rerun_text import needed_less, rerun_found, rerun_named
 from dashboard.policies.suggestions.suggestion import Basis, Goal, Suggestion
-from dashboard.replay.margin_text import MARGIN, one_call_estimated, whole_last_call, with_end
+from dashboard.replay.margin_text import MARGIN, one_call_estimated, with_end
 
 
 def name_of(limit: str) -> str:
@@ -114,19 +115,19 @@ def _rerun(said: Suggestion) -> str:
         return _at_once(said)
     if said.certainty is not Certainty.CERTAIN:
         return _usual(said)
-    return f"{_with(said)}, the turn {'would have ' if _needed_less(said) else ''}finished."
+    return f"{_with(said)}, the turn {'would have ' if needed_less(said) else ''}finished."
 
 
 def _one_call_shown(said: Suggestion) -> str:
     if said.certainty is not Certainty.CERTAIN:
         return f"{_with(said)}, one call would likely have been enough."
-    return f"{_with(said)}, one call {'would have been' if _needed_less(said) else 'was'} enough."
+    return f"{_with(said)}, one call {'would have been' if needed_less(said) else 'was'} enough."
 
 
 def _at_once(said: Suggestion) -> str:
     """Of a truncated tool call that was requested again."""
     shown = said.certainty is Certainty.CERTAIN
-    verb = "was" if shown and not _needed_less(said) else f"would {'' if shown else 'likely '}have been"
+    verb = "was" if shown and not needed_less(said) else f"would {'' if shown else 'likely '}have been"
     return f"{_with(said)}, the tool call {verb} complete at once."
 
 
@@ -202,61 +203,6 @@ def _of_another_try(said: Suggestion) -> str:
     asked = f"The provider asked to try again in {seconds(said.wait)}." if said.wait else "The error may be temporary."
     why = f"{number(said.value)} allows {number(said.value - 1)} retries: a temporary error often outlasts one."
     return f"{asked} {why} Whether the provider would then have answered is not known."
-
-
-def rerun_named(said: Suggestion) -> str:
-    """`A live re-run`, with the value it was given where it needed less."""
-    named = "The original turn" if said.original else "A live re-run"
-    return f"{named} with {name_of(said.limit)} {setting(said.limit, said.given or 0)}" if _needed_less(said) else named
-
-
-def rerun_found(said: Suggestion) -> str:
-    """What it took: of the limit itself, in its unit; of the cap of a call and of retries, tokens."""
-    of_limit = said.spent is not None and said.limit not in ("max_tokens", "max_retries")
-    used = amount_used(said.limit, said.spent or 0) if of_limit else count(said.used or 0, "token")
-    less = of_limit and said.value < (said.spent or 0)
-    why = " This limit is checked before each call, so less than was used is enough." if less else ""
-    room = whole_last_call(int(said.value), int(said.spent or 0), said.room) if of_limit else ""
-    return f"completed in {count(said.calls or 1, 'call')} and used {used}.{why}{room}{_longest(said)}{_unlike(said)}"
-
-
-def _longest(said: Suggestion) -> str:
-    """How a value comes about that is less than the re-run was given: its longest call, and an end."""
-    if said.longest is None:
-        return ""
-    call = f" Its longest call used {number(said.longest)}." if (said.calls or 1) > 1 else ""
-    return f"{call}{with_end(END_AT_MOST)}"
-
-
-def _unlike(said: Suggestion) -> str:
-    """Why what a re-run has shown is no more than likely."""
-    if said.certainty is Certainty.CERTAIN:
-        return ""
-    if said.ended_at_it:
-        margin = " The limit leaves a margin." if said.value > (said.given or 0) else ""
-        return f" {_used_all(said)} may be cut off.{margin}"
-    if said.may_be_cut:
-        return f" Its last call used all tokens of {name_of('max_tokens')}, so its answer may be cut off."
-    if said.limit == "max_seconds":
-        return " Another run may take longer."
-    if said.limit == "max_retries":  # what a provider refuses at one time it need not refuse at another
-        return " Another run may need more retries."
-    if said.limit == "max_tokens" and _needed_less(said) and said.longest is None:
-        return " Some servers also count the end of an answer, which they do not report."
-    if said.limit == "max_tokens":
-        return " It is not known to be the same answer."
-    return " Its answers are not the recorded ones."
-
-
-def _used_all(said: Suggestion) -> str:
-    """A cap is of each call, and what is said before is used by all calls together."""
-    if said.limit == "max_tokens" and (said.calls or 1) > 1:
-        return f"One of its calls used all {number(said.given or 0)} tokens that a call may use, so what it wrote"
-    return "It used all of them, so its answer"
-
-
-def _needed_less(said: Suggestion) -> bool:
-    return said.given not in (None, said.value)
 
 
 def _one_call(said: Suggestion) -> str:
