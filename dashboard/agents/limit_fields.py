@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from agentcore.number_format import as_set, number, seconds
+from agentcore.number_format import as_set, duration, number, seconds
 from agentcore.policy import DEFAULT_COMPLETION_CALLS, LIMIT_NAMES, SPEC_KEYS, Limits
 from agentcore.resource import APPROVAL_SECONDS
 
@@ -178,6 +178,8 @@ _COUNTED_TOKENS = {"max_total_tokens": "input and output tokens", "max_total_com
 
 
 def amount_used(limit: str, value: float) -> str:
-    """`2,090 input and output tokens`, `1 retry`: how much was used of a limit."""
+    """`2,090 input and output tokens`, `1 retry`, `1.33 s`: how much was used of a limit."""
+    if limit in IN_SECONDS:
+        return duration(value)
     tokens = _COUNTED_TOKENS.get(limit)
     return f"{number(value)} {tokens}" if tokens else amount(limit, value)

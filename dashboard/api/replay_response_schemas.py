@@ -181,6 +181,7 @@ class Sweep(BaseModel):
         certainty: str = Field(
             description=(
                 "`proven`: the re-run completed, began with the recorded answer and did not end exactly at the value; "
+                "`likely`: it completed, and another run may need more (time limit, failures in a row); "
                 "otherwise `measured`."
             )
         )

@@ -77,6 +77,7 @@ class MeasuredValue:
     seconds: float | None  #: not held by an operator
     resource: str | None = None  #: the limit that stopped it
     at_cap: bool = False  #: its answer may have been cut at the cap of its last call
+    varies: bool = False  #: another run may need more of the limit
 
     @property
     def is_enough(self) -> bool:
@@ -95,7 +96,14 @@ class MeasuredValue:
     @property
     def word(self) -> str:
         """What its badge says."""
+        if self.likely:
+            return "likely"
         return "proven" if self.proven else "measured"
+
+    @property
+    def likely(self) -> bool:
+        """Whether it was enough, and may not be the next time."""
+        return self.varies and self.is_enough
 
     def as_run(self, point: Point) -> Point:
         """The point of this value, with what the re-run took in place of what the recording tells."""
@@ -106,6 +114,8 @@ class MeasuredValue:
     @property
     def certainty(self) -> str:
         """The certainty that its badge looks like."""
+        if self.likely:
+            return Certainty.ESTIMATED.value
         return Certainty.CERTAIN.value if self.proven else Certainty.RECORDED.value
 
     def shown(self) -> dict[str, Any]:

@@ -161,7 +161,7 @@ def _named(sweep: Sweep) -> Iterator[tuple[str, float, str]]:
     if sweep.recorded is not None:
         yield "recorded", float(sweep.recorded), "recorded"
     for name, found in sweep.told.items():
-        yield name, found.value, _since(name, found)
+        yield name, found.value, _since(sweep.word_of(name, found), found)
     for row in sweep.recommendations:
         if row.said is not None:
             yield "certain" if row.said.proven else "likely", float(row.value), f"{row.named} {number(row.value)}"

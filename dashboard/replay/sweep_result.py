@@ -40,7 +40,7 @@ class Sweep(SweepValues):
 
     @property
     def finding(self) -> str:
-        said = ", ".join(f"{name} {each.words}" for name, each in self.told.items())
+        said = ", ".join(f"{self.word_of(name, each)} {each.words}" for name, each in self.told.items())
         if not said:
             first, last = self.points[0].value, self.points[-1].value
             limit = limit_in_words(self.name)
@@ -52,7 +52,7 @@ class Sweep(SweepValues):
     def named(self) -> tuple[tuple[str, str, str], ...]:
         """Each value that is named: the certainty it is shown by, `certain` or `likely`, and from where on."""
         looks = {"certain": Certainty.CERTAIN.value, "likely": Certainty.ESTIMATED.value}
-        return tuple((looks[name], name, found.words) for name, found in self.told.items())
+        return tuple((looks[name], self.word_of(name, found), found.words) for name, found in self.told.items())
 
     @property
     def unit(self) -> str:

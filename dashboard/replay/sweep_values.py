@@ -130,6 +130,11 @@ class SweepValues:
         told = {name: found for name, found in self.marked.items() if not (again and name == "likely")}
         return {name: found for name, found in told.items() if found.value not in said}
 
+    def word_of(self, name: str, found: Found) -> str:
+        """`proven` where a live re-run has shown a value that is called `certain`: one word in table, chart and text."""
+        shown = {each.value for each in (*self.measured, *self.suggested) if each.proven}
+        return "proven" if name == "certain" and {found.value, found.first} & shown else name
+
     @property
     def marked(self) -> dict[str, Found]:
         """`with_reruns` as it is named: not by one number with the margin, and by another without."""

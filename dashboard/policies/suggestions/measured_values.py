@@ -5,6 +5,7 @@ from typing import Any
 
 from agentcore import serial
 from agentcore.reasons import TurnStatus
+from agentcore.values import replace
 from dashboard.agents.policies import stored_policy
 from dashboard.policies.suggestions.relatives import flat, relatives_of, settings_changed
 from dashboard.policies.suggestions.reruns import ended_alike
@@ -15,6 +16,8 @@ from dashboard.turns.models import Turn
 from dashboard.turns.prices.selectors import price_of
 from dashboard.turns.record_reader import acts_of
 
+#: Limits of which another run may need more, so that a re-run proves nothing of the next one.
+VARYING = ("max_seconds", "max_retries")
 TELLS = (TurnStatus.COMPLETED, TurnStatus.PARTIAL, TurnStatus.ABORTED, TurnStatus.FAILED)  #: others were stopped
 
 
@@ -32,7 +35,8 @@ def measured_values(*, turn: Turn, name: str, overrides: Mapping[str, Any]) -> t
     acts = acts_of([again.id for again in found.values()]) if found else ()
     changed = {record.turn_id for record in acts if was_changed([serial.event_from_json(record.event)])}
     kept = {value: again for value, again in found.items() if again.id not in changed}
-    return tuple(_measured(turn, value, kept[value], kept.values()) for value in sorted(kept))
+    measured = (_measured(turn, value, kept[value], kept.values()) for value in sorted(kept))
+    return tuple(replace(each, varies=name in VARYING) for each in measured)
 
 
 def _value(given: dict[str, Any], name: str, beside: Mapping[str, Any]) -> int | None:

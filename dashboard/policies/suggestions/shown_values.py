@@ -39,7 +39,8 @@ def shown_by_reruns(case: ExhaustedLimit, reruns: tuple[LimitTrial, ...]) -> Ite
     about: dict[str, Any] = {"calls": least.turn.attempts, "used": least.turn.output_tokens, "rerun": least.turn.id}
     about |= {"original": least.is_original, "more_calls": least.more_calls}
     told = Suggestion(case.limit, least.value, case.recorded, sure, Basis.RERUN, case.goal, given=least.value, **about)
-    spent = used_of(case.limit, fold(recording_of(least.turn))[-1].after)
+    used = used_of(case.limit, fold(recording_of(least.turn))[-1].after)
+    spent = _seconds_of(least) if case.limit == "max_seconds" else used
     if least.may_be_cut:
         about = {"may_be_cut": True, "ended_at_it": least.ended_at_it}
         yield replace(told, value=with_a_margin(case, least), spent=spent, **about)
@@ -50,7 +51,7 @@ def shown_by_reruns(case: ExhaustedLimit, reruns: tuple[LimitTrial, ...]) -> Ite
         if is_reported and _is_enough(case, least, longest + END_AT_MOST, again):
             yield replace(told, value=longest + END_AT_MOST, spent=spent)
             return
-    value = max(_needed(case, least, spent), case.in_vain + 1)
+    value = max(_needed(case, least, used), case.in_vain + 1)
     room = least.turn.max_tokens if case.limit == "max_total_completion_tokens" and value < least.value else None
     yield replace(told, value=value, spent=spent, room=room)
     likely = _likely_enough(case, least, told) if case.limit == "max_tokens" and again else None
@@ -68,6 +69,11 @@ def _is_enough(case: ExhaustedLimit, trial: LimitTrial, value: int, again: bool)
         return False
     sure = _SURE if again else (*_SURE, Certainty.ESTIMATED)  # of another answer, the cap that it had is no surer
     return _completes(case, trial, value, sure)
+
+
+def _seconds_of(trial: LimitTrial) -> float:
+    """How long it took, as its page says it."""
+    return (trial.turn.took_ms or 0) / 1000
 
 
 def _longest_call(trial: LimitTrial) -> tuple[int, bool]:

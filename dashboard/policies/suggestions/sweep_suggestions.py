@@ -64,7 +64,7 @@ def suggested_sweep(
     also = [each.value for each in measured]
     found = turn_sweep(turn=turn, name=name, values=values, overrides=overrides, suggested=suggested, also=also)
     elsewhere = bool(said) and all(each.limit != name for each in said)
-    found = _as_run(found, _as_suggested(measured, suggested, said))
+    found = _also_in_time(_as_run(found, _as_suggested(measured, suggested, said)), said)
     within = _within(turn, name, values, largest_by_limit(said).get(name, 0))
     return replace(found, elsewhere=elsewhere, in_vain="" if said and not elsewhere else _in_vain(turn), within=within)
 
@@ -101,6 +101,16 @@ def _as_run(found: Sweep, measured: tuple[MeasuredValue, ...]) -> Sweep:
     recommended = fewest_first(known[value] for value in advised)
     whole = replace(found, points=points, known=tuple(known.values()))
     return replace(whole, measured=measured, recommended=recommended)
+
+
+def _also_in_time(found: Sweep, said: Iterable[Suggestion]) -> Sweep:
+    """Of the time limit: values above one that was enough for a re-run are as likely, for more time ends nothing."""
+    enough = min((int(each.value) for each in said if each.limit == found.name and each.rerun), default=None)
+    run = next((each for each in found.measured if each.is_enough), None)
+    if found.name != "max_seconds" or enough is None or run is None:
+        return found
+    known = {p.value: run.as_run(p) if p.undecidable and p.value >= enough else p for p in found.known}
+    return replace(found, points=tuple(known[p.value] for p in found.points), known=tuple(known.values()))
 
 
 def _not_run(suggested: Iterable[SuggestedValue], measured: Iterable[MeasuredValue]) -> tuple[SuggestedValue, ...]:
