@@ -131,8 +131,9 @@ class SweepValues:
         return {name: found for name, found in told.items() if found.value not in said}
 
     def word_of(self, name: str, found: Found) -> str:
-        """`proven` where a live re-run has shown a value that is called `certain`: one word in table, chart and text."""
-        shown = {each.value for each in (*self.measured, *self.suggested) if each.proven}
+        """`proven` where a live re-run has shown a value that is called `certain`: one word for it everywhere."""
+        shown = {each.value for each in self.measured if each.proven}
+        shown |= {each.value for each in self.suggested if each.proven}
         return "proven" if name == "certain" and {found.value, found.first} & shown else name
 
     @property

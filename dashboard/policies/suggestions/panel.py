@@ -23,9 +23,10 @@ from dashboard.policies.suggestions.rerun_text import (
     why_no_less,
     why_not_again,
 )
-from dashboard.policies.suggestions.reruns import LimitTrial, says_nothing
+from dashboard.policies.suggestions.reruns import LimitTrial
 from dashboard.policies.suggestions.selectors import suggestion_and_less, suggestion_of_another_limit
 from dashboard.policies.suggestions.services import backtest_found, backtest_of_cap, standing_value
+from dashboard.policies.suggestions.shown_values import says_nothing
 from dashboard.policies.suggestions.standing_text import had_in_words, standing_in_words
 from dashboard.policies.suggestions.suggestion import Basis, Suggestion
 from dashboard.policies.suggestions.suggestion_text import (

@@ -1,6 +1,6 @@
 """What live re-runs have shown, and why no other one is offered or started, in sentences. Nothing parses them."""
 
-from agentcore.number_format import count, number
+from agentcore.number_format import count, duration, number
 from agentcore.policy import LIMIT_NAMES
 from agentcore.replay import Certainty
 from agentcore.sufficient_max_tokens import END_AT_MOST
@@ -94,6 +94,12 @@ def why_no_less(said: Suggestion) -> str:
 def why_not_again(trial: LimitTrial) -> str:
     """Why the same value of a limit is not tried again after a re-run that completed and says nothing of the limit."""
     given, cap = f"{LIMIT_NAMES[trial.limit]} {setting(trial.limit, trial.value)}", LIMIT_NAMES["max_tokens"]
+    if trial.limit == "max_seconds":
+        return (
+            f"with {given} completed in {duration((trial.turn.took_ms or 0) / 1000)}, which this turn was allowed as "
+            "well. Runs take different times, so the same value is not tried again: a re-run under the recorded limit "
+            "may complete, too."
+        )
     if not trial.may_be_cut:
         return (
             f"with {given} completed with another answer, which used no more of {LIMIT_NAMES[trial.limit]} than this "

@@ -8,7 +8,6 @@ from uuid import UUID
 
 from agentcore import serial
 from agentcore.reasons import NormalizedStopReason, TurnStatus
-from agentcore.replay import fold
 from agentcore.values import replace
 from dashboard.agents.limit_fields import LIMIT_FIELDS
 from dashboard.policies.backtests.proofs import CompletedRerun
@@ -16,11 +15,10 @@ from dashboard.policies.suggestions.exhausted_limits import ExhaustedLimit
 from dashboard.policies.suggestions.relatives import relatives_of, settings_changed
 from dashboard.policies.suggestions.repaired_calls import repaired_calls
 from dashboard.policies.suggestions.suggestion import Goal
-from dashboard.policies.suggestions.used_amounts import CONTINUING, used_of
 from dashboard.replay.endings import was_changed
 from dashboard.replay.sweep_point import CAPPING, margin_of
 from dashboard.turns.end_summary import may_be_cut
-from dashboard.turns.history import attempts_read, recording_of
+from dashboard.turns.history import attempts_read
 from dashboard.turns.models import UNFINISHED, Attempt, Record, Turn
 from dashboard.turns.read_ahead import once, read_ahead
 from dashboard.turns.record_reader import acts_of
@@ -184,15 +182,6 @@ def _cuts_shown(reruns: tuple[LimitTrial, ...]) -> tuple[LimitTrial, ...]:
     reruns = tuple(replace(it, whole=ended_alike(it.turn, turns)) if it.may_be_cut else it for it in reruns)
     filled = {it.value for it in reruns if it.ended_at_it or (it.limit == "max_tokens" and it.may_be_cut)}
     return reruns if len(filled) < 2 else tuple(replace(it, hides=True) for it in reruns)
-
-
-def says_nothing(case: ExhaustedLimit, trial: LimitTrial) -> bool:
-    """Whether a re-run used no more of the limit than the turn was allowed, because it may have been cut before, or, of
-    a total of tokens, because it gave another answer. Such a re-run does not show what more of the limit is good for.
-    Failures in a row are forgotten with the call that succeeds."""
-    if case.limit in ("max_tokens", "max_retries") or not (trial.may_be_cut or case.limit in CONTINUING[1:]):
-        return False
-    return used_of(case.limit, fold(recording_of(trial.turn))[-1].after) <= (case.recorded or 0)
 
 
 def completed_reruns(turn_id: UUID) -> list[CompletedRerun]:

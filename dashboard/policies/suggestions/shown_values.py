@@ -1,6 +1,6 @@
 """What live re-runs show of a limit: the smallest value of it that is enough, as each re-run's own recording tells."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from typing import Any
 
@@ -11,16 +11,24 @@ from agentcore.sufficient_max_tokens import END_AT_MOST
 from agentcore.values import replace
 from dashboard.policies.suggestions.exhausted_limits import ExhaustedLimit
 from dashboard.policies.suggestions.proven_totals import least_total
-from dashboard.policies.suggestions.reruns import LimitTrial, said_the_same, says_nothing, with_a_margin
-from dashboard.policies.suggestions.suggestion import Basis, Goal, Suggestion
+from dashboard.policies.suggestions.reruns import LimitTrial, said_the_same, with_a_margin
+from dashboard.policies.suggestions.suggestion import Basis, Goal, Number, Suggestion
 from dashboard.policies.suggestions.used_amounts import CONTINUING, used_of
 from dashboard.replay.sweep_service import SWEPT, TooMuchWork, run_of
 from dashboard.turns.history import attempts_read, recording_of
+from dashboard.turns.models import Turn
 
 #: Tokens that the end of an answer is likely to take of the cap, without being reported.
 LIKELY_END = 2
 UNREPORTED = 2  #: times the tokens that a text is estimated to take, where none are reported
 MOST_ATTEMPTS = 50  #: of a turn whose recording is searched while a page waits
+#: What a turn used of a limit, by its row. Time is what its page says that it took.
+USED_BY_ROW: Mapping[str, Callable[[Turn], Number]] = {
+    "max_continuations": lambda turn: turn.continuations,
+    "max_tool_repair_attempts": lambda turn: turn.tool_repairs,
+    "schema_rounds": lambda turn: turn.envelope_retries,
+    "max_seconds": lambda turn: (turn.took_ms or 0) / 1000,
+}
 _SURE = (Certainty.RECORDED, Certainty.CERTAIN)
 
 
@@ -40,7 +48,7 @@ def shown_by_reruns(case: ExhaustedLimit, reruns: tuple[LimitTrial, ...]) -> Ite
     about |= {"original": least.is_original, "more_calls": least.more_calls}
     told = Suggestion(case.limit, least.value, case.recorded, sure, Basis.RERUN, case.goal, given=least.value, **about)
     used = used_of(case.limit, fold(recording_of(least.turn))[-1].after)
-    spent = _seconds_of(least) if case.limit == "max_seconds" else used
+    spent = USED_BY_ROW[case.limit](least.turn) if case.limit == "max_seconds" else used
     if least.may_be_cut:
         about = {"may_be_cut": True, "ended_at_it": least.ended_at_it}
         yield replace(told, value=with_a_margin(case, least), spent=spent, **about)
@@ -71,11 +79,6 @@ def _is_enough(case: ExhaustedLimit, trial: LimitTrial, value: int, again: bool)
     return _completes(case, trial, value, sure)
 
 
-def _seconds_of(trial: LimitTrial) -> float:
-    """How long it took, as its page says it."""
-    return (trial.turn.took_ms or 0) / 1000
-
-
 def _longest_call(trial: LimitTrial) -> tuple[int, bool]:
     """The tokens of the longest call of a re-run, and whether they were reported; else they are no less."""
     calls = attempts_read(trial.turn.id, "usage", "error")
@@ -89,6 +92,25 @@ def least_shown(case: ExhaustedLimit, reruns: tuple[LimitTrial, ...]) -> LimitTr
     above = (tried for tried in reversed(reruns) if tried.completed and tried.value > case.in_vain)
     told, several = (tried for tried in above if not says_nothing(case, tried)), case.limit == "max_tokens"
     return min(told, key=lambda it: (it.may_be_cut, several and it.more_calls > 0, it.value), default=None)
+
+
+def says_nothing(case: ExhaustedLimit, trial: LimitTrial) -> bool:
+    """Whether a re-run used no more of the limit than the turn was allowed, because it gave another answer, or may have
+    been cut before, or took less time. Such a re-run does not show what more of the limit is good for. Failures in a
+    row are forgotten with the call that succeeds."""
+    if case.limit == "max_retries" or _used(case, trial) > (case.recorded or 0):
+        return False
+    apart = case.limit in (*CONTINUING[1:], "max_seconds") or (trial.may_be_cut and case.limit != "max_tokens")
+    return apart or not said_the_same(case, trial)
+
+
+def _used(case: ExhaustedLimit, trial: LimitTrial) -> Number:
+    """What a re-run used of the limit: by its row, where that tells."""
+    if case.limit == "max_tokens":
+        several = trial.turn.attempts > 1 and trial.turn.output_tokens > (case.recorded or 0)
+        return _longest_call(trial)[0] if several else trial.turn.output_tokens
+    by_row = USED_BY_ROW.get(case.limit)
+    return by_row(trial.turn) if by_row else used_of(case.limit, fold(recording_of(trial.turn))[-1].after)
 
 
 def _needed(case: ExhaustedLimit, trial: LimitTrial, used: int) -> int:
