@@ -26,7 +26,7 @@ EXAMPLE: dict[str, Any] = {
     "used": 350,
     "rerun": None,
     "overrides": {"max_tokens": 391},
-    "costs": {"output_tokens": 391, "price": 0.0008, "most_output_tokens": 1955, "most_price": 0.0042},
+    "costs": {"output_tokens": 350, "price": 0.0007, "most_output_tokens": 1955, "most_price": 0.0042},
     "words": "With Max tokens per call (max_tokens) 391, one call would likely have been enough. By this recording, "
     "one call would have taken about 350 tokens, at most 386. The limit leaves a margin of 5 tokens above that, "
     "because this is an estimate.",
@@ -38,7 +38,8 @@ class SuggestionCosts(BaseModel):
     """What a live re-run under the value costs: expected, and at most."""
 
     output_tokens: int | None = Field(
-        description="If one call is enough; for a limit of the whole turn, in proportion to what this turn used."
+        description="As the recording or a re-run shows it; otherwise the median of other completed turns of the agent "
+        "or model that used more; otherwise what this turn used."
     )
     price: float | None = Field(description="Of this, in US dollars at list prices; null if not known.")
     most_output_tokens: int | None = Field(

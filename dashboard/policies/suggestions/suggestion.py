@@ -46,6 +46,17 @@ class Lack(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
+class Usual:
+    """What other completed turns used of a limit that used more than this one: the median of so many."""
+
+    median: Number
+    turns: int
+    of: str  #: the agent or model
+    noun: str  #: which of the two it is
+    counted: str  #: what was counted, as `Suggestion.counted`
+
+
+@dataclass(frozen=True, slots=True)
 class Evidence:
     """What other turns tell that used more of a limit, where that supports no estimate."""
 
@@ -55,22 +66,29 @@ class Evidence:
     of: str = ""  #: the agent or model
     noun: str = ""  #: which of the two it is
     counted: str = "answer"  #: what was counted, as `Suggestion.counted`
+    usual: Usual | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Costs:
-    """What a live try of the value costs. `price` and `most_price`: None where no list price is known."""
+    """What a live try of the value costs. The prices are None where no list price is known."""
 
-    output_tokens: int  #: where one call is enough, or as much again is used as before
+    output_tokens: int  #: as a re-run or the recording shows, else as other turns used, else as this turn used
     price: Price | None
     most_tokens: int  #: output tokens, if every call that the limits allow is made and reaches its cap
     most_price: Price | None
+    filled_tokens: int = 0  #: output tokens, where all of the value is used
+    filled_price: Price | None = None
+    usual: Usual | None = None  #: `output_tokens` is by these turns
+    is_least: bool = False  #: it is what this turn used, and nothing tells how much more a try takes
 
     @property
     def twice(self) -> "Costs":
-        """Of two such tries."""
-        prices = (_doubled(self.price), _doubled(self.most_price))
-        return Costs(2 * self.output_tokens, prices[0], 2 * self.most_tokens, prices[1])
+        """Of two such tries. The second may not be made, so that the least is that of one."""
+        whole = replace(self, most_tokens=2 * self.most_tokens, most_price=_doubled(self.most_price))
+        if self.is_least:
+            return whole
+        return replace(whole, output_tokens=2 * self.output_tokens, price=_doubled(self.price))
 
 
 def _doubled(price: Price | None) -> Price | None:
@@ -121,6 +139,7 @@ class Suggestion:
     noun: str = ""  #: which of the two it is
     counted: str = "answer"  #: what of them is counted: answers, tool-call responses or whole turns
     ended: bool = False  #: the turn is said to have completed, and may be cut
+    usual: Usual | None = None  #: what the turns used that tell the value
     evidence: Evidence | None = None  #: of a value to begin with: why other turns support no estimate
     together: Mapping[str, Any] | None = None
     costs: Costs | None = None

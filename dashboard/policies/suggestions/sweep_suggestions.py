@@ -165,7 +165,7 @@ def _value(turn: Turn, said: Suggestion) -> SuggestedValue:
         about = {"calls": again.attempts, "tokens": again.output_tokens, "price": price_of(again), "seconds": seconds}
         about["rerun"] = said.rerun
     elif said.costs is not None:
-        about = {"tokens": said.costs.output_tokens, "price": said.costs.price}
+        about = {"tokens": said.costs.filled_tokens, "price": said.costs.filled_price}
     costs = "" if said.basis is Basis.RERUN else costs_in_words(said.costs, model=turn.model)
     about |= {"costs": costs, "beside": " + ".join(beside(said)), "tries_again": said.only_tries_again}
     together = said.together or {}

@@ -1,11 +1,13 @@
 """What a live try of a suggested value costs, in figures and in words."""
 
+from typing import Any
+
 from agentcore.messages import TokenUsage
 from agentcore.number_format import count, number
 from agentcore.resource import APPROVAL_SECONDS
 from agentcore.values import replace
 from dashboard.policies.suggestions.exhausted_limits import ExhaustedLimit
-from dashboard.policies.suggestions.suggestion import Costs, Goal, Suggestion
+from dashboard.policies.suggestions.suggestion import Costs, Goal, Number, Suggestion
 from dashboard.replay.usage_bounds import usage_bound
 from dashboard.turns.prices.rates import priced
 from dashboard.turns.prices.selectors import turn_rate
@@ -13,23 +15,42 @@ from dashboard.turns.prices.templatetags.prices import money
 
 
 def costs_of(case: ExhaustedLimit, found: Suggestion) -> Costs | None:
-    """What a live try of the value takes: one call of so many tokens, or as much again as was used; and at most. None
+    """What a live try of the value is likely to take, what it takes where it uses all of the value, and at most. None
     where it cannot be tried: no re-run has another person."""
     if found.limit == APPROVAL_SECONDS:
         return None
     turn, rate = case.turn, turn_rate(case.turn)
-    first_in = turn.input_tokens // max(1, turn.attempts)
     if found.goal is Goal.NO_REPAIR:  # about what it used: it calls its tools again
-        usage = TokenUsage(turn.input_tokens, turn.output_tokens)
-    elif found.limit == "max_tokens":
-        usage = TokenUsage(first_in, int(found.value))
+        filled = TokenUsage(turn.input_tokens, turn.output_tokens)
     else:
-        grown = max(1, int(found.value)) / max(1, case.used)
-        usage = TokenUsage(round(turn.input_tokens * grown), round(turn.output_tokens * grown))
+        filled = _using(case, max(1, found.value))
     most = usage_bound(turn, found.overrides)
-    usage = replace(usage, output_tokens=min(usage.output_tokens, most.output_tokens))  # another limit may be nearer
+    filled = replace(filled, output_tokens=min(filled.output_tokens, most.output_tokens))  # another limit may be nearer
+    likely, about = (filled, {}) if found.goal is Goal.NO_REPAIR else _likely(case, found, filled)
     most_price = None if most.dollars is None else priced(rate, [most.usage], estimated=True)
-    return Costs(usage.output_tokens, priced(rate, [usage], estimated=True), most.output_tokens, most_price)
+    price, filled_price = (priced(rate, [usage], estimated=True) for usage in (likely, filled))
+    known = (likely.output_tokens, price, most.output_tokens, most_price, filled.output_tokens, filled_price)
+    return Costs(*known, **about)
+
+
+def _using(case: ExhaustedLimit, amount: Number) -> TokenUsage:
+    """Of so much of the limit: one call of so many tokens, else all calls in proportion to what the turn used."""
+    turn = case.turn
+    if case.limit == "max_tokens":
+        return TokenUsage(turn.input_tokens // max(1, turn.attempts), int(amount))
+    grown = amount / max(1, case.used)
+    return TokenUsage(round(turn.input_tokens * grown), round(turn.output_tokens * grown))
+
+
+def _likely(case: ExhaustedLimit, found: Suggestion, filled: TokenUsage) -> tuple[TokenUsage, dict[str, Any]]:
+    """As a re-run or the recording shows it, else as other turns used, else no less than this turn used."""
+    usual = found.usual or (found.evidence.usual if found.evidence else None)
+    if found.used:
+        return replace(filled, output_tokens=min(found.used, filled.output_tokens)), {}
+    used = _using(case, case.used if usual is None else usual.median)
+    about: dict[str, Any] = {"is_least": True} if usual is None else {"usual": usual}
+    come, said = min(used.input_tokens, filled.input_tokens), min(used.output_tokens, filled.output_tokens)
+    return TokenUsage(come, said), about
 
 
 def costs_in_words(costs: Costs | None, *, model: str = "") -> str:
@@ -39,13 +60,24 @@ def costs_in_words(costs: Costs | None, *, model: str = "") -> str:
         return ""
     if not costs.output_tokens:  # the turn that it is told of said nothing
         return f"at most {count(costs.most_tokens, 'output token')} ({money(costs.most_price, model)}){_IF_ALL}"
-    about, most = f"about {count(costs.output_tokens, 'output token')}", f"at most {number(costs.most_tokens)}"
+    sign = "from" if costs.is_least else "about"
+    about, most = f"{sign} {count(costs.output_tokens, 'output token')}", f"at most {number(costs.most_tokens)}"
     if costs.most_tokens <= costs.output_tokens:
         return f"{about} ({money(costs.price, model)})"
     if costs.price is None:
-        return f"{about} ({money(None, model)}); {most}{_IF_ALL}"
+        return f"{about} ({money(None, model)}){_by(costs)}; {most}{_IF_ALL}"
     most_price = money(costs.most_price, model) if costs.most_price else "and what tools return"
-    return f"{about} ({money(costs.price, model)}); {most} ({most_price}){_IF_ALL}"
+    return f"{about} ({money(costs.price, model)}){_by(costs)}; {most} ({most_price}){_IF_ALL}"
+
+
+def _by(costs: Costs) -> str:
+    """What the number is taken from, where no re-run and no recording shows it."""
+    if costs.is_least:
+        return ", what this turn used"
+    if costs.usual is None:
+        return ""
+    kind = "completed turn" if costs.usual.counted == "turn" else f"longer {costs.usual.counted}"
+    return f", by the median of {count(costs.usual.turns, kind)} of {costs.usual.noun} {costs.usual.of}"
 
 
 _IF_ALL = " with all allowed calls"

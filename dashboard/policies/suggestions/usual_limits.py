@@ -1,6 +1,8 @@
 """What other turns of the agent, or of the model, tell of a limit: how much of it they used."""
 
 import math
+from collections.abc import Sequence
+from statistics import median
 from typing import Any
 
 from agentcore.replay import Certainty
@@ -9,7 +11,7 @@ from dashboard.policies.backtests.answer_lengths import ENOUGH, newest_alike
 from dashboard.policies.backtests.survival import LEAST_ENDED, estimate
 from dashboard.policies.suggestions.exhausted_limits import ExhaustedLimit
 from dashboard.policies.suggestions.limit_usage import SCALE, UsageOf, alike
-from dashboard.policies.suggestions.suggestion import Basis, Evidence, Lack, Number, Suggestion
+from dashboard.policies.suggestions.suggestion import Basis, Evidence, Lack, Number, Suggestion, Usual
 from dashboard.policies.suggestions.used_amounts import USED
 from dashboard.replay.services import turn_experience
 from dashboard.replay.sweep_point import margin_of
@@ -21,16 +23,18 @@ def usual_limit(case: ExhaustedLimit, usage: UsageOf) -> Suggestion | Evidence:
     Where these tell nothing, what there is of them, and what it lacks."""
     scale, beyond = SCALE.get(case.limit, 1), _beyond(case)
     least = max(beyond * scale, _own_milliseconds(case))
-    counted, lacks = _counted(case), Evidence(Lack.FEW)
+    counted, lacks, usual = _counted(case), Evidence(Lack.FEW), None
     for basis, filters in zip((Basis.AGENT, Basis.MODEL), alike(case.turn), strict=True):
         lengths = usage(turn=case.turn, limit=case.counted, filters=filters)
         longer = [length for length in lengths if length.tokens > least]
         newest = newest_alike(longer)
+        names = (case.turn.agent_name if basis is Basis.AGENT else case.turn.model, basis, counted)
+        usual = usual or _usual([length.tokens / scale for length in longer if length.ended], *names)
         curve = estimate(newest)
-        of = case.turn.agent_name if basis is Basis.AGENT else case.turn.model
+        of = names[0]
         length, share = curve.expected(ENOUGH)
         lacks = Evidence(
-            Lack.STOPPED if curve.ended >= LEAST_ENDED else Lack.FEW, curve.ended, curve.cut, of, basis, counted
+            Lack.STOPPED if curve.ended >= LEAST_ENDED else Lack.FEW, curve.ended, curve.cut, of, basis, counted, usual
         )
         if length is None:
             continue
@@ -44,9 +48,13 @@ def usual_limit(case: ExhaustedLimit, usage: UsageOf) -> Suggestion | Evidence:
         about: dict[str, Any] = {"share": share, "answers": curve.count, "cut": curve.cut, "longer_than": beyond}
         within, cut_earlier = curve.counts_at((value - unreported) * scale)
         about |= {"within": within, "cut_earlier": cut_earlier, "counted": counted}
-        about |= {"newest": len(newest) < len(longer), "unreported": unreported}
+        about |= {"usual": usual, "newest": len(newest) < len(longer), "unreported": unreported}
         return Suggestion(case.limit, *told, of=of, noun=basis, **about)
     return lacks
+
+
+def _usual(used: Sequence[float], *names: str) -> Usual | None:
+    return Usual(median(used), len(used), *names) if used else None
 
 
 def _counted(case: ExhaustedLimit) -> str:

@@ -1,4 +1,4 @@
-"""A re-run whose other answer needed no more than the turn was allowed does not show what more of a limit is good for."""
+"""A re-run whose other answer needed no more than the turn was allowed shows nothing of what more of a limit does."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field

@@ -192,7 +192,7 @@ def test_one_click_tries_the_larger_and_the_smaller_value_as_announced(browser: 
     (told,) = re.findall(r"Up to two live re-runs: with Max tokens per call ([\d,]+)\. If", before)
     value = int(told.replace(",", ""))
     most = f"at most {2 * 5 * value:,} with all allowed calls."
-    assert f"About {2 * value:,} output tokens (simulator, free); {most}" in before
+    assert f"From {cut.output_tokens} output tokens (simulator, free), what this turn used; {most}" in before
     begun = find(browser, cut)
     assert f'hx-get="/turns/{cut.id}/limit?found=first"' in begun
     drive(cut.children.get())
@@ -213,7 +213,7 @@ def test_one_click_tries_the_larger_and_the_smaller_value_as_announced(browser: 
 def test_a_re_run_that_does_not_show_whether_less_suffices_says_so(
     browser: Client, cut: Turn, monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr(shown_values, "_reported", lambda case, trial: None)  # few calls of the model are recorded
+    monkeypatch.setattr(shown_values, "_likely_enough", lambda *_: None)  # few calls of the model are recorded
     before = text_of(browser.get(f"/turns/{cut.id}/limit", headers=HTMX).content.decode())
     assert ". If that shows that a lower value is likely enough, the second uses it." in before
     find(browser, cut)

@@ -1,0 +1,41 @@
+"""The price of a live try says what it is likely to take, and by what that is known."""
+
+import pytest
+
+from dashboard.policies.suggestions.panel import Panel, last_of, panel_of
+from dashboard.turns.models import Turn
+from tests.dashboard.driving import Play
+from tests.dashboard.policies.suggestions.test_selectors import lengths
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+def shown(turn: Turn) -> Panel:
+    panel = panel_of(turn, last_of(turn))
+    assert panel is not None
+    return panel
+
+
+def test_what_the_recording_shows_is_the_price_and_not_the_whole_cap(play: Play):
+    panel = shown(play("sim-essay", max_tokens=95))
+    assert panel.suggestion.used is not None
+    assert panel.suggestion.used < panel.suggestion.value
+    assert panel.costs.startswith(f"about {2 * panel.suggestion.used} output tokens (simulator, free); at most ")
+
+
+def test_other_turns_give_the_median_of_the_answers_that_are_longer_and_their_number(play: Play):
+    cut = play("sim-essay", max_tokens=60)
+    lengths(cut, [30, 300, 320, 400])
+    panel = shown(cut)
+    by = ", by the median of 3 longer answers of agent sim-essay; at most "
+    assert panel.costs.startswith(f"about {2 * 320} output tokens (simulator, free){by}")
+    lengths(cut, [310] * 40)
+    panel = shown(cut)
+    assert panel.known
+    assert f"about {2 * 310} output tokens" in panel.costs
+    assert "by the median of 43 longer answers of agent sim-essay" in panel.costs
+
+
+def test_without_other_turns_it_is_what_this_turn_used_once_and_more_may_follow(play: Play):
+    cut = play("sim-essay", max_tokens=60)
+    assert shown(cut).costs.startswith(f"from {cut.output_tokens} output tokens (simulator, free), what this turn used")
