@@ -3,9 +3,12 @@
 Programs get a plain space before a unit. Pages put one there that does not break: `space`, or the filter `unbroken`.
 """
 
+import re
 from decimal import Decimal
 
 _MINUTE, _HOUR = 60, 3600
+_WRITTEN = re.compile(r"-?([0-9]{1,3}(,[0-9]{3})+|[0-9]+)?(\.[0-9]+)?")
+_MOST_DIGITS = 400  #: of a number that is read
 
 
 def number(value: float) -> str:
@@ -19,6 +22,28 @@ def as_set(value: float, unit: str = "") -> str:
     written = f"{Decimal(repr(value)):,f}"
     digits = written.rstrip("0").rstrip(".") if "." in written else written
     return f"{digits} {unit}" if unit else digits
+
+
+def read_number(text: str) -> int | float | None:
+    """The number in plain digits (`120000`, `0.5`) or as pages write it (`120,000`); None of any other text."""
+    written = text.strip()
+    if not _WRITTEN.fullmatch(written) or not written.strip("-") or len(written) > _MOST_DIGITS:
+        return None
+    digits = written.replace(",", "")
+    return float(digits) if "." in digits else int(digits)
+
+
+def number_rule(least: float | None, most: float | None, *, whole: bool, unit: str = "") -> str:
+    """`must be a whole number from 1 to 1,000.`: what stands behind the name of a number that is wrong.
+
+    `unit`: what it counts, where its name does not say so.
+    """
+    kind = f"must be a {'whole ' if whole else ''}number{f' of {unit}' if unit else ''}"
+    if least is not None and most is not None:
+        return f"{kind} from {as_set(least)} to {as_set(most)}."
+    if least is not None:
+        return f"{kind} of at least {as_set(least)}."
+    return f"{kind}." if most is None else f"{kind} of at most {as_set(most)}."
 
 
 def count(value: float, what: str) -> str:

@@ -6,7 +6,7 @@ from typing import Any
 from django.core.exceptions import ValidationError
 
 from agentcore.events import Otherwise
-from agentcore.number_format import as_set
+from agentcore.number_format import number_rule
 from agentcore.policy import LIMIT_NAMES
 from agentcore.resource import APPROVAL_SECONDS
 from dashboard.agents.policy_validation import listed
@@ -46,9 +46,8 @@ def _seconds_fault(given: dict[str, Any]) -> str | None:
     number = seconds if isinstance(seconds, int | float) and not isinstance(seconds, bool) else None
     if seconds is None or (number is not None and 1 <= number <= LONGEST):
         return None
-    typed = repr(seconds) if number is None or abs(number) > 1e15 else as_set(number)
-    name = LIMIT_NAMES[APPROVAL_SECONDS].lower()
-    return f"The {name} is 1 to {LONGEST:,} seconds, not {typed}. Leave it out to wait without a limit."
+    rule = number_rule(1, LONGEST, whole=False, unit="seconds")
+    return f"{LIMIT_NAMES[APPROVAL_SECONDS]} ({APPROVAL_SECONDS}) {rule}"
 
 
 def _otherwise_fault(given: dict[str, Any]) -> str | None:

@@ -5,7 +5,7 @@ from typing import Any, ClassVar
 
 from django import forms
 from django.core.exceptions import ValidationError
-from django.core.validators import MinValueValidator
+from django.core.validators import MaxValueValidator, MinValueValidator
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 from django.utils.text import Truncator
@@ -14,7 +14,7 @@ from agentcore.events import Otherwise
 from agentcore.policy import LIMIT_NAMES
 from agentcore.resource import APPROVAL_SECONDS
 from dashboard.agents import selectors
-from dashboard.agents.approvals import approvals_clean
+from dashboard.agents.approvals import LONGEST, approvals_clean
 from dashboard.agents.breakpoints import breakpoints_clean
 from dashboard.agents.change_tracking import MAX_WHY
 from dashboard.agents.continuation_settings import WAYS
@@ -23,7 +23,7 @@ from dashboard.agents.models import Agent, Connection
 from dashboard.agents.named_models import Named
 from dashboard.agents.offered_tools import offered_tools
 from dashboard.agents.stale_forms import StaleForm
-from dashboard.agents.validation import json_schema_valid
+from dashboard.agents.validation import MAX_TOKENS, json_schema_valid
 from dashboard.platform.egress import keys
 
 #: What becomes of calls that nobody approves in time.
@@ -149,8 +149,10 @@ class AgentForm(StaleForm):
         help_text="These tools run only after a person approves the call, in the inbox or on the turn's page.",
     )
     approve_seconds = forms.FloatField(
-        label=f"{LIMIT_NAMES[APPROVAL_SECONDS]}, in seconds",
+        label=f"{LIMIT_NAMES[APPROVAL_SECONDS]} (seconds)",
         required=False,
+        min_value=1,
+        max_value=LONGEST,
         help_text="How long the turn waits for approval. Leave empty to wait without a limit.",
     )
     approve_otherwise = forms.ChoiceField(
@@ -182,7 +184,7 @@ class AgentForm(StaleForm):
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         if "max_tokens" in self.fields:
-            self.fields["max_tokens"].validators = [MinValueValidator(1, "It must be at least 1 token.")]
+            self.fields["max_tokens"].validators = [MinValueValidator(1), MaxValueValidator(MAX_TOKENS)]
             self.fields["max_tokens"].widget.attrs["min"] = 1
         belong_to_current_project(self.instance)
         for name, choices in (("connection", selectors.connection_list), ("policy", selectors.policy_list)):

@@ -3,12 +3,14 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from agentcore.number_format import as_set, duration, number, seconds
+from agentcore.number_format import as_set, duration, number, number_rule, seconds
 from agentcore.policy import DEFAULT_COMPLETION_CALLS, LIMIT_NAMES, SPEC_KEYS, Limits
 from agentcore.resource import APPROVAL_SECONDS
 
 #: Limits of time, whose names do not say the unit.
 IN_SECONDS = frozenset({"max_seconds", APPROVAL_SECONDS})
+#: Units that no name of a limit says.
+UNNAMED_UNITS = frozenset({"seconds", "days"})
 #: Units of which one is not the word without its last letter.
 ONE: Mapping[str, str] = {"retries": "retry", "failures in a row": "failure"}
 
@@ -29,9 +31,10 @@ class LimitField:
     unset: str | None = None
 
     @property
-    def range_in_words(self) -> str:
-        kind = "a whole number" if self.whole else "a number"
-        return f"{kind} of {self.unit} from {self.minimum:g} to {number_in_words(self.maximum)}"
+    def rule(self) -> str:
+        """`must be a whole number from 1 to 10,000.`"""
+        unit = self.unit if self.unit in UNNAMED_UNITS else ""
+        return number_rule(self.minimum, self.maximum, whole=self.whole, unit=unit)
 
     @property
     def span_in_words(self) -> str:

@@ -11,9 +11,11 @@ from django.core.exceptions import ValidationError
 
 from agentcore.error_policy import PRESETS, ErrorHandlingDecision
 from agentcore.errors import ErrorType
+from agentcore.number_format import number_rule
 from agentcore.policy import SPEC_KEYS, OnTruncation, RecoveryPath, setting_named
 from agentcore.reasons import NormalizedStopReason
 from dashboard.agents.limit_fields import LIMIT_FIELDS, RETENTION_FIELDS, LimitField
+from dashboard.platform.form_errors import RuleError
 
 HANDLING_KEYS = tuple(f"on_{error}_error" for error in ErrorType)
 MAX_RETRIES = 100
@@ -53,21 +55,10 @@ def _number_clean(name: str, limit: LimitField, value: Any) -> int | float | Non
     # A whole number may be larger than any float: only a float is asked whether it is finite.
     number = value if isinstance(value, int | float) and not isinstance(value, bool) else None
     if number is None or (isinstance(number, float) and (limit.whole or not math.isfinite(number))):
-        words = f"{limit.label} ({name}) must be {limit.range_in_words}, not {_given(value)}."
-        raise ValidationError(words, code=name)
-    if not limit.minimum <= number <= limit.maximum:
-        words = f"{limit.label} ({name}) is {_given(number)}; it must be {limit.range_in_words}."
-        raise ValidationError(words, code=name)
+        number = None
+    if number is None or not limit.minimum <= number <= limit.maximum:
+        raise RuleError(f"{limit.label} ({name})", name, limit.rule)
     return number
-
-
-def _given(value: Any) -> str:
-    """`none`, `“120 000”`, `999,999`: what was given in the place of a number."""
-    if value is None:
-        return "none"
-    if isinstance(value, str):
-        return f"“{value}”"
-    return f"{value:,}" if isinstance(value, int | float) and not isinstance(value, bool) else f"{value}"
 
 
 def limits_clean(value: Any) -> dict[str, int | float | None]:
@@ -111,8 +102,7 @@ def error_policy_clean(value: Any) -> dict[str, Any]:
         errors.append(f"There is no error policy “{value['preset']}”; the presets are {listed(PRESETS)}.")
     retries = value.get("max_retries", 0)
     if not isinstance(retries, int) or isinstance(retries, bool) or not 0 <= retries <= MAX_RETRIES:
-        words = f"{_RETRIES} must be a whole number of failures from 0 to {MAX_RETRIES}, not {_given(retries)}."
-        errors.append(ValidationError(words, code="max_retries"))
+        errors.append(RuleError(_RETRIES, "max_retries", number_rule(0, MAX_RETRIES, whole=True)))
     decisions = tuple(ErrorHandlingDecision)
     errors += [
         ValidationError(f"{setting_named(key)} must be one of {listed(decisions)}, not {value[key]!r}.", code=key)

@@ -12,10 +12,12 @@ from urllib.parse import SplitResult, urlsplit
 
 from django.core.exceptions import ValidationError
 
+from agentcore.number_format import number_rule
 from agentcore.policy import limit_in_words
 from dashboard.agents.policy_validation import listed
 from dashboard.agents.schema_validation.validator import fault_in
 from dashboard.platform.egress import keys
+from dashboard.platform.form_errors import RuleError
 
 NAME = re.compile(r"[A-Za-z0-9._-]{1,64}")
 ENVIRONMENT_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,127}")
@@ -121,15 +123,13 @@ def model_valid(value: str) -> None:
 
 def max_tokens_within(value: int, *, ceiling: int | None, connection: str) -> None:
     """`ceiling`: the tokens one call of the connection may ask for, where that is known."""
-    if value < 1:
-        raise ValidationError(f"{_CAP} is {value}; it must be at least 1 token.")
+    if value < 1 or value > MAX_TOKENS:
+        raise RuleError(_CAP, "max_tokens", number_rule(1, MAX_TOKENS, whole=True))
     if ceiling is not None and value > ceiling:
         raise ValidationError(
             f"{_CAP} is {value:,}, but one call on the connection “{connection}” may request at most {ceiling:,} "
             f"tokens. Choose a number from 1 to {ceiling:,}."
         )
-    if value > MAX_TOKENS:
-        raise ValidationError(f"{_CAP} is {value:,}; it must be at most {MAX_TOKENS:,} tokens.")
 
 
 def tools_valid(value: Any, known: Collection[str]) -> None:

@@ -11,10 +11,12 @@ from django.utils.html import format_html
 from agentcore.error_policy import PRESETS
 from agentcore.machine.pending_tool_calls import pending_calls
 from agentcore.messages import Role, ToolCall
+from agentcore.number_format import read_number
 from agentcore.policy import LIMIT_NAMES
 from agentcore.snapshot import Snapshot
 from dashboard.agents.limit_fields import LIMIT_FIELDS, number_in_words
 from dashboard.agents.policy_validation import limit_clean
+from dashboard.agents.validation import MAX_TOKENS
 from dashboard.live.operator_changes import ANSWERING, cap_stays, max_tokens_clean
 from dashboard.live.turn_overrides import model_clean
 from dashboard.platform.form_errors import FieldErrors
@@ -60,6 +62,8 @@ class OperateForm(FieldErrors, forms.Form):
     max_tokens = forms.IntegerField(
         label=LIMIT_NAMES["max_tokens"],
         required=False,
+        min_value=1,
+        max_value=MAX_TOKENS,
         help_text="The most output tokens of one call. Empty: no limit.",
         widget=forms.NumberInput(attrs={"inputmode": "numeric", "step": 1}),
     )
@@ -241,15 +245,11 @@ def _shown(number: float | None) -> str:
 
 def _number(text: str | None) -> Any:
     """A number, or the words themselves, which are then refused as such; None where nothing is said."""
-    text = (text or "").strip().replace(",", "")
+    text = (text or "").strip()
     if not text:
         return None
-    for kind in (int, float):
-        try:
-            return kind(text)
-        except ValueError:
-            continue
-    return text
+    number = read_number(text)
+    return text if number is None else number
 
 
 def _json(text: str | None, otherwise: Any) -> Any:
@@ -258,7 +258,7 @@ def _json(text: str | None, otherwise: Any) -> Any:
     try:
         return read_strictly(text or "")
     except ValueError as error:
-        raise ValidationError(f"This is not JSON: {error}.") from error
+        raise ValidationError("This is not valid JSON: %(why)s.", code="json", params={"why": error}) from error
 
 
 def _arguments(text: str | None, call: ToolCall) -> dict[str, Any]:

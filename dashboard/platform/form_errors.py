@@ -13,7 +13,8 @@ from django.core.validators import MaxValueValidator, MinValueValidator
 from django.utils.functional import Promise
 from django.utils.text import Truncator, capfirst
 
-from agentcore.number_format import as_set
+from agentcore.number_format import as_set, number_rule
+from dashboard.platform.number_fields import read_numbers_as_shown
 
 MAX_QUOTED_CHARS = 40  #: of a value that a sentence quotes
 NUMBERS = (forms.IntegerField, forms.FloatField, forms.DecimalField)
@@ -53,8 +54,21 @@ class NamedError(ValidationError):
     """A fault whose sentence begins with the name of its field."""
 
 
+class RuleError(ValidationError):
+    """A number that is not what it must be, of a setting. Programs are told its name and key; a form says the rule
+    behind the label of its field."""
+
+    def __init__(self, named: str, key: str, rule: str) -> None:
+        super().__init__(f"{named} {rule}", code=key)
+        self.rule = rule
+
+
 class FieldErrors(forms.BaseForm):
-    """The errors of a form in one wording, each sentence once."""
+    """The errors of a form in one wording, each sentence once. Its numbers are read as pages write them."""
+
+    def full_clean(self) -> None:
+        read_numbers_as_shown(self)
+        super().full_clean()
 
     def add_error(self, field: str | None, error: Any) -> None:
         """Word what the library found; a sentence that the field has already is not said again."""
@@ -75,7 +89,8 @@ class FieldErrors(forms.BaseForm):
                 yield worded
 
     def _with_name(self, name: str, fault: ValidationError) -> ValidationError:
-        words = _fault_of(self.fields[name], fault, _validators(self, name))
+        rule = fault.rule if isinstance(fault, RuleError) else None
+        words = rule or _fault_of(self.fields[name], fault, _validators(self, name))
         if words is None:
             return fault
         return NamedError(f"{label_of(self, name)} {words}", code=fault.code)
@@ -108,7 +123,7 @@ def _fault_of(field: forms.Field, fault: ValidationError, validators: Iterable[A
     """What follows the name of the field; None where the sentence is one of this product."""
     code = str(fault.code)
     if isinstance(field, NUMBERS) and code in NUMBER_CODES:
-        return number_rule(validators, whole=isinstance(field, forms.IntegerField) and not _is_float(field))
+        return _rule_of(validators, whole=isinstance(field, forms.IntegerField) and not _is_float(field))
     if code == "json":
         return f"must be valid JSON: {(fault.params or {}).get('why', '')}."
     if not isinstance(fault.message, Promise):
@@ -132,17 +147,12 @@ def told_of(name: str, faults: Iterable[ValidationError]) -> list[str]:
     return list(dict.fromkeys(ours or theirs))
 
 
-def number_rule(validators: Iterable[Any], *, whole: bool) -> str:
-    """`must be a whole number from 1 to 1,000.`, of the bounds that hold."""
+def _rule_of(validators: Iterable[Any], *, whole: bool) -> str:
+    """What a number must be, of the bounds that hold."""
     known = list(validators)
     least = [_limit(one) for one in known if isinstance(one, MinValueValidator)]
     most = [_limit(one) for one in known if isinstance(one, MaxValueValidator)]
-    kind = "must be a whole number" if whole else "must be a number"
-    if least and most:
-        return f"{kind} from {as_set(max(least))} to {as_set(min(most))}."
-    if least:
-        return f"{kind} of at least {as_set(max(least))}."
-    return f"{kind} of at most {as_set(min(most))}." if most else f"{kind}."
+    return number_rule(max(least, default=None), min(most, default=None), whole=whole)
 
 
 def _limit(validator: Any) -> float:

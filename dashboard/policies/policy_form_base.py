@@ -2,7 +2,6 @@
 fields, each number with its key, unit, range and default beside it."""
 
 import json
-import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -14,6 +13,7 @@ from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 
 from agentcore.error_policy import ErrorHandlingDecision
+from agentcore.number_format import read_number
 from agentcore.policy import SETTING_NAMES, RecoveryPath
 from dashboard.agents.criteria import criteria_clean
 from dashboard.agents.json_fields import TypedJson
@@ -123,8 +123,6 @@ POLICY_SECTIONS = {
     "Criteria": ("finish_reasons", "criteria"),
     "Retention": tuple(RETENTION_FIELDS),
 }
-GROUPED = re.compile(r"[+-]?[0-9]{1,3}(,[0-9]{3})+(\.[0-9]+)?")  #: as pages write numbers
-NAMED = "named"  #: the code of an error whose sentence begins with the name of its field
 NONE = "none"  #: what is written where a limit shall have no number
 NOT_SAID = ("", "Inherit (attached policy, else default)")
 
@@ -212,14 +210,8 @@ class CriteriaField(TypedJson):
 
 
 def number_of(text: str) -> int | float | str | None:
-    """The number a person wrote, with commas between thousands or without; the text itself where it is none, or is
-    written with an exponent: the sentence about it then quotes it."""
+    """The number a person wrote; the text itself where it is none."""
     if text.strip().lower() == NONE:
         return None
-    written = text.replace(",", "") if GROUPED.fullmatch(text.strip()) else text
-    for kind in (int, float):
-        try:
-            return text if kind is float and "e" in text.lower() else kind(written)
-        except ValueError:
-            continue
-    return text
+    number = read_number(text)
+    return text if number is None else number

@@ -167,7 +167,7 @@ class PolicyForm(FieldErrors, forms.ModelForm):  # type: ignore[type-arg]
                 try:
                     cleaned[name] = policy_validation.number_clean(name, number_of(cleaned[name]))
                 except ValidationError as error:
-                    self.add_error(name, NamedError(" ".join(error.messages)))
+                    self.add_error(name, error)
         self._fits(cleaned)
         if cleaned.get("counts") == "later":
             self._starts_ahead(cleaned.get("starts_at"))

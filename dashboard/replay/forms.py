@@ -11,7 +11,8 @@ from agentcore.error_policy import PRESETS, ErrorHandlingDecision, ErrorPolicy
 from agentcore.policy import LIMIT_NAMES, SETTING_NAMES, OnTruncation, Policy
 from dashboard.agents.limit_fields import LIMIT_FIELDS
 from dashboard.agents.policies import error_policy_of
-from dashboard.agents.policy_validation import HANDLING_KEYS, error_policy_warning
+from dashboard.agents.policy_validation import HANDLING_KEYS, MAX_RETRIES, error_policy_warning
+from dashboard.agents.validation import MAX_TOKENS
 from dashboard.platform.form_errors import FieldErrors
 from dashboard.replay.limit_controls import FIRST, LimitControl, Number
 
@@ -140,6 +141,7 @@ def _number_field(dial: LimitControl) -> forms.Field:
         label=dial.label,
         required=False,
         min_value=dial.least,  # type: ignore[arg-type]
+        max_value=LIMIT_FIELDS[dial.name].maximum if dial.name in LIMIT_FIELDS else MAX_TOKENS,  # type: ignore[arg-type]
         widget=forms.NumberInput(attrs=attrs),
     )
 
@@ -149,6 +151,7 @@ def _retries(policy: ErrorPolicy) -> forms.Field:
         label=LIMIT_NAMES["max_retries"],
         required=False,
         min_value=0,
+        max_value=MAX_RETRIES,
         widget=forms.NumberInput(attrs={"inputmode": "numeric", "placeholder": str(policy.max_retries)}),
     )
 

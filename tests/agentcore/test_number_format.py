@@ -1,6 +1,17 @@
 import pytest
 
-from agentcore.number_format import as_set, count, duration, milliseconds, number, percent, seconds, times
+from agentcore.number_format import (
+    as_set,
+    count,
+    duration,
+    milliseconds,
+    number,
+    number_rule,
+    percent,
+    read_number,
+    seconds,
+    times,
+)
 from tests.together import together
 
 
@@ -50,3 +61,32 @@ def test_milliseconds_have_only_significant_digits():
 def test_a_number_that_was_set_keeps_all_its_digits():
     told = {0.005: "0.005", 99.999: "99.999", 0.00001: "0.00001", 120_000: "120,000", 1e15: "1,000,000,000,000,000"}
     assert {value: as_set(value) for value in (*told, 0.5, 40.0)} == {**told, 0.5: "0.5", 40.0: "40"}
+
+
+@together
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("4000", 4000), (" 4,000 ", 4000), ("1,000,000", 1_000_000), ("-7", -7), ("0.5", 0.5), (".5", 0.5),
+        ("1,234.5", 1234.5), ("4000.0", 4000.0), ("1_000", None), ("120 000", None), ("1,00", None), ("12,3456", None),
+        ("nan", None), ("Infinity", None), ("1e3", None), ("+4", None), ("٣", None), ("", None), ("-", None),
+        ("0x10", None), ("1.", None), ("9" * 5_000, None), ("many", None),
+    ],
+)  # fmt: skip
+def test_a_number_is_read_as_pages_write_it(text: str, value: float | None):
+    found = read_number(text)
+    assert (found, type(found)) == (value, type(value))
+
+
+def test_every_number_that_a_page_writes_can_be_read():
+    for value in (0, 7, 1214, 120_000, 0.1, 0.005, 604_800, 1_000_000_000, 1234.5):
+        assert read_number(as_set(value)) == value
+
+
+def test_one_sentence_says_what_a_number_must_be():
+    assert number_rule(1, 1_000_000, whole=True) == "must be a whole number from 1 to 1,000,000."
+    assert number_rule(1, 8, whole=False) == "must be a number from 1 to 8."
+    assert number_rule(0.1, 604_800, whole=False, unit="seconds") == "must be a number of seconds from 0.1 to 604,800."
+    assert number_rule(0, None, whole=True) == "must be a whole number of at least 0."
+    assert number_rule(None, 9, whole=True) == "must be a whole number of at most 9."
+    assert number_rule(None, None, whole=False) == "must be a number."

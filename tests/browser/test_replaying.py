@@ -59,7 +59,7 @@ def test_an_impossible_number_is_reported_beside_its_field_while_typing(page: Pa
     page.goto(f"{cut_turn}/replay?max_continuations=2")
     page.get_by_label("Max tokens per call", exact=True).fill("0")
     expect(page.locator("#budget_max_tokens_error")).to_have_text(
-        "Max tokens per call must be a whole number of at least 1."
+        "Max tokens per call must be a whole number from 1 to 10,000,000."
     )
     expect(page.get_by_label("Max continuations", exact=True)).to_have_value("2")
     page.get_by_label("Max tokens per call", exact=True).fill("50")

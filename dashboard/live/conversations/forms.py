@@ -8,7 +8,7 @@ from django.core.exceptions import ValidationError
 
 from agentcore.policy import LIMIT_NAMES
 from dashboard.agents.models import Agent
-from dashboard.agents.validation import max_tokens_within
+from dashboard.agents.validation import MAX_TOKENS, max_tokens_within
 from dashboard.platform.form_errors import FieldErrors, NamedError, label_of
 from dashboard.turns.conversations.models import Conversation
 
@@ -24,6 +24,8 @@ class PromptForm(FieldErrors, forms.Form):
     max_tokens = forms.IntegerField(
         label=LIMIT_NAMES["max_tokens"],
         required=False,
+        min_value=1,
+        max_value=MAX_TOKENS,
         widget=forms.NumberInput(attrs={"inputmode": "numeric", "step": 1}),
     )
 

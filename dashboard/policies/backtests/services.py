@@ -8,6 +8,7 @@ from django.core.exceptions import ValidationError
 from django.db import transaction
 from django.utils import timezone
 
+from agentcore.number_format import number_rule
 from dashboard.accounts.models import User
 from dashboard.agents.models import Policy, Project
 from dashboard.agents.policies import policy_said
@@ -40,7 +41,7 @@ def backtest_create(
 
     draft = policy_said(**policy)
     if max_tokens is not None and not 1 <= max_tokens <= MOST_TOKENS:
-        raise ValidationError({"max_tokens": f"It must be a whole number from 1 to {MOST_TOKENS:,}."})
+        raise ValidationError({"max_tokens": f"It {number_rule(1, MOST_TOKENS, whole=True)}"})
     with transaction.atomic():
         backtest = Backtest.objects.create(
             project=project,

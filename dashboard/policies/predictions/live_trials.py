@@ -18,6 +18,7 @@ from django.core.exceptions import ValidationError
 from django.db import transaction
 from django.utils import timezone
 
+from agentcore.number_format import number_rule
 from agentcore.replay import Certainty
 from dashboard.accounts.models import User
 from dashboard.agents.models import Project
@@ -111,7 +112,7 @@ def tries_begin(*, asked: TrialSource, tokens: int, by: User | None = None) -> t
     `tokens`: what all of them together may use at most, in and out; none is begun that could exceed it.
     """
     if not 1 <= tokens <= MOST_TOKENS:
-        raise ValidationError(f"Enter the budget as a whole number of tokens from 1 to {MOST_TOKENS:,}.")
+        raise ValidationError(f"The budget {number_rule(1, MOST_TOKENS, whole=True, unit='tokens')}")
     # Who clicks at the same time waits here, and then tries the turns after these.
     calibration = calibration_state.calibration_begin(project=asked.project, key=_key(asked), plan=Plan())
     before = Prediction.objects.filter(calibration__project=asked.project, calibration__key=_key(asked))

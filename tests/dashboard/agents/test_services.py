@@ -75,7 +75,7 @@ def test_an_agent_within_the_ceiling_of_its_connection_is_created(project, conne
     assert agent.id.version == 7
 
 
-@pytest.mark.parametrize(("max_tokens", "words"), [(0, "at least 1"), (1_000_000, "at most 4,096 tokens")])
+@pytest.mark.parametrize(("max_tokens", "words"), [(0, "from 1 to 10,000,000"), (1_000_000, "at most 4,096 tokens")])
 def test_an_agent_beyond_the_ceiling_is_refused(project, connection, max_tokens, words):
     with pytest.raises(ValidationError) as refused:
         services.agent_create(project=project, name="a", connection=connection, model="m", max_tokens=max_tokens)

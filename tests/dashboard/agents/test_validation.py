@@ -93,10 +93,10 @@ def test_our_own_secrets_cannot_be_used_as_a_providers_key(name):
 @pytest.mark.parametrize(
     ("value", "ceiling", "words"),
     [
-        (0, None, "at least 1"),
-        (-5, 100, "at least 1"),
+        (0, None, "must be a whole number from 1 to 10,000,000"),
+        (-5, 100, "must be a whole number from 1 to 10,000,000"),
         (1_000_000, 4096, r"1,000,000.*“near”.*4,096.*from 1 to 4,096"),
-        (10_000_001, None, "at most 10,000,000"),
+        (10_000_001, None, "from 1 to 10,000,000"),
     ],
 )
 def test_max_tokens_is_checked_against_the_connections_ceiling(value, ceiling, words):

@@ -181,8 +181,8 @@ def test_saving_a_policy_adds_a_version_and_keeps_the_old_one(admin_client, proj
 def test_an_invalid_limit_is_reported_beside_its_field(admin_client):
     address = reverse("admin:agents_policy_add")
     wrong = page(admin_client, address, {**POLICY, "name": "wide", "max_steps": "0", "max_total_tokens": "many"})
-    assert "Max steps (max_steps) is 0; it must be a whole number of steps from 1 to 10,000." in wrong
-    assert "Max tokens per turn (max_total_tokens) must be a whole number of tokens from 1 to " in wrong
+    assert "Max steps must be a whole number from 1 to 10,000." in wrong
+    assert "Max tokens per turn must be a whole number from 1 to " in wrong
     assert not PolicyVersion.objects.exists()
 
 
@@ -293,7 +293,7 @@ def test_breakpoints_and_approvals_of_an_agent_are_saved_and_shown_again(admin_c
             {"tools": ["current_time"]},
             "The agent has no tool “calculator” that could need approval; its tools are current_time.",
         ),
-        ({"approve_seconds": "0"}, "The approval time limit is 1 to 604,800 seconds, not 0."),
+        ({"approve_seconds": "0"}, "Approval time limit (seconds) must be a number from 1 to 604,800."),
     ],
 )
 def test_impossible_holds_and_approvals_are_reported_at_their_field(admin_client, connection, given: dict, words: str):

@@ -110,18 +110,18 @@ def test_only_different_values_are_changed(held: Turn):
 @pytest.mark.parametrize(
     ("name", "text", "words"),
     [
-        ("limit_max_continuations", "many", "Max continuations (max_continuations) must be a whole number"),
-        ("limit_max_steps", "", "Max steps (max_steps) must be a whole number"),
-        ("limit_max_seconds", "-1", "it must be a number of seconds"),
-        ("max_tokens", "0", "at least 1 token"),
-        ("arguments_0", "[", "This is not JSON"),
+        ("limit_max_continuations", "many", "Max continuations must be a whole number"),
+        ("limit_max_steps", "", "Max steps must be a whole number"),
+        ("limit_max_seconds", "-1", "Time limit must be a number of seconds"),
+        ("max_tokens", "0", "from 1 to 10,000,000"),
+        ("arguments_0", "[", "must be valid JSON: "),
         ("arguments_0", "[]", "must be an object"),
-        ("arguments_0", '{"expression": NaN}', "This is not JSON"),
-        ("arguments_0", '{"expression": -Infinity}', "This is not JSON"),
-        ("arguments_0", '{"expression": 1e999}', "This is not JSON"),
-        ("arguments_0", '{"expression": "\\ud800"}', "This is not JSON"),
-        ("arguments_0", "[" * 5_000, "This is not JSON"),
-        ("answer_calls", '[{"name": "calculator", "arguments": {"expression": NaN}}]', "This is not JSON"),
+        ("arguments_0", '{"expression": NaN}', "must be valid JSON: "),
+        ("arguments_0", '{"expression": -Infinity}', "must be valid JSON: "),
+        ("arguments_0", '{"expression": 1e999}', "must be valid JSON: "),
+        ("arguments_0", '{"expression": "\\ud800"}', "must be valid JSON: "),
+        ("arguments_0", "[" * 5_000, "must be valid JSON: "),
+        ("answer_calls", '[{"name": "calculator", "arguments": {"expression": NaN}}]', "must be valid JSON: "),
         ("answer_calls", '{"name": "x"}', "a list of objects"),
         ("preset", "wild", "Error policy must be one of the choices offered, not “wild”."),
     ],
@@ -232,7 +232,10 @@ def test_without_htmx_the_form_is_a_page_and_shown_again_after_a_fault(browser: 
     assert "Change the turn" in page(browser, address)
     sent = {**filled(held, max_tokens="0").data, "panel": "1", "action": "release"}
     refused = browser.post(f"/turns/{held.id}/control", sent)
-    assert (refused.status_code, "at least 1 token" in refused.content.decode()) == (422, True)
+    assert (refused.status_code, "must be a whole number from 1 to 10,000,000" in refused.content.decode()) == (
+        422,
+        True,
+    )
 
 
 def test_a_turn_that_has_not_started_has_nothing_to_change(browser: Client, agent_of: AgentOf):

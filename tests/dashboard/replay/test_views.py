@@ -89,11 +89,11 @@ def test_htmx_gets_only_the_simulated_column(browser: Client, cut: Turn):
 @pytest.mark.parametrize(
     ("query", "words"),
     [
-        ("max_tokens=0", "Max tokens per call must be a whole number of at least 1"),
+        ("max_tokens=0", "Max tokens per call must be a whole number from 1 to 10,000,000."),
         ("max_tokens=abc", "Max tokens per call must be a whole number"),
-        ("max_tokens=99999999999", "it must be at most 10,000,000 tokens"),
+        ("max_tokens=99999999999", "must be a whole number from 1 to 10,000,000."),
         ("max_continuations=5000", "1,000"),
-        ("max_total_output_chars=0", "Max output characters must be a whole number of at least 1"),
+        ("max_total_output_chars=0", "Max output characters must be a whole number from 1 to 100,000,000."),
     ],
 )
 def test_impossible_numbers_are_refused_with_an_explanation(browser: Client, cut: Turn, query: str, words: str):

@@ -137,8 +137,8 @@ def test_a_turn_outside_a_conversation_is_shown_alone_and_otherwise_within_it(
     [
         ({"input": "  \n"}, "Prompt is required."),
         ({"input": ""}, "Prompt is required."),
-        ({"input": "Kept.", "max_tokens": "0"}, "it must be at least 1 token"),
-        ({"input": "Kept.", "max_tokens": "99999999999"}, "it must be at most 10,000,000 tokens"),
+        ({"input": "Kept.", "max_tokens": "0"}, "Max tokens per call must be a whole number from 1 to 10,000,000."),
+        ({"input": "Kept.", "max_tokens": "99999999999"}, "must be a whole number from 1 to 10,000,000."),
         ({"input": "Kept.", "max_tokens": "many"}, "must be a whole number"),
         ({"input": "Kept.", "token_budget": "0"}, "from 1 to 10,000,000,000"),
         ({"input": "Kept.", "token_budget": "much"}, "must be a whole number"),

@@ -109,7 +109,7 @@ def test_it_starts_from_a_policy_with_the_given_numbers_replaced():
         (["--filter", "agent"], "--filter agent: write NAME=VALUE, such as agent=sim-essay."),
         (["--filter", "colour=red"], "There is no filter “colour”; there are stop_reason, "),
         (["--filter", "status=blue"], "blue"),
-        (["--max-continuations", "-1"], r"\(max_continuations\) is -1; it must be "),
+        (["--max-continuations", "-1"], r"\(max_continuations\) must be a whole number from 0 to "),
         (["--max-seconds", "nan"], r"Time limit \(max_seconds\) must be "),
         (["--max-tokens", "0"], "It must be "),
     ],

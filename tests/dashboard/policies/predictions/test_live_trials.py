@@ -174,7 +174,7 @@ def test_no_trial_that_could_exceed_the_budget_is_started(cut: Turn, browser: Cl
     address = f"/backtests/{asked.key.removeprefix('backtest-')}/live"
     for typed in ("", "0", "-5", "12.5", "10000001", '">'):
         answer = browser.post(address, {"tokens": typed}).content.decode()
-        assert "Enter the budget as a whole number of tokens from 1 to 10,000,000." in answer
+        assert "The budget must be a whole number of tokens from 1 to 10,000,000." in answer
         field = answer.partition(f'id="live-{asked.key}-tokens"')
         assert not field[1] or f'value="{escape(typed)}"' in field[2].partition("tokens</span>")[0] or not typed
 

@@ -590,7 +590,7 @@ def test_an_unusable_value_is_reported_and_nothing_changes(browser: Client, cut:
     whole = play("sim-odd")
     for address, given, said in (
         (f"/turns/{cut.id}", {"value": "-1"}, "The value must be a whole number."),
-        (f"/turns/{cut.id}", {"value": "99999999999"}, "it must be at most 10,000,000 tokens"),
+        (f"/turns/{cut.id}", {"value": "99999999999"}, "must be a whole number from 1 to 10,000,000."),
         (f"/turns/{whole.id}", {"value": "9"}, "No limit would have let this turn finish"),
     ):
         assert said in text_of(browser.post(f"{address}/limit/use", given, follow=True).content.decode())
