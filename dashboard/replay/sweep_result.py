@@ -88,12 +88,15 @@ class Sweep(SweepValues):
 
     @property
     def _of_range(self) -> str:
-        """That values beyond the range that was asked for were not compared."""
-        if self.within is None or not self.recommended:
+        """Which of the recommended values are outside the range that was asked for."""
+        if self.within is None:
             return ""
         first, last = self.within
-        tried = f"values from {first:,} to {last:,} were compared" if first < last else f"{first:,} was tried"
-        return f"By the recording only {tried}: others may need as few calls."
+        outside = [f"{each.value:,}" for each in self.recommendations if not first <= each.value <= last]
+        if not outside:
+            return ""
+        named = " and ".join(filter(None, (", ".join(outside[:-1]), outside[-1])))
+        return f"{named} {'is' if len(outside) == 1 else 'are'} outside the range that was asked for."
 
     @property
     def _cut(self) -> str:

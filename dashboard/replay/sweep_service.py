@@ -68,11 +68,12 @@ def turn_sweep(
     overrides: Mapping[str, Any],
     suggested: tuple[SuggestedValue, ...] = (),
     also: Iterable[int] = (),
+    compared: Iterable[int] = (),
 ) -> Sweep:
     """The turn at each of `values` of one limit, under what else is overridden. Raises `ValidationError` in words.
 
     `suggested`: values of the limit that something else than the recording tells of; they are tried as well, and so
-    are those of `also`.
+    are those of `also`. `compared`: values that are tried to recommend the best, and not listed.
     """
     _swept(name, values)
     run = run_of(turn=turn, name=name, overrides=overrides)
@@ -80,7 +81,7 @@ def turn_sweep(
     overrides_clean(_at(name, values[0]), connection)
     overrides_clean(_at(name, values[-1]), connection)
     known = [each.value for each in suggested if each.known]
-    found = run.sweep(values, recorded_value(turn, run.recording.policy, name), also=[*known, *also])
+    found = run.sweep(values, recorded_value(turn, run.recording.policy, name), also=[*known, *also], compared=compared)
     return replace(
         found, suggested=suggested, doubtful=is_doubtful(turn), how=how_to_find_out(turn), untimed=turn.untimed
     )
@@ -155,10 +156,14 @@ class SweepRun:
     known: dict[int, Point] = field(default_factory=dict)
     work: int = 0  #: so far
 
-    def sweep(self, values: range, recorded: Number | None, also: Iterable[int] = ()) -> Sweep:
+    def sweep(
+        self, values: range, recorded: Number | None, also: Iterable[int] = (), compared: Iterable[int] = ()
+    ) -> Sweep:
         sure, was = False, [recorded, *also] if isinstance(recorded, int) and recorded > 0 else [*also]
         with suppress(TooMuchWork):
             self._try_all(values, was)
+            for value in compared:
+                self.at(value)
             sure = self._look_for(values, _completes)
             self._look_for(values, _completes_certainly)
             for calls in calls_of(self.known.values()):

@@ -40,7 +40,7 @@ class SweepValues:
     in_vain: str = ""
     measured: tuple[MeasuredValue, ...] = ()  #: what live re-runs took, the smallest value first
     known: tuple[Point, ...] = ()  #: all that were tried, also those that are not listed
-    within: tuple[int, int] | None = None  #: the range, where it is a part of what is usually tried
+    within: tuple[int, int] | None = None  #: the range that was asked for, where it is a part of what is usually tried
     untimed: bool = False  #: the recording has no times, so that no value tells how long the turn would have taken
     how: str = ""  #: what would tell how the turn ends where the recording does not
     doubtful: bool = False  #: whether the recorded answer may be cut off, as the turn's page says

@@ -5,8 +5,8 @@ from typing import Any
 from uuid import UUID
 
 from agentcore.errors import CoreError
-from dashboard.policies.suggestions.exhausted_limits import may_need_a_limit
 from dashboard.policies.suggestions.list_suggestions import suggestions_of
+from dashboard.policies.suggestions.need_by_row import may_need_a_limit
 from dashboard.policies.suggestions.selectors import suggestion_for
 from dashboard.policies.suggestions.suggestion import Suggestion
 from dashboard.policies.suggestions.suggestion_json import told

@@ -38,6 +38,7 @@ from dashboard.turns.end_summary import cut_sign, may_be_cut
 from dashboard.turns.models import UNFINISHED, Turn
 
 RETRIES = 3  #: failures running, to begin with
+LEAST_TRY = 200  #: tokens of a call, to begin with: few answers are shorter, and one that is costs no more
 SOME = 5  #: more of what is counted in ones
 #: Kinds of the provider's errors that last until someone mends the connection.
 OF_CONNECTION = frozenset({"auth", "quota", "not_found", "not_dialect"})
@@ -69,6 +70,7 @@ class ExhaustedLimit:
     allowed: int | None = None  #: the most that the connection lets one call ask for, today
     refused: int | None = None  #: the least `max_tokens` that the provider refused as too large
     most: int | None = None  #: the most that it then said it allows
+    full_at: int | None = None  #: the most that the connection lets one call request, where no larger cap is possible
     repaired: RepairedCalls | None = None  #: where a truncated tool call was requested again
 
     @property
@@ -116,7 +118,11 @@ class ExhaustedLimit:
         stood = max(self.used, int(self.recorded or 0), self.in_vain)
         times = share(self.limit, LARGER) if self._continues else LARGER
         wanted = stood + SOME if self.limit in COUNTED else int(times * max(1, stood))
-        return wanted if self.ceiling is None else min(wanted, self.ceiling)
+        return self.allowed_of(max(wanted, LEAST_TRY) if self.limit == "max_tokens" else wanted)
+
+    def allowed_of(self, value: int) -> int:
+        """No more than one call may ask for."""
+        return value if self.ceiling is None else min(value, self.ceiling)
 
     @property
     def beside_ample(self) -> Mapping[str, Any] | None:
@@ -178,16 +184,6 @@ class ExhaustedLimit:
         return all(is_at_least(value, least[name]) for name, value in given.items())
 
 
-def may_need_a_limit(turn: Turn) -> bool:
-    """By its row: it was continued, repaired or retried, shows a sign of a cut, or ended early without a refusal."""
-    if turn.status == TurnStatus.COMPLETED:
-        return turn.continuations > 0 or turn.envelope_retries > 0 or turn.tool_repairs > 0 or bool(cut_sign(turn))
-    if turn.status == TurnStatus.CANCELLED:  # perhaps because nobody approved its call in time
-        return turn.model_stop_reason == NormalizedStopReason.TOOL_CALL
-    ended_short = turn.status in (TurnStatus.PARTIAL, TurnStatus.FAILED, TurnStatus.ABORTED)
-    return ended_short and turn.terminal_reason != NormalizedStopReason.SAFETY_BLOCKED
-
-
 def exhausted_limit_of(turn: Turn, last: Snapshot) -> ExhaustedLimit | None:
     """None while the turn runs, and where no limit would have helped, or none is known to."""
     if turn.status in UNFINISHED or last.end is None or last.setup is None:
@@ -206,7 +202,7 @@ def exhausted_limit_of(turn: Turn, last: Snapshot) -> ExhaustedLimit | None:
     case = None if limit is None else ExhaustedLimit(turn, last, limit, together=_together(last, limit))
     if case is None or not case.is_full:
         return case
-    return None if began_anew(last) else continued_instead(turn, last)
+    return None if began_anew(last) else replace(continued_instead(turn, last), full_at=case.ceiling)
 
 
 def _completed(turn: Turn, last: Snapshot) -> ExhaustedLimit | None:

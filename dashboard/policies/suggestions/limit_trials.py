@@ -128,7 +128,9 @@ def limit_trials(turn: Turn, last: Snapshot) -> tuple[TriedLimit, ...]:
         return () if first.case.is_full else (first,)
     if not (first.case.is_full or first.case.refused):
         return (first,)
-    instead = replace(continued_instead(turn, last), refused=first.case.refused, most=first.case.most)
+    full_at = first.case.ceiling if first.case.is_full else None
+    instead = continued_instead(turn, last)
+    instead = replace(instead, refused=first.case.refused, most=first.case.most, full_at=full_at)
     return (_tried(instead),) if first.case.is_full else (first, _tried(instead))
 
 

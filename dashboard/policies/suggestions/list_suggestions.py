@@ -16,9 +16,9 @@ from django.db import connection
 from agentcore.errors import CoreError
 from agentcore.policy import LIMIT_NAMES
 from dashboard.agents.models import Connection, Project
-from dashboard.policies.suggestions.exhausted_limits import may_need_a_limit
 from dashboard.policies.suggestions.limit_trials import TriedLimit
 from dashboard.policies.suggestions.limit_usage import usage_of_list
+from dashboard.policies.suggestions.need_by_row import may_need_a_limit
 from dashboard.policies.suggestions.relatives import GENERATIONS, UNREAD, newest
 from dashboard.policies.suggestions.selectors import cases_of, proving_rerun
 from dashboard.policies.suggestions.suggestion import Goal, Suggestion

@@ -6,15 +6,16 @@ from typing import Any
 
 from agentcore.criteria.builtin import ErrorPolicyCriterion
 from agentcore.envelope import EnvelopeFault
-from agentcore.number_format import number, seconds
-from agentcore.policy import SETTING_NAMES
-from agentcore.reasons import TurnStatus
+from agentcore.number_format import seconds
+from agentcore.reasons import NormalizedStopReason, TurnStatus
 from agentcore.schema_violations import fields_text
 from agentcore.snapshot import Snapshot
 from agentcore.verdict import verdict_of
 from dashboard.agents.models import Connection
 from dashboard.live.turn_loader import CANNOT_RERUN, connection_of, may_be_rerun
 from dashboard.policies.suggestions.exhausted_limits import OF_CONNECTION
+from dashboard.policies.suggestions.suggestion_text import full_in_words
+from dashboard.turns.end_summary import may_be_cut
 from dashboard.turns.models import UNFINISHED, Turn
 
 _OTHER_PROMPT = "Change the prompt, or use another model."
@@ -52,12 +53,15 @@ def leading_on(turn: Turn, last: Snapshot | None) -> dict[str, Any]:
 
 
 def next_step_of(turn: Turn, last: Snapshot) -> NextStep | None:
-    """None while the turn runs, and where it completed."""
-    if turn.status in (*UNFINISHED, TurnStatus.COMPLETED) or last.end is None:
+    """None while the turn runs, and where it completed, unless it may be cut at a cap that cannot be raised."""
+    if turn.status in UNFINISHED or last.end is None:
         return None
+    if turn.status == TurnStatus.COMPLETED:
+        full = _full(last) if may_be_cut(turn) else ""
+        return NextStep(full, None, may_be_rerun(turn)) if full else None
     kind = _kind_of_error(last)
     words = _BY_ERROR.get(kind) or _BY_END.get(last.end.terminal_reason, "") or _later(last, kind)
-    words = words or _repeated(last) or _invalid(last)
+    words = words or _repeated(last) or _invalid(last) or _full_where_cut(last)
     if not may_be_rerun(turn):
         return NextStep(_without_rerun(turn, kind, words, last), None, reruns=False)
     if kind not in OF_CONNECTION:  # a connection is a query of its own
@@ -87,13 +91,20 @@ def _repeated(last: Snapshot) -> str:
     words = (
         "No setting of the policy stopped this turn: Whystop always stops after two truncated answers without new text."
     )
+    full = _full(last)
+    return f"{words} {full}" if full else words
+
+
+def _full(last: Snapshot) -> str:
+    """Why the cap of the last call cannot be raised; empty where it can."""
     ceiling, cap = last.asked.ceiling, last.sent_cap
     if ceiling is None or cap is None or cap < ceiling:
-        return words
-    return (
-        f"{words} {SETTING_NAMES['max_tokens']} cannot be raised: it is at {SETTING_NAMES['max_output_tokens']} of the "
-        f"connection ({number(ceiling)}). Raise that setting of the connection, or change the prompt."
-    )
+        return ""
+    return f"{full_in_words(ceiling)} Raise that setting of the connection, or change the prompt."
+
+
+def _full_where_cut(last: Snapshot) -> str:
+    return _full(last) if last.model_stop_reason == NormalizedStopReason.MAX_TOKENS else ""
 
 
 def _invalid(last: Snapshot) -> str:

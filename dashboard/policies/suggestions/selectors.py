@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
+from math import ceil
 from typing import Any
 
 from django.core.exceptions import ValidationError
@@ -20,7 +21,7 @@ from dashboard.policies.suggestions.limit_usage import UsageOf, usage_of
 from dashboard.policies.suggestions.repaired_calls import RepairedCalls
 from dashboard.policies.suggestions.reruns import LimitTrial
 from dashboard.policies.suggestions.shown_values import MOST_ATTEMPTS, least_shown, shown_by_reruns
-from dashboard.policies.suggestions.suggestion import Basis, Goal, Number, Suggestion
+from dashboard.policies.suggestions.suggestion import Basis, Evidence, Goal, Lack, Number, Suggestion
 from dashboard.policies.suggestions.trial_costs import costs_of
 from dashboard.policies.suggestions.used_amounts import CONTINUING, USED, used_of, value_of
 from dashboard.policies.suggestions.usual_limits import finished_sooner, unreported_by, usual_limit
@@ -92,7 +93,7 @@ def _suggestions(
     for place, (case, reruns) in enumerate(((each.case, each.reruns) for each in tried), start=1):
         for found in _found(case, reruns, usage, recording):
             if found.known or place == len(tried):  # a value to begin with is one of the last limit
-                about: dict[str, Any] = {"refused": case.refused, "most": case.most}
+                about: dict[str, Any] = {"refused": case.refused, "most": case.most, "full_at": case.full_at}
                 about["unrecorded"] = case.limit == "max_tokens" and not cap_is_recorded(turn)
                 whole = replace(found, together=_beside(case, reruns, found, recording))
                 yield replace(whole, costs=costs_of(case, whole), **about)
@@ -170,7 +171,16 @@ def _found(
         yield Suggestion(case.limit, *told, longer_than=case.used, wait=wait)
     about = {} if isinstance(usual, Suggestion) else {"evidence": usual, **finished_sooner(case, usage)}
     about["ended"] = case.turn.status == TurnStatus.COMPLETED
-    yield Suggestion(case.limit, case.ample, case.recorded, Certainty.UNDECIDABLE, Basis.NONE, **about)
+    first = case.ample if isinstance(usual, Suggestion) else _to_begin_with(case, usual)
+    yield Suggestion(case.limit, first, case.recorded, Certainty.UNDECIDABLE, Basis.NONE, **about)
+
+
+def _to_begin_with(case: ExhaustedLimit, known: Evidence) -> int:
+    """Clearly more than was used, and no less than the other turns needed that used more: they are too few for an
+    estimate, and show that less is hopeless."""
+    if known.usual is None or known.lack not in (Lack.FEW, Lack.STOPPED):
+        return case.ample
+    return max(case.ample, case.allowed_of(ceil(known.usual.most) + margin_of(case.limit)))
 
 
 def _in_one_call(

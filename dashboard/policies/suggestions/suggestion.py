@@ -47,9 +47,10 @@ class Lack(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Usual:
-    """What other completed turns used of a limit that used more than this one: the median of so many."""
+    """What other completed turns used of a limit that used more than this one: the median of so many, and the most."""
 
     median: Number
+    most: Number
     turns: int
     of: str  #: the agent or model
     noun: str  #: which of the two it is
@@ -145,6 +146,7 @@ class Suggestion:
     costs: Costs | None = None
     refused: int | None = None  #: the least max_tokens that the provider refused as too large
     most: int | None = None  #: the most that it then said it allows
+    full_at: int | None = None  #: what one call may request on the connection, where no larger cap is possible
     unrecorded: bool = False  #: what the limit was is not recorded; `recorded` is what the cut answer used
 
     @property

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 
 from agentcore.number_format import count, number, percent, seconds
-from agentcore.policy import LIMIT_NAMES, higher, limit_in_words
+from agentcore.policy import LIMIT_NAMES, SETTING_NAMES, higher, limit_in_words
 from agentcore.replay import Certainty
 from agentcore.resource import APPROVAL_SECONDS
 from agentcore.sufficient_max_tokens import END_AT_MOST
@@ -157,11 +157,21 @@ _SENTENCES: Mapping[Basis, Callable[[Suggestion], str]] = {
 
 
 def because(said: Suggestion) -> str:
-    """What it rests on, in one sentence; and that the provider refused a larger cap."""
+    """What it rests on, in one sentence; and why a larger cap is not possible."""
     return f"{_basis(said)}{_refused(said)}"
 
 
+def full_in_words(ceiling: int) -> str:
+    """Why a cap cannot be raised."""
+    return (
+        f"{name_of('max_tokens')} cannot be raised: it is at {SETTING_NAMES['max_output_tokens']} of the connection "
+        f"({number(ceiling)})."
+    )
+
+
 def _refused(said: Suggestion) -> str:
+    if said.refused is None and said.full_at is not None:
+        return f" {full_in_words(said.full_at)}"
     if said.refused is None:
         return ""
     most = "" if said.most is None else f": at most {number(said.most)} is allowed"

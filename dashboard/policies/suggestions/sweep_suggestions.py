@@ -62,10 +62,12 @@ def suggested_sweep(
     )
     suggested = _not_run(suggested, measured)
     also = [each.value for each in measured]
-    found = turn_sweep(turn=turn, name=name, values=values, overrides=overrides, suggested=suggested, also=also)
+    beyond = _beyond_range(turn, name, values, largest_by_limit(said).get(name, 0))
+    given: dict[str, Any] = {"turn": turn, "name": name, "values": values, "overrides": overrides}
+    found = turn_sweep(**given, suggested=suggested, also=also, compared=beyond)
     elsewhere = bool(said) and all(each.limit != name for each in said)
     found = _also_in_time(_as_run(found, _as_suggested(measured, suggested, said)), said)
-    within = _within(turn, name, values, largest_by_limit(said).get(name, 0))
+    within = (values[0], values[-1]) if beyond else None
     return replace(found, elsewhere=elsewhere, in_vain="" if said and not elsewhere else _in_vain(turn), within=within)
 
 
@@ -77,13 +79,16 @@ def largest_by_limit(said: Iterable[Suggestion]) -> dict[str, int]:
     return largest
 
 
-def _within(turn: Turn, name: str, values: range, largest: int) -> tuple[int, int] | None:
-    """The range that was asked for, where the usual one, which pages open on, has values beyond it: a smaller value of
-    those may take as few calls."""
+def _beyond_range(turn: Turn, name: str, values: range, largest: int) -> range:
+    """The usual range, which pages open on, where it has values beyond the one that was asked for: what is recommended
+    is the best of all. Empty where it has none."""
     policy = stored_policy(turn.policy)
     dials = (*limit_controls_of(turn, policy), retries_control(policy.error_policy))
-    usual = usual_range(turn, next(dial for dial in dials if dial.name == name), beyond=largest)
-    return None if values[0] <= usual.start and values[-1] >= usual[-1] else (values[0], values[-1])
+    dial = next((dial for dial in dials if dial.name == name), None)
+    if dial is None or not values:
+        return range(0)
+    usual = usual_range(turn, dial, beyond=largest)
+    return range(0) if values[0] <= usual.start and values[-1] >= usual[-1] else usual
 
 
 def _as_run(found: Sweep, measured: tuple[MeasuredValue, ...]) -> Sweep:

@@ -54,7 +54,7 @@ def usual_limit(case: ExhaustedLimit, usage: UsageOf) -> Suggestion | Evidence:
 
 
 def _usual(used: Sequence[float], *names: str) -> Usual | None:
-    return Usual(median(used), len(used), *names) if used else None
+    return Usual(median(used), max(used), len(used), *names) if used else None
 
 
 def _counted(case: ExhaustedLimit) -> str:

@@ -15,7 +15,7 @@ from agentcore.snapshot import Snapshot
 from dashboard.agents.limit_fields import setting, unit_for
 from dashboard.policies.backtests.models import Backtest
 from dashboard.policies.backtests.result_text import in_words
-from dashboard.policies.suggestions.exhausted_limits import may_need_a_limit
+from dashboard.policies.suggestions.need_by_row import may_need_a_limit
 from dashboard.policies.suggestions.next_step import leading_on
 from dashboard.policies.suggestions.panel import panel_of
 from dashboard.policies.suggestions.relatives import flat

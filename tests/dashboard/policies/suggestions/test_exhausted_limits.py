@@ -11,7 +11,8 @@ from django.utils import timezone
 from agentcore.events import Otherwise
 from agentcore.replay import Certainty
 from dashboard.live.services import approvals_expire, turn_cancel, turn_start
-from dashboard.policies.suggestions.exhausted_limits import exhausted_limit_of, may_need_a_limit
+from dashboard.policies.suggestions.exhausted_limits import exhausted_limit_of
+from dashboard.policies.suggestions.need_by_row import may_need_a_limit
 from dashboard.policies.suggestions.panel import last_of
 from dashboard.policies.suggestions.selectors import suggestion_for
 from dashboard.policies.suggestions.services import limit_find, policy_draft

@@ -13,6 +13,7 @@ from dashboard.agents.models import Connection
 from dashboard.agents.services import connection_create
 from dashboard.policies.suggestions.next_step import next_step_of
 from dashboard.policies.suggestions.selectors import suggestion_for
+from dashboard.policies.suggestions.suggestion_text import because
 from dashboard.replay.rerun_changes import RerunChanges
 from dashboard.replay.rerun_service import turn_rerun
 from dashboard.turns.history import recording_of
@@ -125,3 +126,30 @@ def test_a_repetition_says_that_no_setting_stopped_it_and_a_cap_at_its_ceiling_t
     full = next_step_of(turn, replace(repeated, setup=replace(last.asked, ceiling=400)))
     assert full is not None
     assert "Max tokens per call cannot be raised: it is at Max output tokens of the connection (400)." in full.advice
+
+
+FULL = "Max tokens per call cannot be raised: it is at Max output tokens of the connection ({})."
+
+
+def test_a_cut_at_the_ceiling_of_the_connection_says_why_continuations_are_suggested_and_no_larger_cap(
+    play: Play, connection: Connection, browser: Client
+):
+    Connection.objects.update(max_output_tokens=60)
+    connection.refresh_from_db()
+    limits = {"max_continuations": 0}
+    cut = play("sim-essay", connection=connection, max_tokens=60, overrides={"limits": limits})
+    said = suggestion_for(cut)
+    assert said is not None
+    assert said.limit == "max_continuations"
+    assert FULL.format(60) in because(said)
+    assert FULL.format(60) in text_of(browser.get(f"/turns/{cut.id}/limit", headers=HTMX).content.decode())
+
+
+def test_a_completed_answer_that_used_all_of_a_cap_at_its_ceiling_says_that_it_cannot_be_raised(
+    play: Play, connection: Connection, browser: Client
+):
+    Connection.objects.update(max_output_tokens=351)
+    connection.refresh_from_db()
+    filled = play("sim-essay", connection=connection, max_tokens=351)
+    assert (filled.status, suggestion_for(filled)) == ("completed", None)
+    assert FULL.format(351) in text_of(browser.get(f"/turns/{filled.id}/limit", headers=HTMX).content.decode())

@@ -89,15 +89,22 @@ def test_the_table_of_retries_counts_one_failure(play: Play, browser: Client):
     assert re.search(r"\b1 ?failure\b", html)
 
 
-def test_a_sweep_of_a_part_of_the_usual_range_says_that_its_values_are_the_best_of_that_part(
-    play: Play, browser: Client
+@pytest.mark.parametrize(("begin", "end"), [(250, 270), (408, 410), (5, 40)])
+def test_a_sweep_of_a_part_of_the_usual_range_recommends_the_best_of_all_values_and_names_those_outside(
+    play: Play, browser: Client, begin: int, end: int
 ):
     turn = play("sim-essay", max_tokens=95)
-    asked = {"mode": "sweep", "limit": "max_tokens", "begin": 250, "end": 270, "step": 1}
-    said = "By the recording only values from 250 to 270 were compared: others may need as few calls."
+    whole = suggested_sweep(turn=turn, name="max_tokens", values=range(10, 1_001, 10), overrides={})
+    best = [row.value for row in whole.recommendations]
+    asked = {"mode": "sweep", "limit": "max_tokens", "begin": begin, "end": end, "step": 1}
     told = browser.post(f"/api/v1/turns/{turn.id}/replay", asked, content_type="application/json").json()
-    assert said in told["words"]
-    query = "limit=max_tokens&begin=250&end=270&step=1"
-    assert said in text_of(page(browser, f"/turns/{turn.id}/replay/sweep?{query}"))
-    for opened in (turn, play("sim-essay", name="short", max_tokens=40)):
-        assert "were compared" not in text_of(page(browser, f"/turns/{opened.id}/replay/sweep"))
+    assert [each["attempts"] for each in told["recommendations"]] == [row.calls for row in whole.recommendations]
+    assert told["recommendations"][0]["value"] == best[0]
+    outside = [each["value"] for each in told["recommendations"] if not begin <= each["value"] <= end]
+    said = "outside the range that was asked for."
+    assert (said in told["words"]) is bool(outside)
+    assert all(f"{value:,}" in told["words"] for value in outside)
+    html = text_of(page(browser, f"/turns/{turn.id}/replay/sweep?limit=max_tokens&begin={begin}&end={end}&step=1"))
+    assert (said in html) is bool(outside)
+    assert "were compared" not in html
+    assert said not in text_of(page(browser, f"/turns/{turn.id}/replay/sweep"))

@@ -2,6 +2,7 @@
 
 import pytest
 
+from dashboard.policies.suggestions.exhausted_limits import LEAST_TRY
 from dashboard.policies.suggestions.panel import Panel, last_of, panel_of
 from dashboard.turns.models import Turn
 from tests.dashboard.driving import Play
@@ -39,3 +40,16 @@ def test_other_turns_give_the_median_of_the_answers_that_are_longer_and_their_nu
 def test_without_other_turns_it_is_what_this_turn_used_once_and_more_may_follow(play: Play):
     cut = play("sim-essay", max_tokens=60)
     assert shown(cut).costs.startswith(f"from {cut.output_tokens} output tokens (simulator, free), what this turn used")
+
+
+@pytest.mark.parametrize("cap", [1, 5, 20])
+def test_the_first_try_of_a_tiny_cap_is_not_a_multiple_of_it(play: Play, cap: int):
+    panel = shown(play("sim-essay", max_tokens=cap))
+    assert panel.suggestion.value >= LEAST_TRY
+
+
+def test_the_first_try_is_no_less_than_the_few_other_answers_needed(play: Play):
+    cut = play("sim-essay", max_tokens=40)
+    lengths(cut, [30, 1_300, 1_800])
+    panel = shown(cut)
+    assert (panel.known, panel.suggestion.value) == (False, 1_805)
