@@ -29,6 +29,11 @@ def api_token_find(secret: str, *, now: datetime) -> ApiToken | None:
     return ApiToken.objects.active(now=now).select_related("user").filter(digest=digest_of(secret)).first()
 
 
+def api_token_known(user: User, token_id: int) -> bool:
+    """Whether the user has made this token, which may be revoked by now."""
+    return ApiToken.objects.filter(user=user, pk=token_id).exists()
+
+
 def api_tokens_of(user: User) -> ApiTokenQuerySet:
     """A user's tokens that still work, newest first: those of the current project."""
     project = current.get()

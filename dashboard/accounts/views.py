@@ -8,7 +8,7 @@ from django.conf import settings
 from django.contrib import messages
 from django.contrib.auth import logout, update_session_auth_hash
 from django.contrib.auth.forms import SetPasswordForm
-from django.http import HttpRequest, HttpResponse, QueryDict
+from django.http import Http404, HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import redirect, render
 from django.utils import timezone
 from django.views.decorators.cache import never_cache
@@ -153,10 +153,12 @@ def token_create(request: HttpRequest) -> HttpResponse:
 @require_POST
 def token_revoke(request: HttpRequest, token_id: int) -> HttpResponse:
     """Close the door for one token; programs and sessions that use it are out at once."""
+    if not selectors.api_token_known(user_of(request), token_id):
+        raise Http404("There is no token with this ID among yours.")
     if services.api_token_revoke(user=user_of(request), token_id=token_id):
         messages.success(request, "The token is revoked.")
     else:
-        messages.error(request, "This token was already revoked, or is not yours.")
+        messages.error(request, "This token was already revoked.")
     return redirect("accounts:account")
 
 

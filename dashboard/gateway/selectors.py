@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from uuid import UUID
+
 from django.db.models import Case, Count, Exists, OuterRef, Q, QuerySet, Value, When
 from django.utils import timezone
 
@@ -47,6 +49,12 @@ def _creator_left() -> Case:
         *([] if is_only_project() else [When(~enters, then=Value("no longer a member"))]),
         default=Value(""),
     )
+
+
+def key_known(key_id: UUID, user: User, *, project: Project) -> bool:
+    """Whether there is such a key that the user may revoke, or could before it was revoked."""
+    keys = GatewayKey.objects.filter(project=project, pk=key_id)
+    return (keys if may(user, ADMINISTER_KEYS) else keys.filter(created_by=user)).exists()
 
 
 def keys_seen_by(user: User, *, project: Project) -> GatewayKeyQuerySet:

@@ -10,7 +10,7 @@ from uuid import UUID
 
 from django.contrib import messages
 from django.core.exceptions import ValidationError
-from django.http import HttpRequest, HttpResponse
+from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.utils import timezone
 from django.views.decorators.cache import never_cache
@@ -26,7 +26,7 @@ from dashboard.gateway.forms import AliasForm, KeyForm
 from dashboard.gateway.models import GatewayKey
 from dashboard.gateway.overview import latest_calls, overview_of
 from dashboard.gateway.presenters import key_views
-from dashboard.gateway.selectors import aliases_of, keys_left, keys_of, keys_seen_by
+from dashboard.gateway.selectors import aliases_of, key_known, keys_left, keys_of, keys_seen_by
 from dashboard.gateway.snippets import snippets_for
 from dashboard.gateway.validation import TRACES
 
@@ -65,10 +65,12 @@ def keys(request: HttpRequest) -> HttpResponse:
 @require_POST
 def key_revoke(request: HttpRequest, key_id: UUID) -> HttpResponse:
     """Close the door for one key."""
+    if not key_known(key_id, _user(request), project=project_current()):
+        raise Http404("There is no key with this ID here.")
     if services.key_revoke(project=project_current(), by=_user(request), key_id=key_id):
         messages.success(request, "The key was revoked; calls with it are refused within two seconds.")
     else:
-        messages.error(request, "This key was already revoked, or is not yours.")
+        messages.error(request, "This key was already revoked.")
     return redirect("gateway:keys")
 
 
@@ -112,10 +114,9 @@ def alias_create(request: HttpRequest) -> HttpResponse:
 @require_POST
 def alias_delete(request: HttpRequest, alias_id: UUID) -> HttpResponse:
     """Take a name away."""
-    if services.alias_delete(project=project_current(), alias_id=alias_id):
-        messages.success(request, "The alias was removed; calls that use it are refused within two seconds.")
-    else:
-        messages.error(request, "This alias was already removed.")
+    if not services.alias_delete(project=project_current(), alias_id=alias_id):
+        raise Http404("There is no alias with this ID here. It may have been removed already.")
+    messages.success(request, "The alias was removed; calls that use it are refused within two seconds.")
     return redirect("gateway:keys")
 
 

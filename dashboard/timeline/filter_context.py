@@ -6,6 +6,7 @@ from datetime import UTC, datetime, timedelta
 from urllib.parse import urlencode
 
 from dashboard.agents.models import Project
+from dashboard.timeline.facets import value_words
 from dashboard.timeline.histogram import moment_of
 from dashboard.turns.filter_names import LABELS
 from dashboard.turns.filters import EPOCH, NOT, WORDS, TimelineFilters
@@ -18,14 +19,14 @@ LATEST = datetime(9000, 1, 1, tzinfo=UTC)
 
 @dataclass(frozen=True, slots=True)
 class UncountedFacet:
-    """A facet without counts. `values` are the words it knows without asking, `chosen` those that are asked for,
-    `excluded` those that are left out."""
+    """A facet without counts: values, each with how pages call it. `values` are those it knows without asking,
+    `chosen` those that are asked for, `excluded` those that are left out."""
 
     name: str
     label: str
-    values: tuple[str, ...]
-    chosen: tuple[str, ...]
-    excluded: tuple[str, ...]
+    values: tuple[tuple[str, str], ...]
+    chosen: tuple[tuple[str, str], ...]
+    excluded: tuple[tuple[str, str], ...]
 
 
 def chosen_facets(filters: TimelineFilters) -> tuple[UncountedFacet, ...]:
@@ -34,8 +35,9 @@ def chosen_facets(filters: TimelineFilters) -> tuple[UncountedFacet, ...]:
 
 
 def _facet(name: str, label: str, filters: TimelineFilters) -> UncountedFacet:
-    words = tuple(str(word) for word in WORDS[name] or ())
-    return UncountedFacet(name, label, words, getattr(filters, name), getattr(filters, NOT[name]))
+    known = (WORDS[name] or (), getattr(filters, name), getattr(filters, NOT[name]))
+    values, chosen, excluded = (tuple((str(one), value_words(name, str(one))) for one in each) for each in known)
+    return UncountedFacet(name, label, values, chosen, excluded)
 
 
 @dataclass(frozen=True, slots=True)

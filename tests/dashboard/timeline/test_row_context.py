@@ -159,6 +159,15 @@ def parameters(browser: Client) -> list[dict[str, Any]]:
     return found
 
 
+def test_facets_name_their_values_before_they_are_counted(browser: Client):
+    html = page(browser, "/?stop_reason=guard&not_stop_reason=finish_reason")
+    assert "<span>stopped by a guard</span>" in html
+    assert "<span>not ended by the model&#x27;s stop reason</span>" in html
+    for raw in ("guard", "finish_reason", "retry_limit", "max_continuations", "budget_exhausted"):
+        assert f"<span>{raw}</span>" not in html
+        assert f'title="Leave out {raw}"' not in html
+
+
 def test_a_turn_whose_log_gave_no_times_shows_no_duration(browser: Client):
     turn = make_turn(duration_ms=0, attempts=1)
     took = '<td class="c-took num"><span class="faint" title="Not recorded: the log gives no times.">–</span>'
