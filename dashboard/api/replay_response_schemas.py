@@ -129,8 +129,8 @@ class WhatIf(Ending):
         "ranges, in this order. Otherwise empty."
     )
     known_limit: Suggestion | None = Field(
-        description="If the what-if is undecidable: the limit that the turn's page names, by a re-run, by other turns or "
-        "by the recording. Otherwise null, as where no value is known."
+        description="If the what-if is undecidable: the limit that the turn's page names, by a re-run, by other turns "
+        "or by the recording. Otherwise null, as where no value is known."
     )
 
 
