@@ -7,6 +7,7 @@ from uuid import UUID
 from pydantic import BaseModel, Field
 
 from dashboard.api.response_fields import MaybeObject, Object, Objects
+from dashboard.api.suggestion_response_schemas import Suggestion
 from dashboard.api.turn_response_schemas import RecordedTurn
 from dashboard.turns.certainty_text import MEANINGS, WHYS
 
@@ -126,6 +127,10 @@ class WhatIf(Ending):
     endings: list[Ending] = Field(
         description="If the assumptions decide how the turn ends: the turn at the lower and at the upper end of their "
         "ranges, in this order. Otherwise empty."
+    )
+    known_limit: Suggestion | None = Field(
+        description="If the what-if is undecidable: the limit that the turn's page names, by a re-run, by other turns "
+        "or by the recording. Otherwise null, as where no value is known."
     )
 
 

@@ -22,6 +22,7 @@ from dashboard.policies.backtests import services as backtests
 from dashboard.policies.backtests.selectors import backtest_get as get_backtest
 from dashboard.policies.backtests.selectors import backtest_list as list_backtests
 from dashboard.policies.backtests.selectors import backtest_shown, backtest_summary
+from dashboard.policies.suggestions.api_suggestions import known_limit_shown
 from dashboard.policies.suggestions.sweep_suggestions import suggested_sweep
 from dashboard.replay import rerun_service, services
 from dashboard.replay.rerun_changes import RerunChanges, result_text
@@ -92,7 +93,10 @@ def _sweep(turn: Turn, asked: replay_request_schemas.AskSweep) -> dict[str, Any]
 def _what_if(turn: Turn, overrides: dict[str, Any]) -> dict[str, Any]:
     with about_parts_of("overrides", request_schemas.Overrides.model_fields):
         imagined = services.turn_what_if(turn=turn, overrides=overrides)
-    return imagined.shown(turn)
+    return {
+        **imagined.shown(turn),
+        "known_limit": known_limit_shown(turn) if imagined.undecidable and overrides else None,
+    }
 
 
 @router.post("/backtests", response={201: backtest_response_schemas.BacktestId}, summary="Start a backtest")

@@ -178,7 +178,8 @@ class SweepRun:
         left_out = sum(value not in self.known for value in values)
         least = likely.first if likely else 0
         unknown = sum(value < least and point.undecidable for value, point in self.known.items())
-        found = Sweep(self.name, recorded, points, certain, likely, sure, len(self.known), advised, left_out)
+        apart = {*compared} & self.known.keys() - {*values, *was}
+        found = Sweep(self.name, recorded, points, certain, likely, sure, len(tried) - len(apart), advised, left_out)
         return replace(found, unknown=unknown, known=tried)
 
     def _try_all(self, values: range, first: Iterable[int]) -> None:

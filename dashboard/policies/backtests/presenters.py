@@ -12,7 +12,7 @@ from agentcore.policy import LIMIT_NAMES
 from dashboard.agents.samples import is_simulated
 from dashboard.policies.backtests.debugger import beyond_in_words, debugger_of
 from dashboard.policies.backtests.models import Backtest
-from dashboard.policies.backtests.result_text import difference_in_words, percent
+from dashboard.policies.backtests.result_text import difference_in_words, percent, sure_counts
 from dashboard.policies.backtests.selectors import whys_of
 from dashboard.policies.backtests.tallies import SURE, Flip, Group, Undecided
 from dashboard.policies.backtests.turn_judgement import DraftPolicy
@@ -78,6 +78,7 @@ HOWS = {name: words for name, (words, _, _) in OUTCOMES.items()}
 CERTAINTIES = {
     "recorded": ("recorded", "fact", "disc"),
     "certain": ("certain", "sure", "equal"),
+    "proven": ("proven by a re-run", "sure", "check"),
     "estimated": ("likely", "guess", "about"),
     "unended": OUTCOMES["unended"],
     "unknown": ("certainty not known", "wait", "ring"),
@@ -125,6 +126,11 @@ class GroupView:
     group: Group
     slices: tuple[Slice, ...]
     sure: tuple[Slice, ...]  #: the same turns by how certain that is
+
+    @property
+    def certain(self) -> int:
+        """Without those that a re-run has proven."""
+        return (self.group.certain or 0) - self.group.proven
 
     @property
     def dollars(self) -> str:
@@ -267,11 +273,11 @@ def group_view(group: Group) -> GroupView:
 
 
 def _certainties(group: Group) -> dict[str, int]:
-    """The counts. What is not known of some is told of all: a part would read as the whole."""
-    known = {name: count for name in SURE if (count := getattr(group, name)) is not None}
-    unknown = {} if len(known) == len(SURE) else {"unknown": group.turns - group.undecidable}
+    """The counts, each turn once. What is not known of some is told of all: a part would read as the whole."""
+    known = sure_counts({name: getattr(group, name) for name in (*SURE, "proven")})
+    unknown = {} if known else {"unknown": group.turns - group.undecidable}
     unended = {"unended": group.unended} if group.unended else {}
-    return {**({} if unknown else known), **unknown, **unended, "undecidable": group.undecidable - group.unended}
+    return {**known, **unknown, **unended, "undecidable": group.undecidable - group.unended}
 
 
 def _slices(group: Group, counts: Mapping[str, int]) -> list[Slice]:

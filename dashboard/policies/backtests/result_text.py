@@ -49,14 +49,26 @@ def counts_in_words(counts: Mapping[str, Any]) -> str:
     return f"{_ends_in_words(counts)}; {certainty}" if certainty else _ends_in_words(counts)
 
 
+_SURE_WORDS = {**{name: certainty_word(name) for name in SURE}, "proven": "proven"}
+
+
 def certainty_in_words(counts: Mapping[str, Any]) -> str:
     """How certain the decided ones are, all three; empty where none was decided."""
     if not counts["same"] + counts["flipped"]:
         return ""
-    known = [counts.get(name) for name in SURE]
-    if None in known:
-        return "how certain is not known"
-    return ", ".join(f"{count:,} {certainty_word(name)}" for count, name in zip(known, SURE, strict=True))
+    known = sure_counts(counts)
+    return ", ".join(f"{count:,} {_SURE_WORDS[name]}" for name, count in known.items()) or "how certain is not known"
+
+
+def sure_counts(counts: Mapping[str, Any]) -> dict[str, int]:
+    """By certainty, each turn once: what a re-run has proven is not counted as certain again. Empty where some were
+    judged before certainties were counted."""
+    recorded, certain, estimated = (counts.get(name) for name in SURE)
+    if recorded is None or certain is None or estimated is None:
+        return {}
+    proven: int = counts.get("proven") or 0
+    shown = {"recorded": recorded, "certain": certain - proven, "proven": proven, "estimated": estimated}
+    return {name: count for name, count in shown.items() if name != "proven" or proven}
 
 
 def _ends_in_words(counts: Mapping[str, Any]) -> str:

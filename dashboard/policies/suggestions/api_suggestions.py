@@ -25,6 +25,12 @@ def suggestions_shown(turns: Collection[Turn]) -> Mapping[UUID, dict[str, Any] |
     return {turn_id: told(said) if said else None for turn_id, said in found.items()}
 
 
+def known_limit_shown(turn: Turn) -> dict[str, Any] | None:
+    """The value that the turn's page names, beside a what-if that does not tell how the turn ends; None without one."""
+    said = _alone(turn) if may_need_a_limit(turn) else None
+    return told(said) if said is not None and said.sufficient else None
+
+
 def _of_list(turns: Sequence[Turn]) -> dict[UUID, Suggestion | None]:
     """The histories of `TOGETHER` turns are in memory at once."""
     found = dict[UUID, Suggestion | None]()

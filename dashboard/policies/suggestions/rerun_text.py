@@ -25,9 +25,16 @@ def rerun_found(said: Suggestion) -> str:
     used = amount_used(said.limit, said.spent or 0) if of_limit else count(said.used or 0, "token")
     used = f"about {used}" if said.unreported_use else used
     less = of_limit and said.value < (said.spent or 0)
-    why = " This limit is checked before each call, so less than was used is enough." if less else ""
+    why = f" This limit is checked before each call, so less than was used is enough.{_beyond(said)}" if less else ""
     room = whole_last_call(int(said.value), int(said.spent or 0), said.room) if of_limit else ""
     return f"completed in {count(said.calls or 1, 'call')} and used {used}.{why}{room}{_longest(said)}{_unlike(said)}"
+
+
+def _beyond(said: Suggestion) -> str:
+    """How a total of all tokens comes about: it has to exceed what was used before the last call."""
+    if said.before is None or (more := int(said.value) - said.before) <= 0:
+        return ""
+    return f" {number(said.value)} is {number(more)} more than the {number(said.before)} used before its last call."
 
 
 def _longest(said: Suggestion) -> str:

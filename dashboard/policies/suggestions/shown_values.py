@@ -61,7 +61,8 @@ def shown_by_reruns(case: ExhaustedLimit, reruns: tuple[LimitTrial, ...]) -> Ite
             return
     value = max(_needed(case, least, used), case.in_vain + 1)
     room = least.turn.max_tokens if case.limit == "max_total_completion_tokens" and value < least.value else None
-    yield replace(told, value=value, spent=spent, room=room)
+    before = _before_last(least, used) if case.limit == "max_total_tokens" and value < used else None
+    yield replace(told, value=value, spent=spent, room=room, before=before)
     likely = _likely_enough(case, least, told) if case.limit == "max_tokens" and again else None
     if likely is not None and not any(tried.value == likely and tried.may_be_cut for tried in reruns):
         yield replace(told, value=likely, certainty=Certainty.ESTIMATED)
@@ -77,6 +78,14 @@ def _is_enough(case: ExhaustedLimit, trial: LimitTrial, value: int, again: bool)
         return False
     sure = _SURE if again else (*_SURE, Certainty.ESTIMATED)  # of another answer, the cap that it had is no surer
     return _completes(case, trial, value, sure)
+
+
+def _before_last(trial: LimitTrial, used: int) -> int | None:
+    """What a re-run had used of all tokens before its last call; None where that call's were not reported."""
+    calls = [each.usage or {} for each in attempts_read(trial.turn.id, "usage", "error") if each.error is None]
+    last = calls[-1] if calls else {}
+    of_last = int(last.get("input_tokens") or 0) + int(last.get("output_tokens") or 0)
+    return used - of_last if of_last else None
 
 
 def _longest_call(trial: LimitTrial) -> tuple[int, bool]:

@@ -129,6 +129,7 @@ class Suggestion:
     given: Number | None = None  #: the value that the re-run had; it may have needed less
     used_most: int | None = None  #: the most that one call would have taken by the recording, where it is an estimate
     room: int | None = None  #: the cap of the re-run's calls, where the value is a total
+    before: int | None = None  #: tokens that the re-run had used before its last call, where the value is a total
     longest: int | None = None  #: tokens of the longest call of the re-run that shows a cap
     more_calls: int = 0  #: of the re-run, those that continued an answer or requested it again
     unreported_use: bool = False  #: its tokens are estimated by its text, because the provider reported none

@@ -72,6 +72,7 @@ def test_what_if_with_a_larger_budget_is_one_call_with_the_same_text(api: Progra
     assert list(imagined) == [
         *of_the_turn,
         *["output_tokens_range", "steps", "undecidable", "why", "stopped", "certainty", "assumes", "endings"],
+        "known_limit",
     ]
     assert (imagined["status"], imagined["attempts"], imagined["undecidable"]) == ("completed", 1, False)
     assert imagined["output_text"] == ESSAY

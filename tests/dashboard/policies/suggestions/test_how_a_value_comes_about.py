@@ -95,6 +95,29 @@ def test_a_proven_total_says_what_it_is_made_up_of(play: Play, browser: Client):
     assert phrase not in because(replace(said, room=None))
 
 
+def test_a_proven_total_of_all_tokens_says_that_it_exceeds_what_was_used_before_the_last_call(play: Play):
+    turn = play("sim-essay", max_tokens=60, overrides={"limits": {"max_total_tokens": 300, "max_continuations": 20}})
+    again = drive(turn_rerun(turn=turn, overrides=told(turn).overrides))
+    assert again.status == "completed"
+    said = told(turn)
+    assert said.limit == "max_total_tokens"
+    assert said.spent is not None
+    assert said.value < said.spent
+    assert f" {said.value:,} is 1 more than the {said.value - 1:,} used before its last call." in because(said)
+
+
+def test_a_what_if_over_the_api_that_does_not_tell_names_the_value_that_the_page_names(play: Play, browser: Client):
+    turn = play("sim-essay", max_tokens=95)
+    address, about = f"/api/v1/turns/{turn.id}/replay", {"content_type": "application/json"}
+    asked = {"mode": "what_if", "overrides": {"max_tokens": 360}}
+    imagined = browser.post(address, asked, **about).json()
+    assert imagined["certainty"] == "undecidable"
+    assert imagined["known_limit"] == browser.get(f"/api/v1/turns/{turn.id}").json()["suggestion"]
+    assert imagined["known_limit"]["value"] == told(turn).value
+    certain = browser.post(address, {"mode": "what_if", "overrides": {"max_tokens": 95}}, **about).json()
+    assert certain["known_limit"] is None
+
+
 def test_a_completed_turn_above_its_total_says_why_that_was_allowed(play: Play, browser: Client):
     turn = play("sim-essay", max_tokens=400, overrides={"limits": {"max_total_completion_tokens": 240}})
     assert (turn.status, turn.attempts) == ("completed", 1)
