@@ -10,7 +10,8 @@ from agentcore.policy import limit_in_words
 from agentcore.reasons import NormalizedStopReason
 from agentcore.snapshot import Snapshot
 from agentcore.sufficient_max_tokens import enough_for_one_call
-from agentcore.truncation_text import BY_CAP, CAP, where
+from agentcore.truncation_cause import SHOWN
+from agentcore.truncation_text import by_last, where
 from agentcore.values import replace
 
 
@@ -36,7 +37,7 @@ class Verdict:
 def completed(snapshot: Snapshot, end: Finish) -> Verdict:
     """The verdict of a completed turn: after one call, after several calls, or with tool calls for the caller."""
     if end.calls and snapshot.model_stop_reason == NormalizedStopReason.MAX_TOKENS:
-        by = f" {where(snapshot)}," if snapshot.cut_below_cap else BY_CAP
+        by = f" {where(snapshot)}," if snapshot.cut_below_cap else by_last(snapshot)
         calls = count(snapshot.spent.attempts, "call")
         cut = f"the last answer was cut off{by} after complete tool calls, which were returned"
         return Verdict("Completed", f" in {calls}; {cut}.")
@@ -83,7 +84,7 @@ def _one_call(snapshot: Snapshot) -> str:
     tokens, ceiling = enough_for_one_call(snapshot), snapshot.asked.ceiling
     if tokens is None:
         return ""
-    least = f"{CAP} ≥ {number(tokens)}"
+    least = f"{SHOWN.name} ≥ {number(tokens)}"
     if ceiling is not None and ceiling < tokens:
         if ceiling >= snapshot.spent.output_tokens:
             return ""  # it may have been enough

@@ -58,7 +58,7 @@ def _was_not_generated(response: ChatResponse) -> bool:
 def failed(snapshot: Snapshot, end: Finish) -> str:
     """How the calls failed, why no other was made, and the provider's own words; follows “Failed”."""
     after = _after(snapshot.spent.total_failures, snapshot.spent.attempts)
-    if end.stop_reason is StopReason.RETRY_LIMIT and not no_retry_helps(snapshot):
+    if end.stop_reason is StopReason.RETRY_LIMIT and not snapshot.observed and not no_retry_helps(snapshot):
         after += f", with {limit_in_words('max_retries')} {number(snapshot.error_policy.max_retries)}"
     kept = " The partial answer is kept." if snapshot.output_text else ""
     return f"{after}: {_closed(error_text(snapshot) or str(end.error_code))}{_beside_retries(snapshot)}{kept}"

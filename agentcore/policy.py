@@ -10,7 +10,7 @@ from agentcore.continuation_outcome import Criterion
 from agentcore.error_policy import ErrorPolicy, ResolvesErrorContext
 from agentcore.errors import ErrorType
 from agentcore.reasons import NormalizedStopReason
-from agentcore.values import settle
+from agentcore.values import replace, settle
 
 #: Factor of the first `max_tokens` that a turn may use in total where `max_total_completion_tokens` is None.
 DEFAULT_COMPLETION_CALLS = 4
@@ -190,6 +190,13 @@ class Policy:
     def __post_init__(self) -> None:
         settle(self, tool_calls_on_truncation=OnTruncation, criteria=tuple, criterion_specs=tuple)
         settle(self, finish_reasons=lambda words: tuple(map(NormalizedStopReason, words)))
+
+
+def stated(policy: Policy, before: Policy) -> Policy:
+    """The policy, in place of the one `before`. Limits that somebody has set are no longer those that observed calls
+    imply."""
+    set_by_somebody = policy.watched and policy.limits != before.limits and policy.limits.max_continuations > 0
+    return replace(policy, watched=None) if set_by_somebody else policy
 
 
 def is_watched(policy: Policy) -> bool | None:

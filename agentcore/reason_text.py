@@ -21,13 +21,14 @@ from agentcore.error_policy import ErrorContext, ErrorHandlingDecision
 from agentcore.errors import ErrorType, ProviderError
 from agentcore.number_format import number, seconds
 from agentcore.policy import LIMIT_NAMES, limit_in_words
+from agentcore.reasons import NormalizedStopReason
 from agentcore.resource import bound_of
 from agentcore.snapshot import Snapshot
 from agentcore.truncation_cause import SHOWN
 
 Json = Mapping[str, Any]  #: an evaluation, as `ContinuationEvaluation.to_dict` writes it
 
-_FORBID, _STOP, _ALLOW = "forbid", "stop", "allow"
+_FORBID, _STOP, _ALLOW, _REQUEST = "forbid", "stop", "allow", "request"
 #: What a built-in criterion that checks no limit is called: its name in a list, and the same words in a sentence.
 _CRITERIA: Mapping[str, tuple[str, str]] = {
     "TruncationCriterion": ("Truncated answers", "the rules for {}"),
@@ -96,13 +97,38 @@ def _truncation(said: Json, snapshot: Snapshot | None, _error: ProviderError | N
     context, bound = said["context"], said["context"].get("bound")
     if said["decision"] == _ALLOW:
         return "no truncated answer to continue at this step"
+    if bound == "retry_limit" and snapshot is not None and snapshot.observed:
+        return _not_done(snapshot)
     if bound == "retry_limit" and _nothing_allowed(context):
         return _no_call(context, snapshot)
     if snapshot is None:
         return None
+    if said["decision"] == _REQUEST and "tokensUsed" in context:
+        return _goes_on(context, snapshot)
     if bound == "repetition":
         return _idle(snapshot)
     return _observed(snapshot) if bound in APART else None
+
+
+#: Why the answer of an observed call was not continued.
+BY_PROGRAM = "the program that made the call did not continue the answer"
+
+
+def _not_done(snapshot: Snapshot) -> str:
+    """Of calls that were only observed, which no limit of ours ended."""
+    if snapshot.repairing is not None:
+        return f"{snapshot.repairing} tool call; the program that made the call did not request it again"
+    return BY_PROGRAM
+
+
+def _goes_on(context: Json, snapshot: Snapshot) -> str:
+    """`cut off; 1 of 3 continuations used, 1,180 tokens left`; of observed calls, no limit is known."""
+    cut = "paused" if snapshot.model_stop_reason == NormalizedStopReason.PAUSED else "cut off"
+    if snapshot.observed:
+        return f"{cut}; the program that made the call continued the answer"
+    used, limit, total = context["used"], context["limit"], context["tokensLimit"]
+    left = "" if total is None else f", {snapshot.about}{number(max(0, total - context['tokensUsed']))} tokens left"
+    return f"{cut}; {number(used)} of {number(limit)} continuations used{left}"
 
 
 def _spent(context: Json, snapshot: Snapshot) -> str | None:
@@ -217,6 +243,8 @@ def _stopped(said: Json, snapshot: Snapshot | None, error: ProviderError | None)
         return f"the same request would fail again ({error.kind})"
     if snapshot is None and bound != "max_retries":
         return None  # the resolver of the error's context may have failed
+    if snapshot is not None and snapshot.observed:
+        return f"{failures_text(context)}; the program that made the call did not try again"
     return f"{failures_text(context)}; {bound_of_errors(context, snapshot)}"
 
 

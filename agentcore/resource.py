@@ -8,6 +8,7 @@ from typing import Any
 
 from agentcore.continuation_outcome import ContinuationOutcome
 from agentcore.criteria.incomplete_answers import APART, MAX_TOKENS, NO_RETRY
+from agentcore.cuts import last_cut
 from agentcore.errors import ErrorType
 from agentcore.events import APPROVAL_TIME_LIMIT
 from agentcore.policy import limit_in_words
@@ -72,7 +73,16 @@ def resource_of(snapshot: Snapshot) -> str | None:
         return None
     floor = snapshot.setup.output_floor if snapshot.setup else 1
     reasons = (end.terminal_reason, end.stop_reason.value, snapshot.model_stop_reason)
-    return resource_in(outcome.to_dict(), *reasons, floor=floor, hopeless=no_retry_helps(snapshot), judged=outcome)
+    hopeless = no_retry_helps(snapshot)
+    found = resource_in(outcome.to_dict(), *reasons, floor=floor, hopeless=hopeless, judged=outcome)
+    return limit_of_observed(snapshot) if snapshot.observed and found else found
+
+
+def limit_of_observed(snapshot: Snapshot) -> str | None:
+    """The limit that ended calls that were only observed: the cap of the last one, where it is known that it cut the
+    answer. No other limit is known of them, for their program has those."""
+    cut = snapshot.model_stop_reason == NormalizedStopReason.MAX_TOKENS
+    return MAX_TOKENS if cut and last_cut(snapshot) == MAX_TOKENS else None
 
 
 def unapproved_tools(snapshot: Snapshot) -> tuple[str, ...]:

@@ -75,6 +75,9 @@ class Snapshot(CriterionInput):
     tell_estimates: bool | None = None  #: the policy's
     revision: int | None = None  #: the policy's
     watched: bool | None = None  #: the policy's, where it allows no continuation
+    #: the policy's `watched`, however many continuations it allows: its limits are nobody's, and none is told of
+    observed: bool | None = None
+    cut_by: tuple[str, ...] = ()  #: what cut each truncated answer of the turn, in order: causes of `agentcore.cuts`
     failed_spent: bool | None = None  #: True: failed calls of this iteration have spent output tokens
     #: True: some answer may hide reasoning: it used more tokens than its text explains, or fewer than the cap that
     #: truncated it
@@ -131,6 +134,17 @@ class Snapshot(CriterionInput):
         noted = self._noted
         unknown = noted and noted != DEMANDED
         return None if self.call is None or unknown else self.call.max_tokens
+
+    @property
+    def cap_bound(self) -> str | None:
+        """The limit that made the cap of the call smaller than the one that was set; None: none did. Calls that were
+        stored before this was noted are told by their cap."""
+        call = self.call
+        if call is None or call.bound is not None or self.observed:
+            return None if call is None else call.bound
+        asked = self.asked.max_tokens if call.asked_cap is None else call.asked_cap
+        goes_on = call.kind in (AttemptKind.CONTINUATION, AttemptKind.RESUME)
+        return "max_total_completion_tokens" if goes_on and call.max_tokens < asked else None
 
     @property
     def next_cap_unknown(self) -> bool:

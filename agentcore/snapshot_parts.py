@@ -55,6 +55,9 @@ class Call:
     sent_uncapped: str | None = None
     #: the setup's `max_tokens` when it was made, where an operator has changed it since
     asked_cap: int | None = None
+    #: the limit that made `max_tokens` smaller than it would have been, `max_total_completion_tokens` or
+    #: `max_output_tokens`; None: none did
+    bound: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

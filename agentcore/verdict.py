@@ -11,9 +11,11 @@ from agentcore.completed_verdict import Verdict, completed
 from agentcore.criteria.builtin import ErrorPolicyCriterion, FinishReasonCheck
 from agentcore.criteria.envelope_retries import no_cap_grows
 from agentcore.criteria.incomplete_answers import completion_spent
+from agentcore.cuts import UNRECORDED, cuts_of, last_cut
 from agentcore.envelope import EnvelopeFault
 from agentcore.error_text import Refuser, error_text, failed, reason_of_stop, refuser_of, stop_text, stopped_in_time
 from agentcore.number_format import count, number
+from agentcore.observed_verdict import MAY_HELP, NO_HELP, full, not_continued, observed_broken_call, observed_cut
 from agentcore.policy import higher, limit_in_words
 from agentcore.reason_text import bound_of_errors, criterion_in_words
 from agentcore.reasons import NormalizedStopReason, TurnStatus
@@ -29,21 +31,26 @@ from agentcore.remedies import (
 )
 from agentcore.resource import APPROVAL_SECONDS, LIMIT_OF, out_of_time
 from agentcore.snapshot import Snapshot
-from agentcore.truncation_cause import below_cap
+from agentcore.truncation_cause import SHOWN, below_cap
 from agentcore.truncation_text import (
-    CAP,
     CUT_OFF,
-    NAME,
     STOPPED,
+    about,
     below_caps,
+    bounded_cap,
     broken_off,
+    completion_used,
     cut_call,
+    higher_cap,
     how_cut,
+    is_eaten,
     of_call,
     of_raised_call,
-    tells_where,
+    used_in_words,
     where,
 )
+
+_CAP = SHOWN.name
 
 
 @door
@@ -60,77 +67,54 @@ def verdict_of(snapshot: Snapshot) -> Verdict | None:
     return None if end is None else _SENTENCES.get(end.terminal_reason, _other)(snapshot, end)
 
 
-def _about(snapshot: Snapshot) -> str:
-    return "about " if snapshot.spent.estimated else ""
-
-
-def _used(snapshot: Snapshot) -> str:
-    used, budget = snapshot.spent.output_tokens, snapshot.completion_budget
-    of = "" if budget is None else f" of {number(budget)}"
-    return f"{_about(snapshot)}{number(used)}{of} completion tokens used"
-
-
 def _retry_limit(snapshot: Snapshot, _end: Finish) -> Verdict:
+    if snapshot.observed:
+        return not_continued(snapshot)
     used, limit = snapshot.spent.continuations, snapshot.limits.max_continuations
-    below = below_caps(snapshot)
-    place = where(snapshot) if below else ""
-    last = f"{',' if used else ''} {'the last time ' if used and tells_where(snapshot) else ''}{place}" if below else ""
     more = [Raise("max_continuations", max(used, limit) + 1)]  # a limit may be lowered below what was used by then
     if completion_spent(snapshot):
         more.append(Raise("max_total_completion_tokens"))
     lead, by = broken_off(snapshot)
     at = limit_in_words("max_continuations", f"{number(used)} of {number(limit)}")
-    stopped = f"{'' if lead == STOPPED else 'then stopped '}at {at}"
+    stopped = f"{'' if lead == STOPPED else _then_stopped(snapshot)}at {at}"
     stopped = stopped if limit or used else f"and not continued because {limit_in_words('max_continuations')} is 0"
-    happened = f"{by}{last}, {stopped}. {sentence(_used(snapshot))}"
-    if below and not snapshot.going_on_helped:
-        return Verdict(lead, happened, _full(snapshot))
+    happened = f"{by}, {stopped}. {used_in_words(snapshot)}"
+    if below_caps(snapshot) and not snapshot.going_on_helped:
+        return Verdict(lead, happened, full(snapshot))
     return Verdict(lead, happened, *would_continue(snapshot, *more))
+
+
+def _then_stopped(snapshot: Snapshot) -> str:
+    """Before the limit that stopped a turn; of two causes of a cut, the second is told with “then”."""
+    return "and stopped " if len(cuts_of(snapshot)) > 1 else "then stopped "
 
 
 def _below_cap(snapshot: Snapshot, _end: Finish) -> Verdict:
     """A cut that no number of ours explains, and so none is said to have helped against."""
+    if last_cut(snapshot) == UNRECORDED:
+        return observed_cut(snapshot, _end)
     after = f" after {count(snapshot.spent.continuations, 'continuation')}" if snapshot.spent.continuations else ""
-    place = where(snapshot) if snapshot.uncapped else f"at {of_call(snapshot)}{after}, below {CAP}"
-    return Verdict(CUT_OFF, f" {place}{after if snapshot.uncapped else ''}.", _full(snapshot))
-
-
-def _full(snapshot: Snapshot) -> str:
-    return f"{_FULL} {_MAY_HELP.format(NAME) if snapshot.uncapped else _NO_HELP}"
-
-
-def _watched_cut(snapshot: Snapshot, _end: Finish) -> Verdict:
-    """Of a call that was only watched: its cap ran out, and no limit of a policy."""
-    counted = snapshot.response is not None and snapshot.response.usage is not None
-    used = f", with {of_call(snapshot)} used" if counted else ""
-    lead, cut = how_cut(snapshot)
-    if snapshot.repairing:
-        (lead, cut), used = cut_call(snapshot), ""
-    return Verdict(lead, f"{cut}{used}; this call was only observed.", _UNKNOWN, rerun=True)
-
-
-def _watched_call(snapshot: Snapshot, _end: Finish) -> Verdict:
-    lead, broken = cut_call(snapshot)
-    return Verdict(lead, f"{broken}; this call was only observed.")
+    place = where(snapshot) if snapshot.uncapped else f"at {of_call(snapshot)}{after}, below {_CAP}"
+    return Verdict(CUT_OFF, f" {place}{after if snapshot.uncapped else ''}.", full(snapshot))
 
 
 def _budget(snapshot: Snapshot, _end: Finish) -> Verdict:
     total = snapshot.limits.max_total_tokens
     if total is not None and (snapshot.repairing or not completion_spent(snapshot)):
-        used = (
-            f"{_about(snapshot)}{number(snapshot.spent.total_tokens)} of {number(total)} input and output tokens used"
-        )
+        used = f"{about(snapshot)}{number(snapshot.spent.total_tokens)} of {number(total)} input and output tokens used"
         return _stopped_at(snapshot, "max_total_tokens", used)
-    return _stopped_at(snapshot, "max_total_completion_tokens", _used(snapshot))
+    return _stopped_at(snapshot, "max_total_completion_tokens", completion_used(snapshot))
 
 
 def _stopped_at(snapshot: Snapshot, limit: str, used: str) -> Verdict:
     """Of a limit that left no room for another call: what became of the last answer, and how much was `used`."""
-    lead, how = cut_call(snapshot) if snapshot.repairing else how_cut(snapshot)
+    lead, how = cut_call(snapshot) if snapshot.repairing else broken_off(snapshot)
     at, helps = f" at {limit_in_words(limit)}", would_continue(snapshot, Raise(limit))
     if lead == STOPPED:
         return Verdict(lead, f"{at}{how}; {used}.", *helps)
-    return Verdict(lead, f"{how}, then stopped{at}: {used}.", *helps)
+    if last_cut(snapshot) == limit and not snapshot.repairing:  # it has just been named
+        return Verdict(lead, f"{how}: {used}.", *helps)
+    return Verdict(lead, f"{how}, {_then_stopped(snapshot).strip()}{at}: {used}.", *helps)
 
 
 def _output_cap(snapshot: Snapshot, _end: Finish) -> Verdict:
@@ -139,16 +123,16 @@ def _output_cap(snapshot: Snapshot, _end: Finish) -> Verdict:
 
 
 def _repetition(snapshot: Snapshot, _end: Finish) -> Verdict:
-    larger = sentence(f"{higher('max_tokens')} may help")
-    if snapshot.eaten:
-        last = f"the last time {of_raised_call(snapshot)}, and no text came"
-        return Verdict(CUT_OFF, f": reasoning used up {CAP} in two answers in a row, {last}.", larger)
+    larger = sentence(f"{higher_cap(snapshot) if snapshot.eaten else higher('max_tokens')} may help")
+    if is_eaten(snapshot):
+        last = f"the last time {bounded_cap(snapshot) or of_raised_call(snapshot)}, and no text came"
+        return Verdict(CUT_OFF, f": reasoning used up {_CAP} in two answers in a row, {last}.", larger)
     if snapshot.refused_as_cut:
         last = "as the provider's error says, and no text came"
-        return Verdict(CUT_OFF, f": {CAP} was used up in two answers in a row, {last}.", larger)
+        return Verdict(CUT_OFF, f": {_CAP} was used up in two answers in a row, {last}.", larger)
     idle = ": two truncated answers in a row added nothing new"
     if snapshot.cut_below_cap:
-        return Verdict(CUT_OFF, f"{idle}; the last one was cut {where(snapshot)}.", _NO_HELP)
+        return Verdict(CUT_OFF, f"{idle}; the last one was cut {where(snapshot)}.", NO_HELP)
     return Verdict(CUT_OFF, f"{idle}.", larger)
 
 
@@ -159,6 +143,8 @@ def _empty(_snapshot: Snapshot, _end: Finish) -> Verdict:
 def _repair(snapshot: Snapshot, _end: Finish) -> Verdict:
     repairs = snapshot.spent.tool_repairs
     tried = f"{count(repairs, 'repair')} failed" if repairs else f"{limit_in_words('max_tool_repair_attempts')} is 0"
+    if snapshot.observed and not repairs:
+        tried = "the program that made the call did not request it again"
     lead, broken = cut_call(snapshot)
     return Verdict(lead, f"{broken}; {tried}.")
 
@@ -183,9 +169,9 @@ def _forbidden(snapshot: Snapshot, end: Finish) -> Verdict:
         )
     if snapshot.model_stop_reason != NormalizedStopReason.MAX_TOKENS or snapshot.response is None:
         return Verdict(STOPPED, f"{where_stopped}: {stop_text(snapshot) or end.error_message}.", *helps)
-    lead, how = cut_call(snapshot) if snapshot.repairing else how_cut(snapshot)
+    lead, how = cut_call(snapshot) if snapshot.repairing else broken_off(snapshot)
     why = reason_of_stop(snapshot) if snapshot.repairing else stop_text(snapshot)
-    return Verdict(lead, f"{how}, then stopped{where_stopped}: {why}.", *helps)
+    return Verdict(lead, f"{how}, {_then_stopped(snapshot).strip()}{where_stopped}: {why}.", *helps)
 
 
 def _refused(snapshot: Snapshot, why: str) -> str:
@@ -220,7 +206,7 @@ def _context(_snapshot: Snapshot, _end: Finish) -> Verdict:
 
 
 def _cancelled(snapshot: Snapshot, end: Finish) -> Verdict:
-    used = sentence(_used(snapshot))
+    used = used_in_words(snapshot)
     if end.status is TurnStatus.ABORTED:
         return Verdict("Aborted", f": the provider cancelled the answer. {used}")
     if why := unapproved(snapshot):
@@ -237,7 +223,7 @@ def _unknown(snapshot: Snapshot, _end: Finish) -> Verdict:
 
 def _interrupted(snapshot: Snapshot, end: Finish) -> Verdict:
     why = end.error_message or "the turn was lost and cannot go on."
-    return Verdict("Interrupted", f": {why} {sentence(_used(snapshot))}")
+    return Verdict("Interrupted", f": {why} {used_in_words(snapshot)}")
 
 
 def _other(snapshot: Snapshot, end: Finish) -> Verdict:
@@ -247,7 +233,7 @@ def _other(snapshot: Snapshot, end: Finish) -> Verdict:
             f"{_no_envelope(snapshot)}." if end.sentence else f"{end.error_message[:1].lower()}{end.error_message[1:]}"
         )
         cut = end.error_code == "envelope_truncation_unrecoverable" and no_cap_grows(snapshot)
-        helps = _MAY_HELP.format(CAP) if cut else ""
+        helps = MAY_HELP.format(_CAP) if cut else ""
         return Verdict("Failed", f" without a valid envelope after {calls}: {why}", helps)
     return Verdict("", f"Ended by {end.terminal_reason}.")
 
@@ -270,19 +256,14 @@ def _said(snapshot: Snapshot) -> str:
     return f"The provider said “{word}”." if word else "The provider gave no stop reason."
 
 
-#: What is known of a cut below the cap. No number of ours is said to have helped against it.
-_NO_HELP = "The recording does not show what would have helped."
-_FULL = "The context window was full, or the server has a limit of its own."
-_MAY_HELP = "Setting {} may help: without it, many servers apply a low default limit."
-_UNKNOWN = "The recording does not show how many more tokens it needed."
 _SENTENCES: Mapping[str, Callable[[Snapshot, Finish], Verdict]] = {
     "completed": completed,
     "retry_limit": _retry_limit,
     "budget_exhausted": _budget,
     "output_cap": _output_cap,
-    "max_tokens": _watched_cut,
+    "max_tokens": observed_cut,
     "cut_below_cap": _below_cap,
-    "broken_tool_call": _watched_call,
+    "broken_tool_call": observed_broken_call,
     "repetition": _repetition,
     "empty_output": _empty,
     "tool_repair_failed": _repair,

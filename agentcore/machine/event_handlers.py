@@ -5,6 +5,7 @@ from typing import Any, assert_never
 
 from agentcore.commands import Observation
 from agentcore.continuation_merge import Rule
+from agentcore.cuts import what_cut
 from agentcore.errors import ErrorType, IllegalEvent
 from agentcore.events import (
     CancelRequested,
@@ -45,6 +46,7 @@ from agentcore.values import replace
 # Python 3.11 takes long to find a member in its enumeration, and every turn asks for these.
 _STARTED, _RESPONDED = Trigger.STARTED, Trigger.RESPONDED
 _IDLE, _REQUEST, _INITIAL = State.IDLE, State.REQUEST, AttemptKind.INITIAL
+_MAX_TOKENS = NormalizedStopReason.MAX_TOKENS
 
 #: The trigger, the snapshot with what the event brings, the reason in words, what operators should see, and fields that
 #: change as the snapshot moves, in one copy with its state: a dictionary of its own, for more is put to it.
@@ -93,6 +95,7 @@ def _started(snapshot: Snapshot, event: Started, policy: Policy) -> Intake:
         "tell_estimates": policy.tell_estimates,
         "revision": policy.revision,
         "watched": is_watched(policy),
+        "observed": policy.watched or None,
         "messages": event.messages,
         "breakpoints": event.breakpoints,
         "iteration": 1,
@@ -110,6 +113,7 @@ def _responded(snapshot: Snapshot, event: ModelResponded, *, signs: bool) -> Int
     brought = {
         **counted(snapshot, response, seconds_since(snapshot, event.at, event.waited)),
         "response": response,
+        "cut_by": _cuts(snapshot, response),
         "failure": None,
         "outcome": None,
         "draw": event.draw,
@@ -121,6 +125,11 @@ def _responded(snapshot: Snapshot, event: ModelResponded, *, signs: bool) -> Int
         "last_signs": found,
     }
     return _RESPONDED, snapshot, "the model answered", (), brought
+
+
+def _cuts(snapshot: Snapshot, response: ChatResponse) -> tuple[str, ...]:
+    cut = response.stop_reason is _MAX_TOKENS
+    return (*snapshot.cut_by, what_cut(snapshot, response)) if cut else snapshot.cut_by
 
 
 def _signs(snapshot: Snapshot, response: ChatResponse) -> tuple[str, ...]:

@@ -79,7 +79,7 @@ def _with_numbers(snapshot: Snapshot, event: OperatorActed) -> Snapshot:
     call = snapshot.call
     failed = snapshot.state is State.BACKOFF or snapshot.held_state is State.EVALUATE_ERROR
     if event.max_tokens is not None and call is not None and failed:
-        call = replace(call, max_tokens=event.max_tokens)
+        call = replace(call, max_tokens=event.max_tokens, bound=None)
     elif call is not None:
         call = _as_sent(call, snapshot.asked, asked)
     return replace(

@@ -2,7 +2,7 @@
 
 from agentcore.argument_validation import required
 from agentcore.errors import RecordingError
-from agentcore.policy import Policy, is_watched
+from agentcore.policy import Policy, is_watched, stated
 from agentcore.reasons import AttemptKind
 from agentcore.replay.recorded_judgement import step_again
 from agentcore.replay.recording import Recording
@@ -84,11 +84,14 @@ def under(snapshot: Snapshot, before: Policy, policy: Policy) -> Snapshot:
     """
     if snapshot.setup is None or policy == before:
         return snapshot
+    policy = stated(policy, before)
     asked = snapshot.setup.asking(max_tokens=policy.max_tokens, model=policy.model, system_prompt=policy.system_prompt)
     call, pending = snapshot.call, snapshot.state in (*CALLS, State.BACKOFF)
     if call is not None and pending and policy.max_tokens is not None and policy.max_tokens != before.max_tokens:
-        call = replace(call, max_tokens=policy.max_tokens)
+        call = replace(call, max_tokens=policy.max_tokens, bound=None)
     limits = snapshot.limits if policy.limits == before.limits else policy.limits
     error_policy = snapshot.error_policy if policy.error_policy == before.error_policy else policy.error_policy
     watched = is_watched(policy) if snapshot.watched else None
-    return replace(snapshot, setup=asked, call=call, limits=limits, error_policy=error_policy, watched=watched)
+    observed = (policy.watched or None) if snapshot.observed else None
+    snapshot = replace(snapshot, limits=limits, error_policy=error_policy, watched=watched, observed=observed)
+    return replace(snapshot, setup=asked, call=call)

@@ -21,7 +21,7 @@ from agentcore.events import (
 )
 from agentcore.machine.advance import advance, settle
 from agentcore.machine.state_commands import same_command
-from agentcore.policy import Policy
+from agentcore.policy import Policy, stated
 from agentcore.replay.assumptions import HIGH, LOW, MIDDLE, NEARLY, AssumptionSet, NeedsEnds
 from agentcore.replay.certainty import Assumed, Assumption, Certainty, Experience, Why, weakest
 from agentcore.replay.fork import under
@@ -57,6 +57,7 @@ def what_if(
     required(trace, bool, "trace")
     if policy.revision != recording.policy.revision:
         policy = replace(policy, revision=recording.policy.revision)
+    policy = stated(policy, recording.policy)
     run = _Run(recording, policy, trace, AssumptionSet(Past.of(recording), experience))
     try:
         return run.to_the_end()

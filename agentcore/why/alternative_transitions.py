@@ -13,7 +13,7 @@ from typing import NamedTuple
 from agentcore.policy import limit_in_words
 from agentcore.replay.record_spans import Span
 from agentcore.states import TRANSITIONS, State, Trigger
-from agentcore.truncation_text import CAP
+from agentcore.truncation_cause import SHOWN
 from agentcore.why import evaluate_error_guards, evaluate_stop_guards, pending_guards
 from agentcore.why.transition_case import Case, Stand, cases_of
 
@@ -60,7 +60,7 @@ GUARDS: Mapping[State, Mapping[Trigger, Guard]] = {
             "its stop reason is unknown, and it contains nothing usable", evaluate_stop_guards.unknown
         ),
         Trigger.MAX_TOKENS: Guard(
-            (f"it was cut by {CAP}, without a complete tool call to run"),
+            (f"it was cut by {SHOWN.name}, without a complete tool call to run"),
             evaluate_stop_guards.cut,
         ),
         Trigger.PAUSED: Guard("the provider paused it", evaluate_stop_guards.reason_is("paused")),

@@ -15,11 +15,11 @@ from agentcore.reason_text import criterion_in_words, evaluation_text
 from agentcore.replay.certainty import Certainty
 from agentcore.replay.record_spans import Span, fold
 from agentcore.replay.recording import Recording
-from agentcore.resource import APPROVAL_SECONDS, no_retry_helps, resource_in, unapproved_tools
+from agentcore.resource import APPROVAL_SECONDS, limit_of_observed, no_retry_helps, resource_in, unapproved_tools
 from agentcore.snapshot_parts import Spent
 from agentcore.states import State
 from agentcore.sufficient_max_tokens import END_AT_MOST, enough_for_one_call, writes_on
-from agentcore.truncation_text import CAP
+from agentcore.truncation_cause import SHOWN
 from agentcore.why.evidence import clauses_of, evaluations_of, inputs_of, model_input, unjudged_inputs
 from agentcore.why.transition_case import Case, Json, case_of
 from agentcore.why.transition_text import transition_text
@@ -42,7 +42,7 @@ def claim_of(spans: tuple[Span, ...]) -> tuple[Node, ...]:
         Fact("calls", 1),
         Fact("ceiling", known.asked.ceiling),
     )
-    words = f"certain: one call with {CAP} ≥ {number(least)} would have been enough"
+    words = f"certain: one call with {SHOWN.name} ≥ {number(least)} would have been enough"
     return (Node(Kind.CLAIM, "max_tokens", words, facts, tuple(_grounds(spans))),)
 
 
@@ -186,7 +186,8 @@ def _resource(case: Case | None, end: Mapping[str, Any], model: str | None) -> s
     floor = known.setup.output_floor if known and known.setup else 1
     reasons = (end["terminal_reason"], end["stop_reason"], model)
     hopeless, judged = known is not None and no_retry_helps(known), known.outcome if known else None
-    return resource_in(case.outcome, *reasons, floor=floor, hopeless=hopeless, judged=judged)
+    found = resource_in(case.outcome, *reasons, floor=floor, hopeless=hopeless, judged=judged)
+    return limit_of_observed(known) if found and known is not None and known.observed else found
 
 
 def _terminal(recording: Recording, spans: tuple[Span, ...], found: _Found, end: Mapping[str, Any]) -> Node:

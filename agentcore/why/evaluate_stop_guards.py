@@ -6,7 +6,7 @@ from agentcore.machine.answer_classification import response_error, word_of
 from agentcore.messages import ChatResponse
 from agentcore.reasons import CALL_WORDS, NormalizedStopReason
 from agentcore.states import Trigger
-from agentcore.truncation_text import CAP
+from agentcore.truncation_cause import SHOWN
 from agentcore.why.limit_usage import missing, nearest
 from agentcore.why.transition_case import Case, Stand
 
@@ -33,7 +33,7 @@ def reason_is(wanted: str) -> Look:
 
     def look(case: Case, response: ChatResponse) -> Stand:
         if response.stop_reason == wanted == Reason.PAUSED and _warmed_up(case, response):
-            return Stand(False, f"with {CAP} 0 a cut or a pause is no truncation")
+            return Stand(False, f"with {SHOWN.name} 0 a cut or a pause is no truncation")
         return Stand(response.stop_reason == wanted, _was(response))
 
     return _answered(look)
@@ -91,7 +91,7 @@ def _cut(case: Case, response: ChatResponse) -> Stand:
     if response.stop_reason is not Reason.MAX_TOKENS:
         return Stand(False, _was(response))
     if _warmed_up(case, response):
-        return Stand(False, f"with {CAP} 0 a cut or a pause is no truncation")
+        return Stand(False, f"with {SHOWN.name} 0 a cut or a pause is no truncation")
     if response.tool_calls:
         return Stand(False, "it was cut, but calls a tool")
     return Stand(True, _was(response))

@@ -66,7 +66,7 @@ def clauses_of(case: Case, said: Json, recording: Recording, spans: tuple[Span, 
         return
     if name == "EnvelopeCriterion" and _is_at_ceiling(case, said):
         yield Node(Kind.CLAUSE, "connection.max_output_tokens", "the connection's ceiling for one call")
-    elif name == "ErrorPolicyCriterion":
+    elif name == "ErrorPolicyCriterion" and not (case.snapshot and case.snapshot.observed):
         yield from _error_clause(case, said)
     elif name == "FinishReasonCheck":
         words = ", ".join(recording.policy.finish_reasons)

@@ -9,7 +9,7 @@ from agentcore.criteria.incomplete_answers import APART, CUT_BELOW_CAP, MAX_TOKE
 from agentcore.error_policy import ErrorHandlingDecision
 from agentcore.number_format import count, number
 from agentcore.policy import higher, limit_in_words
-from agentcore.reason_text import criterion_in_words
+from agentcore.reason_text import BY_PROGRAM, criterion_in_words
 from agentcore.resource import IDLE, LIMIT_OF, REPEATED, bound_of, idle_in_words, no_retry_helps
 from agentcore.states import State
 from agentcore.why.transition_case import Case, Json
@@ -115,7 +115,10 @@ def amounts_of(case: Case) -> Mapping[str, Amount]:
 def _amounts(case: Case) -> Iterator[Amount]:
     about = case.snapshot is None or case.snapshot.spent.estimated
     cut = case.snapshot is not None and case.snapshot.cut_at_cap
+    observed = case.snapshot is not None and case.snapshot.observed
     for name, used, limit in (*_of_truncation(case), *_of_others(case)):
+        if observed and name != MAX_TOKENS:
+            continue  # nobody has set it: the policy only allows what the calls of their program did
         if _is_number(used) and _is_number(limit):
             least = _floor(case) if name == "max_total_completion_tokens" else 0.0
             yield Amount(name, used, limit, about and name in _TOKENS, least, cut and name == "max_total_output_chars")
@@ -200,10 +203,13 @@ class Missing:
 
     limits: tuple[Amount, ...] = ()
     stubborn: tuple[str, ...] = ()
+    by_program: bool = False  #: of calls that were only observed: no limit is known
 
     @property
     def words(self) -> str:
         """`with 4 continuations it would have continued`, or who forbade too."""
+        if self.by_program:
+            return BY_PROGRAM
         if self.stubborn:
             return f"{' and '.join(self.stubborn)} {'also ' if self.limits else ''}forbade continuing"
         return f"with {' and '.join(amount.more for amount in self.limits)} it would have continued"
@@ -218,7 +224,8 @@ def missing(case: Case) -> Missing:
         limits = limits_behind(case, said, amounts)
         found |= {limit.limit_name: limit for limit in limits}
         stubborn += _stubborn_in(case, said, limits)
-    return Missing(tuple(found.values()), tuple(dict.fromkeys(stubborn)))
+    observed = case.snapshot is not None and bool(case.snapshot.observed) and bool(case.forbade) and not found
+    return Missing(tuple(found.values()), tuple(dict.fromkeys(stubborn)), observed)
 
 
 def limits_behind(case: Case, said: Json, amounts: Mapping[str, Amount]) -> list[Amount]:

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from agentcore.reason_text import evaluation_text
 from agentcore.resource import IDLE, LIMIT_OF
 from agentcore.states import State, Trigger
-from agentcore.truncation_text import CAP
+from agentcore.truncation_cause import SHOWN
 from agentcore.why.limit_usage import amounts_of, missing, nearest
 from agentcore.why.transition_case import Case, Stand
 
@@ -48,13 +48,13 @@ def repetition(case: Case) -> Stand:
     if case.snapshot.eaten and idle >= IDLE:
         return Stand(
             True,
-            f"reasoning used up {CAP} in {idle} answers in a row, and no text came",
+            f"reasoning used up {SHOWN.name} in {idle} answers in a row, and no text came",
             counted=True,
         )
     if case.snapshot.refused_as_cut and idle >= IDLE:
         return Stand(
             True,
-            f"{CAP} was used up in {idle} answers in a row, and no text came",
+            f"{SHOWN.name} was used up in {idle} answers in a row, and no text came",
             counted=True,
         )
     if idle >= IDLE:

@@ -4,6 +4,7 @@ evaluation."""
 from collections.abc import Callable, Mapping
 
 from agentcore.error_text import notice_text
+from agentcore.number_format import count, number
 from agentcore.reason_text import evaluation_text
 from agentcore.snapshot import Snapshot
 from agentcore.states import State, Trigger
@@ -79,18 +80,23 @@ def _below_cap(case: Case, known: Snapshot) -> str:
 
 
 def _another_call(name: str) -> Callable[[Case], str | None]:
-    """`continuation 1 of 3, Max tokens per call (max_tokens) not set`, of a call for which nobody set a cap."""
+    """`continuation 1 of 3, 12,000 tokens`; of a call for which nobody set a cap `continuation 1 of 3, Max tokens per
+    call (max_tokens) not set`; of observed calls `continuation 1`."""
 
     def made(case: Case) -> str | None:
         known = case.snapshot
-        if case.trigger is not Trigger.UNDER_LIMITS or known is None or not known.uncapped or known.next_cap_unknown:
+        if case.trigger is not Trigger.UNDER_LIMITS or known is None or known.call is None:
             return None
         spent, limits = known.spent, known.limits
         of = {
             "continuation": (spent.continuations, limits.max_continuations),
             "repair": (spent.tool_repairs, limits.max_tool_repair_attempts),
         }
-        return "{} {} of {}, {} not set".format(name, *of[name], SHOWN.name)
+        used, limit = of[name]
+        counted = f"{name} {number(used)}" if known.observed else f"{name} {number(used)} of {number(limit)}"
+        if known.next_cap_unknown:
+            return counted
+        return f"{counted}, {f'{SHOWN.name} not set' if known.uncapped else count(known.call.max_tokens, 'token')}"
 
     return made
 

@@ -60,6 +60,11 @@ def was_watched(policy: Policy) -> bool:
     return watching(policy) == replace(policy, limits=limits, watched=True)
 
 
+def is_observed(stored: Mapping[str, Any]) -> bool:
+    """The same of a policy as a turn keeps it, also of one whose limits are those that its calls imply."""
+    return bool(stored.get("watched"))
+
+
 def by_itself(recording: Recording) -> Recording:
     """A watched turn without the watcher's own acts, as the same decisions: what a draft allows is then all it allows.
 

@@ -10,7 +10,7 @@ import json_repair
 from django.core.exceptions import ValidationError
 
 from agentcore.error_policy import PRESETS, ErrorHandlingDecision, ErrorPolicy
-from agentcore.policy import REVISION, CriterionSpec, EnvelopeRules, Limits, OnTruncation, Policy, RecoveryPath
+from agentcore.policy import REVISION, CriterionSpec, EnvelopeRules, Limits, OnTruncation, Policy, RecoveryPath, stated
 from agentcore.reasons import NormalizedStopReason
 from agentcore.serial import policy_from_json
 from agentcore.values import replace
@@ -96,7 +96,7 @@ def overridden(policy: Policy, overrides: Mapping[str, Any]) -> Policy:
     """The policy with a turn's overrides (see `dashboard.live.services.OVERRIDES`) in place of its own words."""
     limits = replace(policy.limits, **overrides.get("limits") or {})
     changed = overrides.get("error_policy")
-    return replace(
+    wanted = replace(
         policy,
         limits=limits,
         error_policy=error_policy_of(changed, policy.error_policy) if changed else policy.error_policy,
@@ -107,6 +107,7 @@ def overridden(policy: Policy, overrides: Mapping[str, Any]) -> Policy:
         system_prompt=overrides.get("system_prompt", policy.system_prompt),
         model=overrides.get("model") or policy.model,
     )
+    return stated(wanted, policy)
 
 
 def error_policy_of(body: Mapping[str, Any], base: ErrorPolicy | None = None) -> ErrorPolicy:

@@ -1,7 +1,7 @@
 """Every field of the policy of a turn, or of an agent's next one, with whose word it is."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 from uuid import UUID
 
@@ -9,6 +9,7 @@ from agentcore import serial
 from agentcore.policy import Policy
 from dashboard.agents.limit_fields import completion_default
 from dashboard.agents.models import Agent, PolicyVersion
+from dashboard.agents.observe_policy import is_observed
 from dashboard.agents.policies import stored_policy
 from dashboard.agents.policy_layers import effective_policy_for, layer_of, said_of
 from dashboard.agents.policy_resolution import FIELDS, JUDGING_FIELDS, KEEP_RAW_DAYS, Layer, Level, resolve
@@ -16,6 +17,7 @@ from dashboard.policies.field_text import LEVEL_WORDS, key_of, label_of, value_i
 from dashboard.turns.models import Turn
 from dashboard.turns.sent_caps import cap_demanded, demand_in_words
 
+NOT_APPLIED = "not applied"  #: of calls that were only observed, in place of a value that nobody has set
 #: A default, and what is known of a turn from before there were layers.
 DEFAULT: Mapping[str, Any] = {"level": Level.DEFAULT.value, "of": "", "policy": "", "version": None, "version_id": None}
 
@@ -44,6 +46,8 @@ class Source:
 
     @property
     def shown(self) -> str:
+        if self.level == Level.WATCHED:
+            return NOT_APPLIED
         if self.cap and self.value is None and self.field == "limits.max_total_completion_tokens":
             return completion_default(self.cap)
         return value_in_words(self.field, self.value)
@@ -72,7 +76,10 @@ def sources_of(turn: Turn) -> tuple[Source, ...]:
     if stored is None:
         stored = stored_before(turn.overrides, turn.policy_version, turn.agent_name)
     asked = Source("max_tokens", turn.max_tokens, *_of_max_tokens(turn))
-    return asked, *_each(values, stored, turn.max_tokens)
+    each = _each(values, stored, turn.max_tokens)
+    if is_observed(turn.policy):
+        each = (one if one.field == KEEP_RAW_DAYS else replace(one, level=Level.WATCHED.value) for one in each)
+    return asked, *each
 
 
 def sources_to_come(agent: Agent) -> tuple[Source, ...]:

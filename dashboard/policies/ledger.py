@@ -25,6 +25,7 @@ from django.db.models.functions import Length
 from agentcore.messages import TokenUsage
 from agentcore.resource import APPROVAL_SECONDS
 from dashboard.agents.models import Policy, PolicyVersion, Project
+from dashboard.agents.observe_policy import is_observed
 from dashboard.agents.policy_resolution import Level
 from dashboard.agents.samples import agents_on_simulator
 from dashboard.agents.selectors import policy_list
@@ -229,6 +230,7 @@ def _said(
         error_type=row["error_type"],
         resolved_by=(row["resolved_by"] or "") if row["terminal_reason"] in ASKED else "",
         resource=row["resource"],
+        observed=is_observed(row["policy"]),
     )
     if clause is None:
         return None

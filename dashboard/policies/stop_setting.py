@@ -12,7 +12,7 @@ from uuid import UUID
 
 from agentcore.resource import APPROVAL_SECONDS, RESOURCES
 from dashboard.agents.models import PolicyVersion
-from dashboard.agents.observe_policy import WATCHER
+from dashboard.agents.observe_policy import WATCHER, is_observed
 from dashboard.policies.field_settings import Setting, history_of, set_by
 from dashboard.policies.field_sources import Source, sources_of
 from dashboard.turns.models import Turn
@@ -101,12 +101,15 @@ def clause_of(
     error_type: str | None = None,
     resolved_by: str = "",
     resource: str | None = None,
+    observed: bool = False,
 ) -> str | None:
     """The field (of `policy_resolution.FIELDS`) whose word ended the turn; None where none did.
 
     `resolved_by`: the criterion that settled the last judgement, needed where the terminal reason is one of `ASKED`.
-    `resource`: the limit that ran out, where that is known; it decides.
+    `resource`: the limit that ran out, where that is known; it decides. `observed`: no policy acted on the turn.
     """
+    if observed:
+        return None
     if resource is not None:
         return BY_RESOURCE.get(resource)
     if terminal_reason not in TERMINAL:
@@ -138,6 +141,7 @@ def stop_setting_of(turn: Turn) -> StopSetting | None:
         error_type=turn.error_type,
         resolved_by=_resolved_by(turn),
         resource=turn.resource,
+        observed=is_observed(turn.policy),
     )
     source = next((source for source in sources_of(turn) if source.field == field), None)
     if source is None:

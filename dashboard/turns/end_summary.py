@@ -68,7 +68,7 @@ def _partial(turn: Turn) -> EndSummary:
     cause = LIMIT_NAMES.get(turn.resource or "", "")
     cause = f"{cause} reached" if cause else _failure(turn) if turn.stop_reason == StopReason.ERROR else ""
     look, told = _no_repetition(turn)
-    cause = cause or told or reason_label(turn.terminal_reason).capitalize()
+    cause = cause or told or _observed(turn) or reason_label(turn.terminal_reason).capitalize()
     if turn.out_of_time:
         return _read(endings.STOPPED, cause, look="time_limit")
     if turn.error_type and turn.terminal_reason == "provider_error":
@@ -122,6 +122,15 @@ def _no_repetition(turn: Turn) -> tuple[str, str]:
     if turn.terminal_reason == "repetition" and turn.raw_stop_reason is None:
         return "max_tokens", f"{LIMIT_NAMES['max_tokens']} used up, no text"
     return "max_tokens", ""
+
+
+def _observed(turn: Turn) -> str:
+    """The cause of a turn whose calls were only observed, where no limit of them is known; empty of any other."""
+    if turn.resource or turn.terminal_reason not in ("max_tokens", "retry_limit"):
+        return ""
+    if turn.model_stop_reason == NormalizedStopReason.PAUSED:
+        return "Paused by the provider"
+    return "Token limit not recorded" if turn.terminal_reason == "max_tokens" else "Not continued by its program"
 
 
 def _aborted(turn: Turn) -> EndSummary:

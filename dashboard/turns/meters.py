@@ -51,7 +51,10 @@ def overrun_in_words(snapshot: Snapshot) -> str:
 
 
 def meters_of(snapshot: Snapshot) -> tuple[Meter, ...]:
-    """The budgets of a turn that has started; those without a limit, and unused ones of special kinds, are left out."""
+    """The budgets of a turn that has started; those without a limit, and unused ones of special kinds, are left out.
+    Calls that were only observed have none."""
+    if snapshot.observed:
+        return ()
     return tuple(_meter(budget) for budget in budgets_of(snapshot) if budget.limit < ENDLESS)
 
 

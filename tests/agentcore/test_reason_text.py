@@ -198,6 +198,13 @@ def test_a_verdict_groups_digits_as_the_notice_does():
     assert "2,010 of 1,500 tokens; these tool calls did not run: calculator." in verdict(story.snapshot)
 
 
+def test_displayed_reasons_of_a_continuation_group_digits():
+    story = play(truncated("part", tokens=12_000), max_tokens=12_000, max_total_completion_tokens=111_959)
+    assert "cut off; 0 of 3 continuations used, 99,959 tokens left" in evaluations(story)
+    assert "continuation 1 of 3, 12,000 tokens" in transitions(story)
+    assert "99959 tokens left" in str(story.records), "the stored reason is the one that verifies"
+
+
 def test_a_criterion_has_one_name_in_lists_and_sentences():
     names = [name for name, member in vars(builtin).items() if isinstance(member, type) and hasattr(member, "explain")]
     assert len(names) == 9

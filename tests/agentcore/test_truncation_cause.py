@@ -1,10 +1,20 @@
 """What cut an answer is told by its tokens: its own cap, reasoning before it, or no number of ours."""
 
+from copy import copy
 from dataclasses import replace
 
 import pytest
 
-from agentcore import ChatRequest, ChatResponse, NormalizedStopReason, StopReason, TokenUsage, TurnStatus, verify
+from agentcore import (
+    ChatRequest,
+    ChatResponse,
+    NormalizedStopReason,
+    Snapshot,
+    StopReason,
+    TokenUsage,
+    TurnStatus,
+    verify,
+)
 from agentcore.lint import lint
 from agentcore.messages import NO_CAP
 from agentcore.providers import get_provider
@@ -42,6 +52,12 @@ def play(*events, **given) -> Playbook:
     for event in events:
         book = book >> event
     return book
+
+
+def replace_snapshot(book: Playbook, snapshot: Snapshot) -> Playbook:
+    other = copy(book)
+    object.__setattr__(other, "snapshot", snapshot)
+    return other
 
 
 def words_of(book: Playbook) -> str:
@@ -131,11 +147,34 @@ def test_continues_below_the_cap_while_continuations_are_left_because_a_server_m
     assert "With 4 continuations it would have continued" in told
 
 
-def test_truncations_at_the_cap_are_reported_as_such_even_if_the_total_reduced_the_last_call():
+def test_truncations_at_the_cap_are_told_apart_from_the_last_one_below_it():
     book = play(*(responded(cut(f"part {n}. ", output=n)) for n in (400, 401, 400, 14)), max_tokens=400)
     assert verdict(book.snapshot).startswith(
-        "Cut off 4 times by Max tokens per call (max_tokens), then stopped at Max continuations (max_continuations: "
-        "3 of 3)"
+        "Cut off 3 times by Max tokens per call (max_tokens), then at 14 of 399 tokens, below Max tokens per call, and "
+        "stopped at Max continuations (max_continuations: 3 of 3)"
+    )
+
+
+def test_an_answer_that_the_rest_of_a_total_cut_names_the_total():
+    book = play(
+        *(responded(cut(f"part {n}. ", output=n)) for n in (400, 400, 200)),
+        max_tokens=400,
+        max_total_completion_tokens=1000,
+    )
+    assert verdict(book.snapshot).startswith(
+        "Cut off twice by Max tokens per call (max_tokens), then by Max completion tokens per turn "
+        "(max_total_completion_tokens), which left 200 tokens for the last call: 1,000 of 1,000 completion tokens used."
+    )
+    assert resource_of(book.snapshot) == "max_total_completion_tokens"
+    assert verify(book.recording).verified
+
+
+def test_the_total_is_named_of_a_fork_that_was_stored_before_calls_noted_their_limits():
+    book = play(responded(cut("Half", output=60)), max_total_completion_tokens=80, max_continuations=1)
+    stored = replace(book.snapshot, call=replace(book.snapshot.call, bound=None), cut_by=())
+    ended_book = replace_snapshot(book, stored) >> responded(cut(" more", output=20))
+    assert "by Max completion tokens per turn (max_total_completion_tokens), which left 20 tokens" in verdict(
+        ended_book.snapshot
     )
 
 
@@ -242,17 +281,20 @@ def test_an_observed_envelope_is_attributed_to_no_round_limit(answer, code, reso
 
 def test_an_observed_envelope_of_older_rules_is_judged_as_before():
     book = play(truncated('{"b', tokens=60), **{**ENVELOPE, "revision": 6})
-    assert (book.end.stop_reason, resource_of(book.snapshot)) == (StopReason.RETRY_LIMIT, "schema_rounds")
+    assert (book.end.stop_reason, resource_of(book.snapshot)) == (StopReason.RETRY_LIMIT, "max_tokens")
     assert verify(book.recording).verified
 
 
 def test_a_truncated_observed_tool_call_is_attributed_to_the_cap():
-    book = play(cut_call("Let me. "), **WATCHED)
+    book = play(cut_call("Let me. ", tokens=60), **WATCHED)
     assert (book.end.terminal_reason, resource_of(book.snapshot)) == ("max_tokens", "max_tokens")
     assert verdict(book.snapshot).startswith(
         "Cut off by Max tokens per call (max_tokens) in a tool call, which did not run"
     )
     assert "repair" not in words_of(book).replace("repair_pending", "")
+    book = play(cut_call("Let me. ", tokens=10), **WATCHED)
+    assert (book.end.terminal_reason, resource_of(book.snapshot)) == ("max_tokens", None)
+    assert verdict(book.snapshot).startswith("Cut off at 10 of 60 tokens, below Max tokens per call (max_tokens), in a")
 
 
 def test_a_malformed_observed_tool_call_is_attributed_to_no_limit():
@@ -268,7 +310,12 @@ def test_a_policy_without_continuations_is_named_as_before():
 
 def test_a_what_if_of_an_observed_turn_is_judged_by_the_given_limits():
     book = play(*(truncated(text, tokens=60) for text in "ab"), **{**WATCHED, "max_continuations": 1})
-    assert (book.end.terminal_reason, resource_of(book.snapshot)) == ("retry_limit", "max_continuations")
+    assert (book.end.terminal_reason, resource_of(book.snapshot)) == ("retry_limit", "max_tokens")
+    assert "program" in verdict(book.snapshot)
+    policy = replace(book.policy, limits=replace(book.policy.limits, max_continuations=1, max_steps=3))
+    final = what_if(book.recording, policy).final
+    assert resource_of(final) == "max_continuations"
+    assert "then stopped at Max continuations (max_continuations: 1 of 1)" in verdict(final)
 
 
 def test_a_truncation_with_a_complete_handed_out_tool_call_is_reported():

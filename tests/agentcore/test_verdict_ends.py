@@ -36,6 +36,7 @@ from tests.agentcore.playbook import (
     woke_up,
     worded,
 )
+from tests.agentcore.test_observed_verdict import ENDS as OBSERVED
 from tests.together import together
 
 SCHEMA = {"required": ["a"]}
@@ -135,8 +136,49 @@ ENDS = [
     (
         play(*cut(400, 400, 400, 14), max_tokens=400),
         "partial retry_limit retry_limit",
-        "Cut off 4 times by Max tokens per call (max_tokens), then stopped at Max continuations (max_continuations: "
-        f"3 of 3). 1,214 of 1,600 completion tokens used. With 4 continuations {ON}",
+        "Cut off 3 times by Max tokens per call (max_tokens), then at 14 of 400 tokens, below Max tokens per call, and "
+        "stopped at Max continuations (max_continuations: 3 of 3). 1,214 of 1,600 completion tokens used. With 4 "
+        f"continuations {ON}",
+    ),
+    (
+        play(*cut(60, 20), max_continuations=1, max_total_completion_tokens=80),
+        "partial retry_limit retry_limit",
+        "Cut off by Max tokens per call (max_tokens), then by Max completion tokens per turn "
+        "(max_total_completion_tokens), which left 20 tokens for the last call, and stopped at Max continuations "
+        "(max_continuations: 1 of 1). 80 of 80 completion tokens used. With 2 continuations and a higher Max "
+        "completion "
+        f"tokens per turn (max_total_completion_tokens) {ON}",
+    ),
+    (
+        play(*cut(40, 45, 15), max_tokens=500, max_total_completion_tokens=100),
+        "partial token_limit budget_exhausted",
+        "Cut off twice below Max tokens per call (max_tokens), then by Max completion tokens per turn "
+        "(max_total_completion_tokens), which left 15 tokens for the last call: 100 of 100 completion tokens "
+        "used. With "
+        f"a higher Max completion tokens per turn (max_total_completion_tokens) {ON}",
+    ),
+    (
+        play(truncated("", tokens=60), truncated("", tokens=40), max_continuations=1, max_total_completion_tokens=100),
+        "partial retry_limit retry_limit",
+        "Cut off twice: the last time, reasoning used up the 40 tokens that Max completion tokens per turn "
+        "(max_total_completion_tokens) had left, before any text came, and stopped at Max continuations "
+        "(max_continuations: 1 of 1). 100 of 100 completion tokens used. Two answers in a row in which "
+        "reasoning used up "
+        "Max tokens per call (max_tokens) also forbade continuing.",
+    ),
+    (
+        play(truncated("", tokens=60), truncated("", tokens=100), ceiling=100),
+        "partial guard repetition",
+        "Cut off: reasoning used up Max tokens per call (max_tokens) in two answers in a row, the last time the 100 "
+        "tokens that Max output tokens (max_output_tokens) of the connection allows, and no text came. A higher Max "
+        "output tokens (max_output_tokens) may help.",
+    ),
+    (
+        play(cut_call("Let me. ", tokens=60), cut_call(tokens=100), ceiling=100),
+        "partial retry_limit tool_repair_failed",
+        "Cut off by Max output tokens (max_output_tokens) of the connection in a tool call, which did not "
+        "run; 1 repair "
+        "failed.",
     ),
     (
         play(*cut(60), max_continuations=0),
@@ -147,7 +189,8 @@ ENDS = [
     (
         play(*cut(60, 60, 60), max_total_tokens=200),
         "partial token_limit budget_exhausted",
-        "Cut off by Max tokens per call (max_tokens), then stopped at Max tokens per turn (max_total_tokens): 210 "
+        "Cut off 3 times by Max tokens per call (max_tokens), then stopped at Max tokens per turn "
+        "(max_total_tokens): 210 "
         f"of 200 input and output tokens used. With a higher Max tokens per turn (max_total_tokens) {ON}",
     ),
     (
@@ -172,15 +215,14 @@ ENDS = [
     (
         play(truncated("a"), truncated("b"), paused("c"), max_continuations=2),
         "partial retry_limit retry_limit",
-        "Stopped after the answer was cut off by Max tokens per call (max_tokens) or paused by the provider 3 "
-        "times, at "
+        "Stopped after the answer was cut off or paused by the provider 3 times, at "
         f"Max continuations (max_continuations: 2 of 2). 25 of 240 completion tokens used. With 3 continuations {ON}",
     ),
     (
         play(*cut(60, 40), max_total_completion_tokens=100),
         "partial token_limit budget_exhausted",
-        "Cut off by Max tokens per call (max_tokens), then stopped at Max completion tokens per turn "
-        "(max_total_completion_tokens): 100 of 100 "
+        "Cut off by Max tokens per call (max_tokens), then by Max completion tokens per turn "
+        "(max_total_completion_tokens), which left 40 tokens for the last call: 100 of 100 "
         f"completion tokens used. With a higher Max completion tokens per turn (max_total_completion_tokens) {ON}",
     ),
     (
@@ -196,7 +238,7 @@ ENDS = [
         "(max_tokens) may help.",
     ),
     (
-        play(cut_call("Let me. "), cut_call()),
+        play(cut_call("Let me. ", tokens=60), cut_call(tokens=120)),
         "partial retry_limit tool_repair_failed",
         "Cut off by Max tokens per call (max_tokens) in a tool call, which did not run; 1 repair failed.",
     ),
@@ -208,8 +250,9 @@ ENDS = [
     (
         play(cut_call("Let me. "), max_total_tokens=5),
         "partial token_limit budget_exhausted",
-        "Cut off by Max tokens per call (max_tokens) in a tool call, which did not run, then stopped at Max tokens per "
-        "turn (max_total_tokens): 20 of 5 input and output tokens used. With a higher Max tokens per turn "
+        "Cut off at 10 of 60 tokens, below Max tokens per call (max_tokens), in a tool call, which did not run, then "
+        "stopped at Max tokens per turn (max_total_tokens): 20 of 5 input and output tokens used. With a "
+        "higher Max tokens per turn "
         f"(max_total_tokens) {ON}",
     ),
     (
@@ -411,9 +454,9 @@ def test_the_notice_of_a_call_that_nobody_approved_names_no_tool_error():
 
 
 def test_a_changed_sentence_requires_a_new_version():
-    said = "\n".join(sentence for _book, _filed, sentence in ENDS)
+    said = "\n".join(sentence for _book, _filed, sentence in (*ENDS, *OBSERVED))
     changed = "Where a sentence changed, raise VERSION; then store this digest."
-    assert (VERSION, sha256(said.encode()).hexdigest()[:10]) == ("16", "bae2364108"), changed
+    assert (VERSION, sha256(said.encode()).hexdigest()[:10]) == ("17", "fbc39cfa45"), changed
 
 
 IDLE = "Two truncated answers in a row that added nothing new"

@@ -36,6 +36,8 @@ def test_every_field_and_every_member_has_a_description(name):
 def test_every_importable_module_is_in_the_reference():
     inner = {
         "schema_violations",
+        "cuts",
+        "observed_verdict",
         "truncation_text",
         "completed_verdict",
         "error_text",

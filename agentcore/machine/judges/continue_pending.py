@@ -5,6 +5,7 @@ from functools import lru_cache, partial
 from agentcore.continuation_outcome import ContinuationOutcome
 from agentcore.criteria.builtin import TokenUsageLimit
 from agentcore.criteria.incomplete_answers import APART, TruncationCriterion
+from agentcore.cuts import bounded
 from agentcore.machine import finish
 from agentcore.machine.accounting import give_back
 from agentcore.machine.judgement import Judgement, echoing, evaluate_now
@@ -75,26 +76,26 @@ def stop_trigger(outcome: ContinuationOutcome) -> Trigger:
 
 def _next_call(snapshot: Snapshot) -> Call:
     left, last, asked = snapshot.completion_left, snapshot.current_call, snapshot.asked
-    capped = asked.max_tokens if left is None else min(asked.max_tokens, left)
+    capped, bound = bounded(asked.max_tokens, left, None)
     response = snapshot.response
     if response is not None and response.stop_reason is _PAUSED:
-        return Call(AttemptKind.RESUME, _REQUEST_CONTINUATION, capped, echo=_echo(snapshot, last))
+        return Call(AttemptKind.RESUME, _REQUEST_CONTINUATION, capped, echo=_echo(snapshot, last), bound=bound)
     token = _resume_token(snapshot)
     if token is not None and last.hint is None:  # a token belongs to its request, and a hint's grows with the answer
-        return Call(_CONTINUATION, _REQUEST_CONTINUATION, capped, echo=last.echo, resume_token=token)
+        return Call(_CONTINUATION, _REQUEST_CONTINUATION, capped, echo=last.echo, resume_token=token, bound=bound)
     continued = snapshot.answer.text.strip() and asked.envelope_schema is None
     if continued and not _said_nothing(snapshot):
-        return _hinted(capped)
-    twice = min(cap for cap in (2 * last.max_tokens, left, asked.ceiling or None) if cap is not None)
+        return _hinted(capped, bound)
+    twice, bound = bounded(2 * last.max_tokens, left, asked.ceiling)
     if continued:
-        return _hinted(twice)
-    return Call(_CONTINUATION, _REQUEST_CONTINUATION, twice, echo=last.echo)
+        return _hinted(twice, bound)
+    return Call(_CONTINUATION, _REQUEST_CONTINUATION, twice, echo=last.echo, bound=bound)
 
 
 @lru_cache(maxsize=256, typed=True)
-def _hinted(cap: int) -> Call:
+def _hinted(cap: int, bound: str | None) -> Call:
     """The same in most turns, call after call."""
-    return Call(_CONTINUATION, _REQUEST_CONTINUATION, cap, hint=HINT)
+    return Call(_CONTINUATION, _REQUEST_CONTINUATION, cap, hint=HINT, bound=bound)
 
 
 def _said_nothing(snapshot: Snapshot) -> bool:

@@ -13,6 +13,7 @@ from agentcore.commands import Observation, StopSentence
 from agentcore.continuation_merge import join
 from agentcore.continuation_outcome import ContinuationOutcome
 from agentcore.criteria.envelope_retries import envelope_bound
+from agentcore.cuts import bounded
 from agentcore.envelope import EnvelopeFault, EnvelopeReading, corrective_fragment, read_envelope
 from agentcore.machine import finish
 from agentcore.machine.accounting import joining
@@ -166,8 +167,9 @@ def _again(
 def _larger(snapshot: Snapshot, last: Call) -> Call:
     """The original request with a larger budget and nothing else, clamped to the connection's ceiling."""
     wanted = _wanted(snapshot, last)
-    cap = min(wanted, snapshot.asked.ceiling or wanted)
-    return Call(AttemptKind.ENVELOPE_RETRY, State.REQUEST_ENVELOPE_RETRY, cap, clamped=cap < wanted)
+    cap, bound = bounded(wanted, None, snapshot.asked.ceiling)
+    kind, state = AttemptKind.ENVELOPE_RETRY, State.REQUEST_ENVELOPE_RETRY
+    return Call(kind, state, cap, clamped=bound is not None, bound=bound)
 
 
 def _wanted(snapshot: Snapshot, last: Call) -> int:
@@ -185,7 +187,7 @@ def _corrected(snapshot: Snapshot, last: Call, reading: EnvelopeReading) -> Call
     fragment = corrective_fragment(reading)
     kind, state = AttemptKind.ENVELOPE_RETRY, State.REQUEST_ENVELOPE_RETRY
     cap = snapshot.asked.max_tokens if snapshot.judged_cap is None else last.max_tokens
-    return Call(kind, state, cap, corrective=fragment, clamped=last.clamped)
+    return Call(kind, state, cap, corrective=fragment, clamped=last.clamped, bound=last.bound)
 
 
 def _stop(

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from agentcore.commands import StopSentence
 from agentcore.continuation_outcome import ContinuationOutcome
 from agentcore.criteria.incomplete_answers import TruncationCriterion, asks_within_total
+from agentcore.cuts import bounded, what_cut
 from agentcore.error_policy import ErrorHandlingDecision
 from agentcore.errors import ProviderError
 from agentcore.machine import finish
@@ -58,7 +59,8 @@ def _stop_reason(snapshot: Snapshot, error: ProviderError, trigger: Trigger, out
         snapshot = replace(snapshot, response=cut, failure=None, repairing=None)
         return Judgement(Trigger.ENVELOPE, error.message, snapshot, outcome, repaired)
     idle = 0 if snapshot.just_added else snapshot.idle_answers + 1
-    snapshot = replace(snapshot, idle_answers=idle, truncated=True, failure=None, repairing=None)
+    cuts = (*snapshot.cut_by, what_cut(snapshot, None))
+    snapshot = replace(snapshot, idle_answers=idle, truncated=True, failure=None, repairing=None, cut_by=cuts)
     return Judgement(trigger, error.message, snapshot, outcome, repaired)
 
 
@@ -107,24 +109,26 @@ def retry_call(snapshot: Snapshot, kind: AttemptKind) -> Call:
     """The call that failed or was lost, once more; what it had said already is not asked for again."""
     last = snapshot.call
     assert last is not None, "a call failed"
-    last = replace(last, max_tokens=_cap(snapshot, last, kind), sent_uncapped=None, asked_cap=None)
+    cap, bound = _cap(snapshot, last, kind)
+    last = replace(last, max_tokens=cap, bound=bound, sent_uncapped=None, asked_cap=None)
     if last.hint is None and snapshot.just_added:
         return replace(last, kind=kind, hint=HINT, echo=(), resume_token=None)
     return replace(last, kind=kind)
 
 
-def _cap(snapshot: Snapshot, last: Call, kind: AttemptKind) -> int:
-    """Tokens of a call made again: an operator's change counts by now, and so does what a continuation has used."""
+def _cap(snapshot: Snapshot, last: Call, kind: AttemptKind) -> tuple[int, str | None]:
+    """Tokens of a call made again, and the limit that bound them: an operator's change counts by now, and so does what
+    a continuation has used."""
+    anew = (snapshot.asked.max_tokens, None) if last.state is State.REQUEST else (last.max_tokens, last.bound)
     if kind is AttemptKind.ERROR_RETRY and asks_within_total(snapshot):
-        wanted = snapshot.asked.max_tokens if last.state is State.REQUEST else last.max_tokens
-        return _within_total(snapshot, wanted)
-    if last.state is State.REQUEST:
-        return snapshot.asked.max_tokens
-    if kind in (AttemptKind.CONTINUATION, AttemptKind.RESUME):
-        return _within_total(snapshot, last.max_tokens)
-    return last.max_tokens
+        return _within_total(snapshot, *anew)
+    if last.state is not State.REQUEST and kind in (AttemptKind.CONTINUATION, AttemptKind.RESUME):
+        return _within_total(snapshot, *anew)
+    return anew
 
 
-def _within_total(snapshot: Snapshot, cap: int) -> int:
+def _within_total(snapshot: Snapshot, cap: int, bound: str | None) -> tuple[int, str | None]:
     left = snapshot.completion_left
-    return cap if left is None else min(cap, max(1, snapshot.asked.output_floor, left))
+    least = None if left is None else max(1, snapshot.asked.output_floor, left)
+    capped, by = bounded(cap, least, None)
+    return capped, by or bound

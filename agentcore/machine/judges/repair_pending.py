@@ -1,6 +1,7 @@
 """repair_pending: whether a broken tool call is asked for again. It never runs, and is never sent back."""
 
 from agentcore.continuation_outcome import ContinuationOutcome
+from agentcore.cuts import bounded
 from agentcore.machine import finish
 from agentcore.machine.accounting import give_back
 from agentcore.machine.judgement import Judgement, evaluate_now
@@ -27,8 +28,8 @@ def judge(snapshot: Snapshot, policy: Policy) -> Judgement:
         return _stop(snapshot, outcome, issue)
     assert snapshot.call is not None, "the broken call was called for"
     wanted = 2 * snapshot.call.max_tokens
-    cap = min(wanted, snapshot.asked.ceiling or wanted)
-    call = Call(AttemptKind.TOOL_REPAIR, State.REQUEST_TOOL_REPAIR, cap, hint=_HINTS[issue])
+    cap, by = bounded(wanted, None, snapshot.asked.ceiling)
+    call = Call(AttemptKind.TOOL_REPAIR, State.REQUEST_TOOL_REPAIR, cap, hint=_HINTS[issue], bound=by)
     spent = replace(snapshot.spent, tool_repairs=snapshot.spent.tool_repairs + 1)
     told = "" if snapshot.next_cap_unknown else f", {cap} tokens"
     reason = f"repair {spent.tool_repairs} of {snapshot.limits.max_tool_repair_attempts}{told}"

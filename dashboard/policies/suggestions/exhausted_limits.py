@@ -5,15 +5,16 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from agentcore.cuts import TOTAL
 from agentcore.error_policy import ErrorHandlingDecision
-from agentcore.messages import CallIssue
 from agentcore.reasons import NormalizedStopReason, TurnStatus
-from agentcore.remedies import remedy_of, unapproved
+from agentcore.remedies import limits_spent, remedy_of, unapproved
 from agentcore.resource import APPROVAL_SECONDS, no_retry_helps, out_of_time, resource_of
 from agentcore.snapshot import Snapshot
 from agentcore.values import replace
 from dashboard.agents.approvals import LONGEST
 from dashboard.agents.limit_fields import LIMIT_FIELDS
+from dashboard.policies.suggestions.limit_to_raise import limit_to_raise
 from dashboard.policies.suggestions.repaired_calls import RepairedCalls, repaired_calls
 from dashboard.policies.suggestions.suggestion import Goal, Number
 from dashboard.policies.suggestions.used_amounts import (
@@ -198,8 +199,8 @@ def exhausted_limit_of(turn: Turn, last: Snapshot) -> ExhaustedLimit | None:
         return ExhaustedLimit(turn, last, "max_seconds", together=_together(last, "max_seconds"))
     if last.end.terminal_reason == "provider_error":
         return _retried(turn, last)
-    limit = _limit(last)
-    case = None if limit is None else ExhaustedLimit(turn, last, limit, together=_together(last, limit))
+    limit = limit_to_raise(last)
+    case = None if limit is None else ExhaustedLimit(turn, last, limit, together=_together_in_the_end(last, limit))
     if case is None or not case.is_full:
         return case
     return None if began_anew(last) else replace(continued_instead(turn, last), full_at=case.ceiling)
@@ -237,32 +238,13 @@ def continued_instead(turn: Turn, last: Snapshot) -> ExhaustedLimit:
     return ExhaustedLimit(turn, last, CONTINUING[0], together={"limits": raised} if raised else None)
 
 
-def _limit(last: Snapshot) -> str | None:
-    """A cut is mended by a larger cap; what ran out otherwise by more of that."""
-    assert last.end is not None, "asked of ended turns"
-    resource = resource_of(last)
-    ended = last.end.terminal_reason
-    if last.cut_below_cap:
-        return _below_cap(last, resource)
-    if last.repairing is CallIssue.TRUNCATED and ended in ("tool_repair_failed", "max_tokens", "broken_tool_call"):
-        return "max_tokens"
-    if ended == "repetition":  # a model that begins anew after each cut needs one call
-        return "max_tokens"
-    was_cut = last.model_stop_reason == NormalizedStopReason.MAX_TOKENS
-    if was_cut and resource in (*CONTINUING, "max_tokens") and not is_total(last, resource):
-        return "max_tokens"
-    if is_cut_envelope(last):
-        return "max_tokens"
-    return resource if resource in USED and resource != "max_tokens" else None
-
-
-def _below_cap(last: Snapshot, resource: str | None) -> str | None:
-    """Of a cut that no cap of ours explains. Where a call had none, one may be set. Else more of what held further
-    continuations back, unless nothing shows that a continuation adds text: the context window may be full."""
-    if last.uncapped:
-        return "max_tokens"
-    continues = last.going_on_helped or resource in CONTINUING[1:]
-    return resource if continues and resource in USED and resource != "max_tokens" else None
+def _together_in_the_end(last: Snapshot, limit: str) -> dict[str, Any] | None:
+    """The same, and the continuations that were used up by an answer that a total cut."""
+    together = _together(last, limit)
+    if limit != TOTAL or "max_continuations" not in limits_spent(last):
+        return together
+    more = {"limits": {"max_continuations": larger(last, "max_continuations") or LARGER}}
+    return wider(more, together)
 
 
 def _together(last: Snapshot, limit: str, times: int = 1) -> dict[str, Any] | None:

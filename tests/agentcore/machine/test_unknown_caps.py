@@ -120,9 +120,11 @@ def test_a_failed_call_without_a_cap_is_retried_whatever_it_spent():
 
 def test_a_truncated_call_that_was_only_observed_names_no_cap():
     story = turn(cut(300), uncapped="unknown", max_tokens=300, max_continuations=0, watched=True)
-    assert resource_of(story.snapshot) == "max_tokens"
+    assert resource_of(story.snapshot) is None
     assert story.snapshot.outcome.get_evaluation_for("TruncationCriterion").context["callLimit"] is None
-    assert verdict(story.snapshot).startswith("Cut off by Max tokens per call (max_tokens), with 300 tokens used; ")
+    assert verdict(story.snapshot).startswith(
+        "Cut off by a token limit that is not recorded, with 300 tokens reported; "
+    )
     assert "300 of 300" not in str(derive(story.recording))
 
 
