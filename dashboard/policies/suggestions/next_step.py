@@ -5,16 +5,15 @@ from dataclasses import dataclass
 from typing import Any
 
 from agentcore.criteria.builtin import ErrorPolicyCriterion
-from agentcore.envelope import EnvelopeFault
 from agentcore.number_format import number, seconds
 from agentcore.policy import SETTING_NAMES
 from agentcore.reasons import TurnStatus
-from agentcore.schema_violations import fields_text
 from agentcore.snapshot import Snapshot
 from agentcore.verdict import verdict_of
 from dashboard.agents.models import Connection
 from dashboard.live.turn_loader import CANNOT_RERUN, connection_of, may_be_rerun
 from dashboard.policies.suggestions.exhausted_limits import OF_CONNECTION
+from dashboard.turns.envelope_faults import wrong_fields
 from dashboard.turns.models import UNFINISHED, Turn
 
 _OTHER_PROMPT = "Change the prompt, or use another model."
@@ -98,11 +97,9 @@ def _repeated(last: Snapshot) -> str:
 
 def _invalid(last: Snapshot) -> str:
     """Of a structured answer that its schema does not allow: what is wrong with which field."""
-    schema, reading = last.asked.envelope_schema, last.reading
-    if schema is None or reading is None or reading.fault is not EnvelopeFault.SCHEMA_VIOLATION or not reading.payload:
-        return ""
-    wrong = fields_text(schema, reading.payload.value, reading.violations)
-    return f"What the JSON Schema does not allow: {wrong}. Change the prompt or the schema, or use another model."
+    wrong = wrong_fields(last)
+    told = f"What the JSON Schema does not allow: {wrong}. Change the prompt or the schema, or use another model."
+    return told if wrong else ""
 
 
 def _without_rerun(turn: Turn, kind: str, words: str, last: Snapshot) -> str:

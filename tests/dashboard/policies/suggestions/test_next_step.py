@@ -125,3 +125,14 @@ def test_a_repetition_says_that_no_setting_stopped_it_and_a_cap_at_its_ceiling_t
     full = next_step_of(turn, replace(repeated, setup=replace(last.asked, ceiling=400)))
     assert full is not None
     assert "Max tokens per call cannot be raised: it is at Max output tokens of the connection (400)." in full.advice
+
+
+def test_the_page_of_an_invalid_envelope_names_the_fields_and_folds_the_rules_of_the_schema(
+    play: Play, browser: Client
+):
+    schema = {"type": "object", "required": ["title"], "properties": {"title": {"type": "string"}}}
+    turn = play("sim-schema", max_tokens=400, envelope_schema=schema, overrides={"limits": {"schema_rounds": 0}})
+    said = " ".join(page(browser, f"/turns/{turn.id}").split("<h3>Error</h3>")[1].split("</div>")[0].split())
+    shown, _, folded = said.partition("<details>")
+    assert shown.strip() == "<p>No valid envelope: field “title”: the type must be string.</p>"
+    assert "schema /properties/title/type" in folded
