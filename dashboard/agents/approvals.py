@@ -8,6 +8,7 @@ from django.core.exceptions import ValidationError
 from agentcore.events import Otherwise
 from agentcore.number_format import number_rule
 from agentcore.policy import LIMIT_NAMES
+from agentcore.quoting import quoted
 from agentcore.resource import APPROVAL_SECONDS
 from dashboard.agents.policy_validation import listed
 
@@ -38,7 +39,7 @@ def _tools_fault(given: dict[str, Any], tools: Collection[str]) -> str | None:
         return "The tools that need approval are a list of names."
     unknown = next((name for name in named if name not in tools), None)
     has = f"its tools are {listed(tools)}" if tools else "it has none"
-    return None if unknown is None else f"The agent has no tool “{unknown}” that could need approval; {has}."
+    return None if unknown is None else f"The agent has no tool {quoted(unknown)} that could need approval; {has}."
 
 
 def _seconds_fault(given: dict[str, Any]) -> str | None:
@@ -54,4 +55,4 @@ def _otherwise_fault(given: dict[str, Any]) -> str | None:
     otherwise = given.get("otherwise")
     if otherwise is None or otherwise in tuple(Otherwise):
         return None
-    return f"otherwise must be one of {listed(Otherwise)}, not {otherwise!r}."
+    return f"otherwise must be one of {listed(Otherwise)}, not {quoted(otherwise)}."

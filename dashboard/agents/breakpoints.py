@@ -5,6 +5,7 @@ from typing import Any
 
 from django.core.exceptions import ValidationError
 
+from agentcore.quoting import quoted
 from agentcore.reasons import NormalizedStopReason
 from agentcore.states import DECIDING, TRANSITIONS, State
 from dashboard.agents.policy_validation import listed
@@ -36,7 +37,7 @@ def breakpoints_clean(given: Sequence[Mapping[str, Any]], *, tools: Collection[s
     `tools`: those of the agent.
     """
     if not isinstance(given, list | tuple) or not all(isinstance(one, Mapping) for one in given):
-        raise ValidationError("Breakpoints must be a list of objects, with keys such as state.")
+        raise ValidationError('Breakpoints must be a list of objects such as `{"state": "continue_pending"}`.')
     require_room(len(given))
     errors: list[str] = []
     clean: list[dict[str, Any]] = []
@@ -65,14 +66,16 @@ def _fault(asked: Mapping[str, Any], tools: Collection[str]) -> str | None:
     if wrong is None:
         return _never(asked) or _budget_fault(asked.get("budget_below"))
     choice = f"choose from {listed(known[wrong])}." if known[wrong] else "this agent has none."
-    return f"there is no {wrong} “{asked[wrong]}” to hold at; {choice}"
+    return f"there is no {wrong} {quoted(asked[wrong])} to hold at; {choice}"
 
 
 def _budget_fault(below: Any) -> str | None:
     number = below if isinstance(below, int | float) and not isinstance(below, bool) else None
     if below is None or (number is not None and 0 < number <= 1):
         return None
-    return f"budget_below must be above 0 and at most 1, such as 0.1 for the last tenth of a budget, not {below!r}."
+    return (
+        f"budget_below must be above 0 and at most 1, such as 0.1 for the last tenth of a budget, not {quoted(below)}."
+    )
 
 
 def _never(asked: Mapping[str, Any]) -> str | None:

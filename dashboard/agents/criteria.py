@@ -17,6 +17,7 @@ from agentcore.continuation_outcome import ContinuationCriteria, Criterion
 from agentcore.criteria.builtin import ResponseContentCheck, WantsMore, built_in
 from agentcore.evaluation import ContinuationDecision, ContinuationEvaluation
 from agentcore.policy import CriterionSpec, Policy
+from agentcore.quoting import quoted
 from agentcore.reasons import StopReason
 from agentcore.serial import to_json
 from agentcore.snapshot import Snapshot
@@ -85,7 +86,7 @@ def _forbidden(name: str, why: str) -> ContinuationEvaluation:
 
 def _text(value: Any) -> str:
     if not isinstance(value, str):
-        raise TypeError(f"{value!r} is not a text")
+        raise TypeError(f"{quoted(value)} is not a text")
     return value
 
 
@@ -110,7 +111,7 @@ def criterion_built(path: str, kwargs: Mapping[str, Any]) -> Criterion:
     try:
         criterion = make(**kwargs)
     except Exception as error:
-        raise ValidationError(f"The criterion “{path}” cannot be built with these arguments: {error}.") from error
+        raise ValidationError(f"The criterion {quoted(path)} cannot be built with these arguments: {error}.") from error
     return criterion
 
 
@@ -120,13 +121,15 @@ def _class_at(path: str) -> Callable[..., Criterion]:
     if module not in allowed:
         modules = f"WHYSTOP_CRITERIA lists {listed(allowed)}" if allowed else "WHYSTOP_CRITERIA lists no module"
         raise ValidationError(
-            f"There is no criterion “{path}”: it is not built in ({listed(POLICY_CRITERIA)}), and {modules}; a "
+            f"There is no criterion {quoted(path)}: it is not built in ({listed(POLICY_CRITERIA)}), and {modules}; a "
             "criterion is given as module.Class of a listed module."
         )
     try:
         found = getattr(importlib.import_module(module), name, None)
     except Exception as error:
-        raise ValidationError(f"The module “{module}” cannot be imported: {type(error).__name__}: {error}.") from error
+        raise ValidationError(
+            f"The module {quoted(module)} cannot be imported: {type(error).__name__}: {error}."
+        ) from error
     return _checked(found, module, name)
 
 
@@ -146,7 +149,7 @@ def criteria_clean(value: Any) -> list[dict[str, Any]]:
     if not isinstance(value, list) or len(value) > MAX_CRITERIA:
         raise ValidationError(
             f"criteria must be a list of at most {MAX_CRITERIA} objects such as "
-            "{“path”: “module.Class”, “kwargs”: {“limit”: 3}}."
+            '`{"path": "module.Class", "kwargs": {"limit": 3}}`.'
         )
     clean: list[dict[str, Any]] = []
     errors: list[str] = []
@@ -163,9 +166,9 @@ def criteria_clean(value: Any) -> list[dict[str, Any]]:
 def _criterion_clean(given: Any) -> dict[str, Any]:
     known = ("path", "kwargs")
     if not isinstance(given, Mapping):
-        raise ValidationError(f"It must be an object with path and kwargs, not {given!r}.")
+        raise ValidationError(f"It must be an object with path and kwargs, not {quoted(given)}.")
     if unknown := [key for key in given if key not in known]:
-        raise ValidationError(f"It has no field “{unknown[0]}”; its fields are {listed(known)}.")
+        raise ValidationError(f"It has no field {quoted(unknown[0])}; its fields are {listed(known)}.")
     path, kwargs = given.get("path"), given.get("kwargs", {})
     if not isinstance(path, str):
         raise ValidationError("Its path must be a text: module.Class, or the name of a built-in criterion.")

@@ -3,6 +3,7 @@
 from django.core.exceptions import ValidationError
 from django.db import models
 
+from agentcore.quoting import quoted
 from dashboard.agents import validation
 from dashboard.platform.ids import new_id
 
@@ -28,4 +29,4 @@ class Named(models.Model):
         others = type(self)._default_manager.filter(project=self.project_id, name=self.name).exclude(pk=self.pk)
         if others.exists():
             word = self._meta.verbose_name
-            raise ValidationError({"name": f"The name “{self.name}” is taken by another {word}; choose another."})
+            raise ValidationError({"name": f"The name {quoted(self.name)} is taken by another {word}; choose another."})

@@ -13,6 +13,7 @@ from agentcore.error_policy import PRESETS, ErrorHandlingDecision
 from agentcore.errors import ErrorType
 from agentcore.number_format import number_rule
 from agentcore.policy import SPEC_KEYS, OnTruncation, RecoveryPath, setting_named
+from agentcore.quoting import quoted
 from agentcore.reasons import NormalizedStopReason
 from dashboard.agents.limit_fields import LIMIT_FIELDS, RETENTION_FIELDS, LimitField
 from dashboard.platform.form_errors import RuleError
@@ -37,9 +38,9 @@ def limit_clean(name: str, value: Any) -> int | float | None:
 def retention_clean(value: Any) -> dict[str, int | None]:
     """`{keep_raw_days: days | null}`; null: forever, whatever is said elsewhere. Empty: nothing is said."""
     if not isinstance(value, Mapping):
-        raise ValidationError("retention must be an object such as {“keep_raw_days”: 30}.")
+        raise ValidationError('retention must be an object such as `{"keep_raw_days": 30}`.')
     if unknown := [key for key in value if key not in RETENTION_FIELDS]:
-        raise ValidationError(f"retention has no “{unknown[0]}”; its fields are {listed(RETENTION_FIELDS)}.")
+        raise ValidationError(f"retention has no {quoted(str(unknown[0]))}; its fields are {listed(RETENTION_FIELDS)}.")
     cleaned = {name: _number_clean(name, RETENTION_FIELDS[name], given) for name, given in value.items()}
     return {name: None if number is None else int(number) for name, number in cleaned.items()}
 
@@ -64,7 +65,7 @@ def _number_clean(name: str, limit: LimitField, value: Any) -> int | float | Non
 def limits_clean(value: Any) -> dict[str, int | float | None]:
     """Limits as given, by our names; the spec's four configuration keys are taken for the fields they mean."""
     if not isinstance(value, Mapping):
-        raise ValidationError("limits must be an object such as {“max_continuations”: 3}.")
+        raise ValidationError('limits must be an object such as `{"max_continuations": 3}`.')
     clean: dict[str, int | float | None] = {}
     errors: list[ValidationError] = []
     for key, given in value.items():
@@ -84,7 +85,7 @@ def limits_clean(value: Any) -> dict[str, int | float | None]:
 def _limit_name(key: Any) -> str:
     name = SPEC_KEYS.get(key, key) if isinstance(key, str) else key
     if name not in LIMIT_FIELDS:
-        raise ValidationError(f"There is no limit “{key}”; the limits are {listed(LIMIT_FIELDS)}.")
+        raise ValidationError(f"There is no limit {quoted(str(key))}; the limits are {listed(LIMIT_FIELDS)}.")
     return str(name)
 
 
@@ -92,20 +93,20 @@ def error_policy_clean(value: Any) -> dict[str, Any]:
     """`{preset?, max_retries?, on_<type>_error?…}`. A preset speaks of every type of error; without one only what is
     named is said, and what nobody says is as in `stop_on_any_error`."""
     if not isinstance(value, Mapping):
-        raise ValidationError("error_policy must be an object such as {“preset”: “retry_tool_errors”}.")
+        raise ValidationError('error_policy must be an object such as `{"preset": "retry_tool_errors"}`.')
     errors: list[str | ValidationError] = [
-        f"error_policy has no “{key}”; its fields are {listed(('preset', 'max_retries', *HANDLING_KEYS))}."
+        f"error_policy has no {quoted(str(key))}; its fields are {listed(('preset', 'max_retries', *HANDLING_KEYS))}."
         for key in value
         if key not in ("preset", "max_retries", *HANDLING_KEYS)
     ]
     if value.get("preset", "stop_on_any_error") not in tuple(PRESETS):
-        errors.append(f"There is no error policy “{value['preset']}”; the presets are {listed(PRESETS)}.")
+        errors.append(f"There is no error policy {quoted(value['preset'])}; the presets are {listed(PRESETS)}.")
     retries = value.get("max_retries", 0)
     if not isinstance(retries, int) or isinstance(retries, bool) or not 0 <= retries <= MAX_RETRIES:
         errors.append(RuleError(_RETRIES, "max_retries", number_rule(0, MAX_RETRIES, whole=True)))
     decisions = tuple(ErrorHandlingDecision)
     errors += [
-        ValidationError(f"{setting_named(key)} must be one of {listed(decisions)}, not {value[key]!r}.", code=key)
+        ValidationError(f"{setting_named(key)} must be one of {listed(decisions)}, not {quoted(value[key])}.", code=key)
         for key in HANDLING_KEYS
         if key in value and value[key] not in decisions
     ]
@@ -135,7 +136,9 @@ def error_policy_warning(error_policy: Mapping[str, Any]) -> str | None:
 
 def tool_calls_on_truncation_clean(value: Any) -> str:
     if value not in tuple(OnTruncation):
-        words = f"{setting_named('tool_calls_on_truncation')} must be one of {listed(OnTruncation)}, not {value!r}."
+        words = (
+            f"{setting_named('tool_calls_on_truncation')} must be one of {listed(OnTruncation)}, not {quoted(value)}."
+        )
         raise ValidationError(words, code="tool_calls_on_truncation")
     return str(value)
 
@@ -150,29 +153,31 @@ def envelope_clean(value: Any) -> dict[str, Any] | None:
     if value is None:
         return None
     if not isinstance(value, Mapping):
-        raise ValidationError("envelope must be an object such as {“recovery”: [“markdown-fence”]}, or be left out.")
+        raise ValidationError('envelope must be an object such as `{"recovery": ["markdown-fence"]}`, or be left out.')
     if unknown := [key for key in value if key != "recovery"]:
-        elsewhere = f" “{unknown[0]}” is one of the limits." if unknown[0] in LIMIT_FIELDS else ""
-        raise ValidationError(f"envelope has no “{unknown[0]}”; its field is recovery.{elsewhere}")
+        elsewhere = f" {quoted(unknown[0])} is one of the limits." if unknown[0] in LIMIT_FIELDS else ""
+        raise ValidationError(f"envelope has no {quoted(str(unknown[0]))}; its field is recovery.{elsewhere}")
     return {"recovery": _recovery_clean(value["recovery"])} if "recovery" in value else None
 
 
 def _recovery_clean(value: Any) -> list[str]:
     if not isinstance(value, list):
-        raise ValidationError(f"envelope.recovery must be a list of {listed(RECOVERIES)}, not {value!r}.")
+        raise ValidationError(f"envelope.recovery must be a list of {listed(RECOVERIES)}, not {quoted(value)}.")
     # Reading the text as it is cannot be switched off: naming it says nothing new.
     known = (RecoveryPath.DIRECT, *RECOVERIES)
     if unknown := [path for path in value if path not in known]:
-        raise ValidationError(f"There is no recovery path {unknown[0]!r}; the paths are {listed(RECOVERIES)}.")
+        raise ValidationError(f"There is no recovery path {quoted(unknown[0])}; the paths are {listed(RECOVERIES)}.")
     return [path.value for path in RECOVERIES if path in value]
 
 
 def finish_reasons_clean(value: Any) -> list[str]:
     """Normalized stop reasons after which the agent must not go on, each once, in the order of the enumeration."""
     if not isinstance(value, list):
-        raise ValidationError(f"finish_reasons must be a list of stop reasons such as [“max_tokens”], not {value!r}.")
+        raise ValidationError(
+            f'finish_reasons must be a list of stop reasons such as `["max_tokens"]`, not {quoted(value)}.'
+        )
     if unknown := [word for word in value if word not in tuple(NormalizedStopReason)]:
-        raise ValidationError(f"There is no stop reason {unknown[0]!r}; they are {listed(NormalizedStopReason)}.")
+        raise ValidationError(f"There is no stop reason {quoted(unknown[0])}; they are {listed(NormalizedStopReason)}.")
     return [reason.value for reason in NormalizedStopReason if reason in value]
 
 

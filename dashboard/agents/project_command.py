@@ -5,6 +5,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
 
+from agentcore.quoting import quoted
 from dashboard.agents.current_project import DEFAULT_PROJECT, current, working_in
 from dashboard.agents.models import Project
 from dashboard.agents.selectors import project_default, project_get
@@ -30,6 +31,6 @@ class ProjectCommand(BaseCommand):
         try:
             found = project_default() if name == DEFAULT_PROJECT else project_get(name)
         except Project.DoesNotExist:
-            raise CommandError(f"There is no project “{name}”.") from None
+            raise CommandError(f"There is no project {quoted(name)}.") from None
         current.set(found)
         return found

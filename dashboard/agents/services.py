@@ -6,6 +6,7 @@ from typing import Any
 from django.core.exceptions import ValidationError
 from django.db import IntegrityError, models, transaction
 
+from agentcore.quoting import quoted
 from dashboard.agents import policy_validation
 from dashboard.agents.models import Agent, Connection, Policy, Project
 
@@ -59,7 +60,7 @@ def connection_update(*, connection: Connection, changes: Mapping[str, Any]) -> 
     unknown = sorted(set(changes) - changeable)
     if unknown:
         known = policy_validation.listed(sorted(changeable))
-        raise ValidationError(f"There is no field “{unknown[0]}” to change; the fields are {known}.")
+        raise ValidationError(f"There is no field {quoted(unknown[0])} to change; the fields are {known}.")
     for field, value in changes.items():
         setattr(connection, field, value)
     valid_save(connection)

@@ -14,6 +14,7 @@ from django.core.exceptions import ValidationError
 
 from agentcore.number_format import number_rule
 from agentcore.policy import limit_in_words
+from agentcore.quoting import quoted
 from dashboard.agents.policy_validation import listed
 from dashboard.agents.schema_validation.validator import fault_in
 from dashboard.platform.egress import keys
@@ -42,7 +43,7 @@ def provider_valid(value: str) -> None:
     from agentcore.providers import PROVIDERS
 
     if value not in PROVIDERS:
-        raise ValidationError(f"There is no provider “{value}”; the providers are {listed(PROVIDERS)}.")
+        raise ValidationError(f"There is no provider {quoted(value)}; the providers are {listed(PROVIDERS)}.")
 
 
 def prefill_possible(provider: str, *, prefill: bool, way: str = "prefill") -> None:
@@ -138,7 +139,7 @@ def tools_valid(value: Any, known: Collection[str]) -> None:
         raise ValidationError("tools must be a list of names of tools.")
     unknown = [name for name in value if name not in known]
     if unknown:
-        raise ValidationError(f"There is no tool “{unknown[0]}”; the tools are {listed(sorted(known))}.")
+        raise ValidationError(f"There is no tool {quoted(unknown[0])}; the tools are {listed(sorted(known))}.")
     if len(set(value)) < len(value):
         raise ValidationError("A tool is listed twice. List each tool once.")
 
@@ -148,6 +149,6 @@ def json_schema_valid(value: Any) -> None:
     if value is None:
         return
     if not isinstance(value, dict):
-        raise ValidationError("The schema must be an object, in braces.")
+        raise ValidationError('The schema must be an object such as `{"type": "object"}`.')
     if (fault := fault_in(value)) is not None:
         raise ValidationError(fault)

@@ -4,6 +4,7 @@ from django.core.exceptions import ValidationError
 from django.http import HttpRequest, StreamingHttpResponse
 from ninja import Router
 
+from agentcore.quoting import quoted
 from dashboard.accounts.session_watch import ticket_of_request
 from dashboard.api.callers import caller
 from dashboard.api.openapi import EXPORT_ANSWER, EXPORT_PARAMETERS
@@ -27,7 +28,7 @@ def turns_export(request: HttpRequest) -> StreamingHttpResponse:
     given = request.GET.get("format", "jsonl")
     errors |= unknown_filters(request.GET, beside=("format",))
     if given not in FORMATS:
-        errors["format"] = f"There is no format “{given[:40]}”; choose from {', '.join(FORMATS)}."
+        errors["format"] = f"There is no format {quoted(given)}; choose from {', '.join(FORMATS)}."
     errors |= {
         name: "An export has no order and no grouping; remove this parameter."
         for name in CHOICES

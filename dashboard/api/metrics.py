@@ -9,6 +9,7 @@ from django.utils import timezone
 from ninja import Query, Router
 from pydantic import BaseModel, Field
 
+from agentcore.quoting import quoted
 from dashboard.agents.selectors import project_current
 from dashboard.api.request_base import Text
 from dashboard.board.measures import AGENT_STOP, LINT, MODEL_STOP
@@ -86,7 +87,7 @@ class MetricsAsked(BaseModel):
 def metrics(request: HttpRequest, asked: Query[MetricsAsked]) -> dict[str, Any]:
     """The numbers of the metrics board, at most 30 seconds behind."""
     if unknown := sorted(set(request.GET) - set(MetricsAsked.model_fields)):
-        words = f"There is no filter “{unknown[0]}”; the filters are {', '.join(MetricsAsked.model_fields)}."
+        words = f"There is no filter {quoted(unknown[0])}; the filters are {', '.join(MetricsAsked.model_fields)}."
         raise ValidationError({unknown[0]: words})
     given = asked.model_dump(exclude_none=True)
     times: dict[str, str] = {name: given[name] for name in ("period", "since", "until") if name in given}

@@ -6,6 +6,7 @@ from uuid import UUID
 from django.core.exceptions import ValidationError
 from django.db.models import QuerySet
 
+from agentcore.quoting import quoted
 from dashboard.agents.named_models import Named
 
 Row = TypeVar("Row", bound=Named)
@@ -23,7 +24,9 @@ def asked_for(rows: QuerySet[Row], key: str, field: str) -> Row:
         return named(rows, key)
     except rows.model.DoesNotExist as error:
         word = rows.model._meta.verbose_name
-        raise ValidationError({field: f"There is no {word} “{key}”; create it first, or choose another."}) from error
+        raise ValidationError(
+            {field: f"There is no {word} {quoted(key)}; create it first, or choose another."}
+        ) from error
 
 
 def _id_of(key: str, model: type[Row]) -> UUID:

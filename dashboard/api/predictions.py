@@ -11,6 +11,7 @@ from django.http import HttpRequest
 from ninja import Query, Router
 from pydantic import BaseModel, Field
 
+from agentcore.quoting import quoted
 from agentcore.replay import Certainty
 from dashboard.agents.selectors import project_current
 from dashboard.api.request_base import Text
@@ -186,7 +187,7 @@ class PredictionFilter(BaseModel):
 def prediction_list(request: HttpRequest, asked: Query[PredictionFilter]) -> dict[str, Any]:
     """Newest first, a page at a time."""
     if unknown := sorted(set(request.GET) - set(PredictionFilter.model_fields)):
-        words = f"There is no filter “{unknown[0]}”; the filters are {', '.join(PredictionFilter.model_fields)}."
+        words = f"There is no filter {quoted(unknown[0])}; the filters are {', '.join(PredictionFilter.model_fields)}."
         raise ValidationError({unknown[0]: words})
     given = asked.model_dump(exclude_none=True, exclude={"cursor", "limit"}, mode="json")
     if basis := given.pop("basis", None):

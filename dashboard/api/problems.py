@@ -23,6 +23,7 @@ from ninja.errors import HttpError
 from ninja.errors import ValidationError as ShapeError
 
 from agentcore.number_format import as_set
+from agentcore.quoting import shortened
 from dashboard.accounts.error_responses import RETRY_SECONDS, reason_unavailable
 from dashboard.api.body_parser import TOO_LARGE
 from dashboard.ingest.turn_files.import_queue import ImportBusyError
@@ -119,7 +120,7 @@ def of_words(_: HttpRequest, error: WordsError) -> HttpResponse:
     """400 with a sentence for each field."""
     by_field = error.error_dict if hasattr(error, "error_dict") else {NON_FIELD_ERRORS: error.error_list}
     faults: list[Fault] = [
-        {"field": None if field == NON_FIELD_ERRORS else field, "message": message}
+        {"field": None if field == NON_FIELD_ERRORS else shortened(field), "message": message}
         for field, found in by_field.items()
         for message in (_told(found) if field == NON_FIELD_ERRORS else told_of(field, found))
     ]

@@ -9,6 +9,7 @@ from django.core.exceptions import ValidationError
 from django.http import HttpRequest
 from ninja import Body, Router, Status
 
+from agentcore.quoting import quoted
 from dashboard.accounts.models import User
 from dashboard.accounts.roles import REPLAY
 from dashboard.agents.models import Policy
@@ -120,7 +121,9 @@ def _policy(name: str | None) -> Policy | None:
     try:
         return policy_get(project=project_current(), name=name)
     except Policy.DoesNotExist as error:
-        raise ValidationError({"stands_for": f"There is no policy “{name}”; leave it out, or name one."}) from error
+        raise ValidationError(
+            {"stands_for": f"There is no policy {quoted(name)}; leave it out, or name one."}
+        ) from error
 
 
 def _draft(given: dict[str, Any]) -> dict[str, Any]:

@@ -18,6 +18,7 @@ from pydantic import (
 )
 from pydantic_core import PydanticCustomError
 
+from agentcore.quoting import shortened
 from dashboard.api import policy_openapi
 
 
@@ -71,7 +72,7 @@ class Body(BaseModel):
             unknown = next((name for name in given if name not in cls.known_names()), None)
             if unknown is not None:
                 known = ", ".join(cls.model_fields)
-                context = {"field": str(unknown), "known": known}
+                context = {"field": shortened(str(unknown)), "known": known}
                 raise PydanticCustomError(
                     "unknown_field", "There is no field “{field}”; the fields are {known}.", context
                 )

@@ -12,6 +12,7 @@ from django.core.exceptions import ValidationError
 from django.http import HttpRequest, StreamingHttpResponse
 from ninja import Router
 
+from agentcore.quoting import quoted
 from dashboard.accounts.session_watch import Ticket, ticket_of_request, visitors
 from dashboard.api.callers import caller
 from dashboard.api.openapi import EVENTS_ANSWER, EVENTS_PARAMETERS
@@ -59,7 +60,7 @@ def turn_events(request: HttpRequest, turn_id: UUID) -> StreamingHttpResponse:
 def seq_asked(text: str) -> int:
     """The number of the last record a caller has. Raises `ValidationError`."""
     if not (text.isascii() and text.isdigit() and len(text) <= len(str(MAX_SEQ)) and int(text) <= MAX_SEQ):
-        raise ValidationError({"after": f"It must be the seq of a record, or 0, not “{text[:40]}”."})
+        raise ValidationError({"after": f"It must be the seq of a record, or 0, not {quoted(text)}."})
     return int(text)
 
 

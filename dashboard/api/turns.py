@@ -9,6 +9,7 @@ from django.core.exceptions import ValidationError
 from django.http import HttpRequest, HttpResponse, QueryDict
 from ninja import Query, Router, Status
 
+from agentcore.quoting import quoted
 from dashboard.agents.breakpoints import breakpoints_clean
 from dashboard.agents.selectors import agent_list, project_current
 from dashboard.api import request_schemas, turn_response_schemas
@@ -81,7 +82,7 @@ def asked_of(query: QueryDict) -> tuple[TimelineFilters, int]:
     errors |= unknown_filters(query, beside=PAGING)
     limit = query.get("limit", str(selectors.DEFAULT_LIMIT))
     if not (limit.isascii() and limit.isdigit() and len(limit) < 5 and 1 <= int(limit) <= selectors.MAX_LIMIT):
-        errors["limit"] = f"limit must be a whole number from 1 to {selectors.MAX_LIMIT}, not “{limit}”."
+        errors["limit"] = f"limit must be a whole number from 1 to {selectors.MAX_LIMIT}, not {quoted(limit)}."
     if errors:
         raise ValidationError(errors)
     return filters, int(limit)

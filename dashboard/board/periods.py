@@ -6,6 +6,7 @@ from datetime import datetime, timedelta
 
 from django.core.exceptions import ValidationError
 
+from agentcore.quoting import quoted
 from dashboard.timeline.rollups import END
 from dashboard.turns.filter_names import filter_named
 from dashboard.turns.filters import TimelineFilters
@@ -53,7 +54,7 @@ def period_of(given: Mapping[str, str], *, now: datetime) -> Period:
 def named(name: str, *, now: datetime) -> Period:
     """A period that ends with the bar of now."""
     if name not in PERIODS:
-        raise ValidationError({"period": f"There is no period “{name}”; choose from {', '.join(PERIODS)}."})
+        raise ValidationError({"period": f"There is no period {quoted(name)}; choose from {', '.join(PERIODS)}."})
     return _whole(now - PERIODS[name][1], now, name)
 
 

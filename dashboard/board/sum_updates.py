@@ -39,7 +39,8 @@ MINUTES = """
 WITH made AS MATERIALIZED (
     SELECT id, whystop_minute(id) AS start, left(agent_name, 200) AS agent_name, left(provider, 200) AS provider,
            left(model, 200) AS model, status, stop_reason, model_stop_reason, continuations, tool_repairs,
-           envelope_retries, input_tokens, output_tokens, duration_ms - held_ms AS took_ms, lint
+           envelope_retries, input_tokens, output_tokens, lint,
+           CASE WHEN duration_ms > 0 OR attempts = 0 THEN duration_ms - held_ms END AS took_ms
       FROM turns_turn WHERE project_id = %(project)s AND id >= %(low)s AND id < %(high)s
        AND whystop_minute(id) = ANY(%(starts)s)
 ), cached AS (

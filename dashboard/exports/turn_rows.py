@@ -68,9 +68,10 @@ def _bytes_of_attempts(turns: Sequence[Turn]) -> dict[UUID, int]:
 def _rows(turns: Sequence[Turn]) -> Iterator[Row]:
     prices = prices_of(turns)
     called: dict[UUID, list[Row]] = {turn.id: [] for turn in turns}
+    untimed = {turn.id for turn in turns if turn.untimed}
     attempts = Attempt.objects.filter(turn_id__in=called).order_by("turn_id", "index").only(*READ)
     for attempt in attempts:
-        called[attempt.turn_id].append(_attempt(attempt))
+        called[attempt.turn_id].append(_attempt(attempt, untimed=attempt.turn_id in untimed))
     for turn, shown in zip(turns, turns_json(turns), strict=True):
         yield _turn(turn, shown, prices[turn.id], called[turn.id])
 
@@ -85,7 +86,7 @@ def _turn(turn: Turn, shown: Row, price: Any, attempts: list[Row]) -> Row:
     return {column.name: apart[column.name] if column.name in apart else getattr(turn, column.name) for column in TURN}
 
 
-def _attempt(attempt: Attempt) -> Row:
+def _attempt(attempt: Attempt, *, untimed: bool) -> Row:
     uncounted = attempt.usage is None and attempt.stop_reason is not None
-    apart = {APART: uncounted}
+    apart = {APART: uncounted, **({"duration_ms": None} if untimed else {})}
     return {one.name: apart[one.name] if one.name in apart else getattr(attempt, one.name) for one in ATTEMPT}

@@ -23,6 +23,7 @@ from django.db import models
 from django.db.models import F, Q
 from django.utils import timezone
 
+from agentcore.quoting import quoted
 from dashboard.gateway.validation import is_model
 from dashboard.platform.ids import new_id
 
@@ -236,7 +237,7 @@ class Alias(models.Model):
             raise ValidationError({"name": "It contains a line break or another invisible character. Remove it."})
         if self.connection is not None and not is_model(self.model or self.name):
             field = "model" if self.model else "name"
-            raise ValidationError({field: f"“{self.model or self.name}” cannot be the name of a model."})
+            raise ValidationError({field: f"{quoted(self.model or self.name)} cannot be the name of a model."})
         taken = Alias.objects.filter(project=self.project_id, name=self.name).exclude(pk=self.pk)
         if taken.exists():
             raise ValidationError({"name": f"The alias “{self.name}” exists already. Choose another name."})

@@ -16,6 +16,7 @@ from agentcore import serial
 from agentcore.policy import Policy
 from agentcore.providers import get_provider
 from agentcore.providers.base import Provider
+from agentcore.quoting import quoted
 from agentcore.values import replace
 from dashboard.agents import selectors
 from dashboard.agents.models import Agent, Connection, Project
@@ -124,7 +125,7 @@ class Routes:
         """The route of what names no model, to a connection."""
         route = await self._find(caller.project, AnyModel(name))
         return (
-            Fault(404, f"There is no connection “{name[:200]}”.", code="connection_not_found")
+            Fault(404, f"There is no connection {quoted(name)}.", code="connection_not_found")
             if route is None
             else route
         )

@@ -5,6 +5,7 @@ from typing import Any
 
 from django.core.exceptions import ValidationError
 
+from agentcore.quoting import quoted
 from dashboard.agents.validation import json_schema_valid, model_valid
 
 MOST_ENTRIES = 100
@@ -35,14 +36,14 @@ def scope_clean(scope: Iterable[str], *, agents: Collection[str], connections: C
 def _fault(entry: str, agents: Collection[str], connections: Collection[str]) -> str | None:
     connection, slash, model = entry.partition("/")
     if len(entry) > MOST_CHARACTERS:
-        return f"“{entry[:40]}…” is too long for a name."
+        return f"{quoted(entry)} is too long for a name."
     if not slash:
         known = entry in agents or entry == TRACES
         named = f"an agent's name, connection/model, connection/* or {TRACES}"
-        return None if known else f"There is no agent “{entry}”. Write {named}."
+        return None if known else f"There is no agent {quoted(entry)}. Write {named}."
     if connection not in connections:
-        return f"There is no connection “{connection}”; create it first, or choose another."
-    return None if model else f"“{entry}” does not name a model: write {connection}/* for all of them."
+        return f"There is no connection {quoted(connection)}; create it first, or choose another."
+    return None if model else f"{quoted(entry)} does not name a model: write {connection}/* for all of them."
 
 
 def schema_fault(schema: Any) -> str | None:

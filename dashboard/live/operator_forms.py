@@ -13,6 +13,7 @@ from agentcore.machine.pending_tool_calls import pending_calls
 from agentcore.messages import Role, ToolCall
 from agentcore.number_format import read_number
 from agentcore.policy import LIMIT_NAMES
+from agentcore.quoting import quoted
 from agentcore.snapshot import Snapshot
 from dashboard.agents.limit_fields import LIMIT_FIELDS, number_in_words
 from dashboard.agents.policy_validation import limit_clean
@@ -284,5 +285,5 @@ def breakpoint_asked(given: Mapping[str, Any]) -> dict[str, Any]:
         try:
             asked["budget_below"] = float(percent) / 100
         except ValueError as error:
-            raise ValidationError(f"Enter the budget as a percentage such as 10, not “{percent}”.") from error
+            raise ValidationError(f"Enter the budget as a percentage such as 10, not {quoted(percent)}.") from error
     return asked

@@ -5,6 +5,7 @@ from typing import Any
 
 from django.core.exceptions import ValidationError
 
+from agentcore.quoting import quoted
 from dashboard.agents.models import Connection
 from dashboard.agents.policy_validation import (
     error_policy_clean,
@@ -23,7 +24,9 @@ def overrides_clean(given: Mapping[str, Any], connection_: Connection | None) ->
     """A turn's overrides, judged as the agent's and the policy's own fields are. No connection: no ceiling either."""
     unknown = sorted(set(given) - set(OVERRIDES))
     if unknown:
-        raise ValidationError({"overrides": f"There is no override “{unknown[0]}”; there are {', '.join(OVERRIDES)}."})
+        raise ValidationError(
+            {"overrides": f"There is no override {quoted(unknown[0])}; there are {', '.join(OVERRIDES)}."}
+        )
     clean, errors = {}, {}
     for name, value in given.items():
         if value is None:

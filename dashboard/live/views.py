@@ -11,6 +11,7 @@ from django.http import HttpRequest, HttpResponse, HttpResponseBadRequest
 from django.shortcuts import redirect, render
 from django.views.decorators.http import require_POST, require_safe
 
+from agentcore.quoting import shortened
 from agentcore.reasons import TurnStatus
 from dashboard.accounts.models import User
 from dashboard.agents.policy_validation import listed
@@ -46,7 +47,9 @@ def control(request: HttpRequest, turn_id: UUID) -> HttpResponse:
     turn = turn_or_404(turn_id)
     action = request.POST.get("action", "")
     if action not in (*CONTROLS, *BREAKING):
-        return HttpResponseBadRequest(f"There is no action “{action}”; choose from {listed((*CONTROLS, *BREAKING))}.")
+        return HttpResponseBadRequest(
+            f"There is no action “{shortened(action)}”; choose from {listed((*CONTROLS, *BREAKING))}."
+        )
     if "panel" in request.POST:
         return _changed(request, turn, action)
     if action in CONTROLS:

@@ -10,6 +10,7 @@ from urllib.parse import unquote, urlsplit
 
 import environ
 
+from agentcore.quoting import quoted
 from dashboard.platform.cross_origin import origins_read
 from dashboard.platform.egress.keys import DEFAULT as DEFAULT_KEY_NAMES
 from dashboard.platform.egress.keys import KeyNames
@@ -207,14 +208,14 @@ def _port(env: environ.Env, name: str, default: int) -> int:
     except ValueError:
         number = -1
     if not 0 <= number <= _HIGHEST_PORT:
-        raise StartError(f"{name} must be a port number from 0 to {_HIGHEST_PORT}, not “{env.ENVIRON[name]}”.")
+        raise StartError(f"{name} must be a port number from 0 to {_HIGHEST_PORT}, not {quoted(env.ENVIRON[name])}.")
     return int(number)
 
 
 def _number(env: environ.Env, name: str, default: int) -> int:
     word = _text(env, name, str(default))
     if not (word.isascii() and word.isdigit() and len(word) <= _MOST_DIGITS):
-        raise StartError(f"{name} must be a whole number from 0, not “{word}”.")
+        raise StartError(f"{name} must be a whole number from 0, not {quoted(word)}.")
     return int(word)
 
 
@@ -225,14 +226,16 @@ def _seconds(env: environ.Env, name: str, default: float) -> float:
     except ValueError:
         seconds = -1.0
     if not 0 < seconds <= _LONGEST_SECONDS:
-        raise StartError(f"{name} must be a number of seconds from above 0 to {_LONGEST_SECONDS:,}, not “{word}”.")
+        raise StartError(
+            f"{name} must be a number of seconds from above 0 to {_LONGEST_SECONDS:,}, not {quoted(word)}."
+        )
     return seconds
 
 
 def _switch(env: environ.Env, name: str) -> bool:
     word = _text(env, name, "").lower()
     if word not in _TRUE | _FALSE:
-        raise StartError(f"{name} must be 1 or 0, not “{word}”.")
+        raise StartError(f"{name} must be 1 or 0, not {quoted(word)}.")
     return word in _TRUE
 
 
@@ -242,7 +245,7 @@ def _folder(env: environ.Env, name: str) -> Path | None:
         return None
     folder = Path(word).expanduser().resolve()
     if not folder.is_dir():
-        raise StartError(f"{name} must be a folder that exists, not “{word}”.")
+        raise StartError(f"{name} must be a folder that exists, not {quoted(word)}.")
     return folder
 
 
@@ -250,12 +253,12 @@ def _choice(env: environ.Env, name: str, words: tuple[str, ...]) -> str:
     """One of the words; the first where none is set."""
     word = _text(env, name, words[0]).lower()
     if word not in words:
-        raise StartError(f"{name} must be one of {', '.join(words)}, not “{word}”.")
+        raise StartError(f"{name} must be one of {', '.join(words)}, not {quoted(word)}.")
     return word
 
 
 def _level(env: environ.Env, name: str, default: str) -> str:
     word = _text(env, name, default).upper()
     if word not in _LEVELS:
-        raise StartError(f"{name} must be one of {', '.join(sorted(_LEVELS))}, not “{word}”.")
+        raise StartError(f"{name} must be one of {', '.join(sorted(_LEVELS))}, not {quoted(word)}.")
     return word

@@ -11,12 +11,12 @@ from django import forms
 from django.core.exceptions import NON_FIELD_ERRORS, FieldDoesNotExist, ValidationError
 from django.core.validators import MaxValueValidator, MinValueValidator
 from django.utils.functional import Promise
-from django.utils.text import Truncator, capfirst
+from django.utils.text import capfirst
 
 from agentcore.number_format import as_set, number_rule
+from agentcore.quoting import shortened
 from dashboard.platform.number_fields import read_numbers_as_shown
 
-MAX_QUOTED_CHARS = 40  #: of a value that a sentence quotes
 NUMBERS = (forms.IntegerField, forms.FloatField, forms.DecimalField)
 #: The faults of a number that one sentence answers: what it must be.
 NUMBER_CODES = frozenset({"invalid", "min_value", "max_value", "step_size"})
@@ -183,4 +183,4 @@ class _Shown(dict[str, Any]):
 
     def __getitem__(self, key: str) -> str:
         value = self.get(key)
-        return as_set(value) if isinstance(value, int) else Truncator(str(value)).chars(MAX_QUOTED_CHARS)
+        return as_set(value) if isinstance(value, int) else shortened(str(value))

@@ -6,6 +6,8 @@ from argparse import ArgumentParser, ArgumentTypeError
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+from agentcore.quoting import quoted
+
 VARIABLE = "WHYSTOP_PROCESS"  #: set by the supervisor alone
 MOST = 16  #: web processes
 WORKER = "worker"
@@ -54,5 +56,5 @@ def add_processes(parser: ArgumentParser) -> None:
 
 def _number(word: str) -> int:
     if not (word.isascii() and word.isdigit() and 1 <= int(word) <= MOST):
-        raise ArgumentTypeError(f"must be a whole number from 1 to {MOST}, not “{word}”")
+        raise ArgumentTypeError(f"must be a whole number from 1 to {MOST}, not {quoted(word)}")
     return int(word)

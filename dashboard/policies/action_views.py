@@ -14,6 +14,7 @@ from django.shortcuts import redirect
 from django.urls import reverse
 from django.views.decorators.http import require_POST, require_safe
 
+from agentcore.quoting import quoted
 from dashboard.accounts.models import User
 from dashboard.agents import selectors as agents
 from dashboard.agents.change_tracking import MAX_WHY
@@ -109,11 +110,11 @@ def _moment(text: str) -> datetime:
     try:
         moment = datetime.fromisoformat(text)
     except ValueError as error:
-        raise ValidationError(f"“{text[:40]}” is not a time such as 2026-01-31T12:00.") from error
+        raise ValidationError(f"{quoted(text)} is not a time such as 2026-01-31T12:00.") from error
     try:
         return moment.astimezone(UTC) if moment.tzinfo else moment.replace(tzinfo=UTC)
     except OverflowError as error:
-        raise ValidationError(f"“{text[:40]}” is too far in the past or future.") from error
+        raise ValidationError(f"{quoted(text)} is too far in the past or future.") from error
 
 
 @changing
@@ -134,12 +135,14 @@ def attach(request: HttpRequest) -> HttpResponse:
 
     def act() -> None:
         if policy is None:
-            raise ValidationError(f"There is no policy “{said.get('policy', '')}” any more. Choose another one.")
+            raise ValidationError(f"There is no policy {quoted(said.get('policy', ''))} any more. Choose another one.")
         place: dict[str, Any] = {}
         if said.get("level") == MODELS_PLACE:
             connection = _named(agents.connection_get, said.get("connection", ""))
             if connection is None:
-                raise ValidationError(f"There is no connection “{said.get('connection', '')}”. Choose another one.")
+                raise ValidationError(
+                    f"There is no connection {quoted(said.get('connection', ''))}. Choose another one."
+                )
             place = {"connection": connection, "model": said.get("model", "")}
         elif said.get("level") == PROVIDER_PLACE:
             if not said.get("provider"):

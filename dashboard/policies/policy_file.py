@@ -12,6 +12,7 @@ from django.core.exceptions import ValidationError
 from django.db import transaction
 from django.utils import timezone
 
+from agentcore.quoting import quoted
 from dashboard.agents.models import Connection, Policy, PolicyVersion, Project
 from dashboard.agents.policies import POLICY_FIELDS
 from dashboard.agents.selectors import activations_of, attachment_list, policy_list
@@ -107,13 +108,14 @@ def _place_in(told: Mapping[str, Any], project: Project, by: "User | None") -> s
     refuse_unknown(told, PLACE, what="an attachment")
     policy = Policy.objects.filter(project=project, name=str(told.get("policy"))).first()
     if policy is None:
+        missing = quoted(str(told.get("policy")))
         raise ValidationError(
-            f"An attachment names the policy “{told.get('policy')}”, which is neither in the file nor in this project."
+            f"An attachment names the policy {missing}, which is neither in the file nor in this project."
         )
     named = told.get("connection")
     connection = Connection.objects.filter(project=project, name=str(named)).first() if named else None
     if named and connection is None:
-        return f"There is no connection “{named}” here, so “{policy}” was not attached to it."
+        return f"There is no connection {quoted(str(named))} here, so {quoted(policy.name)} was not attached to it."
     place = {"model": str(told.get("model") or ""), "provider": str(told.get("provider") or "")}
     there = attachment_list(project=project).filter(connection=connection, **place).first()
     if there is not None and there.policy == policy:

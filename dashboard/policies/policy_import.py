@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from django.core.exceptions import ValidationError
 from django.utils import timezone
 
+from agentcore.quoting import quoted
 from dashboard.agents.models import Policy, PolicyVersion, Project
 from dashboard.agents.policies import POLICY_FIELDS, policy_said
 from dashboard.agents.policy_validation import listed
@@ -157,7 +158,7 @@ def _numbered(versions: Sequence[ImportedVersion], number: Any, name: str, what:
         return None
     found = next((told for told in versions if told.number == number), None)
     if found is None:
-        raise ValidationError(f"“{name}”: version {number!r} is listed as {what}, but is not in the file.")
+        raise ValidationError(f"{quoted(name)}: version {quoted(number)} is listed as {what}, but is not in the file.")
     return found
 
 
@@ -179,7 +180,7 @@ def _moment(text: Any, name: str) -> datetime:
         moment = datetime.fromisoformat(str(text))
         return moment.astimezone(UTC) if moment.tzinfo else moment.replace(tzinfo=UTC)
     except (ValueError, OverflowError) as error:
-        words = f"“{name}”: “{str(text)[:40]}” is not a moment such as 2026-01-31T12:00+00:00."
+        words = f"{quoted(name)}: {quoted(text)} is not a moment such as 2026-01-31T12:00+00:00."
         raise ValidationError(words) from error
 
 
@@ -202,4 +203,4 @@ def refuse_unknown(told: Mapping[str, Any], known: Sequence[str], *, what: str, 
     """Raises `ValidationError` where it has a field that nothing here reads: a slip would be left out unawares."""
     if unknown := [field for field in told if field not in known]:
         named = f"“{whose}”: t" if whose else "T"
-        raise ValidationError(f"{named}here is no field “{unknown[0]}”; {what} has {listed(known)}.")
+        raise ValidationError(f"{named}here is no field {quoted(unknown[0])}; {what} has {listed(known)}.")

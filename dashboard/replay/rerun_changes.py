@@ -12,6 +12,7 @@ from agentcore.messages import Message, Role
 from agentcore.providers import get_provider
 from agentcore.providers.wire.request_messages import FIRST_CALL, HEADERS, SETTINGS
 from agentcore.providers.wire.untrusted_json import mapping
+from agentcore.quoting import quoted
 from agentcore.snapshot import Snapshot
 from agentcore.states import State
 from agentcore.values import replace
@@ -89,7 +90,7 @@ def supplied(snapshot: Snapshot, words: RerunChanges) -> tuple[ToolResult, ...]:
     calls = {call.id: call for call in snapshot.calls}
     unknown = next((call_id for call_id in words.results if call_id not in calls), None)
     if unknown is not None:
-        raise ValidationError({"results": f"There is no call “{unknown}” here; the calls are {listed(calls)}."})
+        raise ValidationError({"results": f"There is no call {quoted(unknown)} here; the calls are {listed(calls)}."})
     given = tuple(
         ToolResult(call_id, calls[call_id].name, storable_text(content)) for call_id, content in words.results.items()
     )
@@ -109,7 +110,7 @@ def connection_asked(turn: Turn, name: str | None, *, gone: str) -> Connection:
     found = there.filter(name=wanted).first()
     if found is None:
         names = listed(there.order_by("name").values_list("name", flat=True))
-        raise ValidationError({"connection": f"There is no connection “{wanted}”; there are {names}."})
+        raise ValidationError({"connection": f"There is no connection {quoted(wanted)}; there are {names}."})
     return found
 
 

@@ -10,6 +10,7 @@ from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.views.decorators.http import require_http_methods
 
+from agentcore.quoting import quoted
 from dashboard.accounts.models import User
 from dashboard.replay import rerun_service
 from dashboard.replay.lineage import lineage_of
@@ -53,7 +54,7 @@ def _place(places: tuple[RerunPlace, ...], given: QueryDict) -> tuple[RerunPlace
         return None, ""
     found = next((place for place in places if str(place.seq) == wanted), None)
     if found is None:
-        return None, f"There is no record “{wanted}”; this turn has {len(places)}."
+        return None, f"There is no record {quoted(wanted)}; this turn has {len(places)}."
     return (None, found.why_not) if found.why_not else (found, "")
 
 

@@ -16,6 +16,7 @@ from typing import Any
 from django.core.exceptions import ValidationError
 
 from agentcore.policy import Policy
+from agentcore.quoting import quoted
 from agentcore.reasons import TurnStatus
 from agentcore.replay import Experience, Recording, what_if
 from agentcore.resource import out_of_time, resource_of
@@ -111,7 +112,7 @@ def recorded_value(turn: Turn, policy: Policy, name: str) -> Number | None:
 
 def _swept(name: str, values: range) -> None:
     if name not in SWEPT:
-        raise ValidationError({"limit": f"There is no limit “{name}” to sweep; there are {listed(SWEPT)}."})
+        raise ValidationError({"limit": f"There is no limit {quoted(name)} to sweep; there are {listed(SWEPT)}."})
     if not values or values.step < 1:
         raise ValidationError({"end": "The range is empty: its end must not be below its start."})
     count = (values[-1] - values[0]) // values.step + 1  # `len` knows no more than a processor's word holds

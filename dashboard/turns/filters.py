@@ -10,6 +10,7 @@ from django.core.exceptions import ValidationError
 
 from agentcore.errors import ErrorType
 from agentcore.lint import CODES
+from agentcore.quoting import quoted
 from agentcore.reasons import NormalizedStopReason, StopReason, TurnStatus
 from agentcore.resource import RESOURCES
 from dashboard.turns.filter_names import filter_named
@@ -146,7 +147,9 @@ FILTER_NAMES = tuple(field.name for field in fields(TimelineFilters))
 def unknown_filters(given: Iterable[str], *, beside: tuple[str, ...] = ()) -> dict[str, str]:
     """A sentence for each name that is no filter, nor one of those `beside`; a slip must not widen what is found."""
     known = (*FILTER_NAMES, *beside)
-    return {name: f"There is no filter “{name}”; there are {', '.join(known)}." for name in given if name not in known}
+    return {
+        name: f"There is no filter {quoted(name)}; there are {', '.join(known)}." for name in given if name not in known
+    }
 
 
 def _values(given: Mapping[str, Any], name: str) -> tuple[str, ...]:
@@ -176,7 +179,7 @@ def _words(name: str, values: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def _not_one_of(name: str, value: str, known: Collection[str]) -> str:
-    return f"{filter_named(name)} must be one of {', '.join(known)}, not “{value}”."
+    return f"{filter_named(name)} must be one of {', '.join(known)}, not {quoted(value)}."
 
 
 def _text(_: str, values: tuple[str, ...]) -> str:
@@ -201,7 +204,7 @@ def _moment(name: str, values: tuple[str, ...]) -> datetime | None:
         moment = moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
     except (ValueError, OverflowError) as error:
         example = "2026-11-20 or 2026-11-20T14:30:00Z"
-        words = f"{filter_named(name)} must be a date or time such as {example}, not “{values[-1]}”."
+        words = f"{filter_named(name)} must be a date or time such as {example}, not {quoted(values[-1])}."
         raise ValidationError(words) from error
     return max(moment, EPOCH)
 
@@ -210,7 +213,7 @@ def _run(name: str, values: tuple[str, ...]) -> UUID | None:
     try:
         return UUID(values[-1]) if values else None
     except ValueError as error:
-        raise ValidationError(f"{filter_named(name)} must be the id of a run, not “{values[-1]}”.") from error
+        raise ValidationError(f"{filter_named(name)} must be the id of a run, not {quoted(values[-1])}.") from error
 
 
 def _choice(name: str, values: tuple[str, ...]) -> str:
@@ -229,7 +232,7 @@ def _whole(name: str, values: tuple[str, ...]) -> int | None:
     if not values:
         return None
     if not (values[-1].isascii() and values[-1].isdecimal()):
-        raise ValidationError(f"{filter_named(name)} must be a whole number such as 2000, not “{values[-1]}”.")
+        raise ValidationError(f"{filter_named(name)} must be a whole number such as 2000, not {quoted(values[-1])}.")
     return min(int(values[-1]), MOST)
 
 

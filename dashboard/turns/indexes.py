@@ -17,6 +17,8 @@ SEARCHED = (
 #: What a turn took itself: limits do not count the time for which it was held.
 TOOK_SQL = "(duration_ms - held_ms)"
 TOOK = models.F("duration_ms") - models.F("held_ms")
+#: The same; null where the log that the turn was read from gives no times (`Turn.untimed`).
+TIMED = models.Case(models.When(duration_ms=0, attempts__gt=0, then=None), default=TOOK)
 
 FINDING = [
     *(

@@ -15,7 +15,7 @@ from django.db.models.expressions import Combinable
 from django.db.models.functions import Substr
 
 from dashboard.platform.provided import Provided
-from dashboard.turns.indexes import TOOK
+from dashboard.turns.indexes import TIMED
 from dashboard.turns.models import Turn
 from dashboard.turns.provider_words import asks_simulator
 
@@ -31,7 +31,7 @@ COLUMNS: Mapping[str, str | Combinable] = {
     "tokens": "tokens",
     "tries": "attempts",
     "more": "continuations",
-    "took": TOOK,
+    "took": TIMED,
 }
 #: What is sorted as words; everything else by its number.
 WORDS = frozenset({"prompt", "ended", "limit", "raw", "failed", "model"})

@@ -101,7 +101,7 @@ class StepView:
     target: str
     trigger: str
     reason: str
-    place: str  #: attempt, iteration, time
+    place: str  #: attempt, iteration, and the time where it is known
     at: float  #: seconds since the turn started
     said: tuple[CriterionText, ...]
     handling: str  #: of the error policy; empty where nothing had failed
@@ -124,8 +124,8 @@ class StepView:
         return f"Transition {self.number}: {self.source} to {self.target}, by {words(self.trigger)}. {self.place}"
 
 
-def step_view(moment: Moment) -> StepView:
-    """The view model of one moment."""
+def step_view(moment: Moment, *, untimed: bool = False) -> StepView:
+    """The view model of one moment. `untimed`: the log that the turn was read from gives no times."""
     error = moment.error or {}
     return StepView(
         number=moment.number,
@@ -134,7 +134,7 @@ def step_view(moment: Moment) -> StepView:
         target=words(moment.target),
         trigger=moment.trigger,
         reason=unbroken("; ".join(filter(None, (moment.reason, moment.acted)))),
-        place=" · ".join(_place(moment)),
+        place=" · ".join(_place(moment, untimed=untimed)),
         at=round(moment.at, 3),
         said=tuple(map(_said, moment.evaluations)),
         handling=str(error.get("handling", "")),
@@ -156,12 +156,13 @@ def _way(road: AlternativeTransition) -> AlternativeText:
     return AlternativeText(road.trigger.value, words(road.target), road.guard, unbroken(road.miss), stood, shape)
 
 
-def _place(moment: Moment) -> Iterator[str]:
+def _place(moment: Moment, *, untimed: bool) -> Iterator[str]:
     if moment.attempt:
         yield f"call {number(moment.attempt)}"
     if moment.iteration > 1:
         yield f"iteration {number(moment.iteration)}"
-    yield seconds(moment.at)
+    if not untimed:
+        yield seconds(moment.at)
 
 
 @lru_cache(KEPT)

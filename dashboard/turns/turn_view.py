@@ -177,12 +177,13 @@ class TurnView:
     @property
     def step(self) -> StepView | None:
         """The step shown first, in words."""
-        return step_view(self.shown.moment) if self.shown.moment else None
+        moment = self.shown.moment
+        return step_view(moment, untimed=self.turn.untimed) if moment else None
 
     @property
     def island(self) -> str:
         """Every step, as the page's data."""
-        return steps_json([*map(step_view, self.shown.moments)])
+        return steps_json([step_view(moment, untimed=self.turn.untimed) for moment in self.shown.moments])
 
     @property
     def window(self) -> TranscriptWindow:

@@ -21,9 +21,10 @@ class FiltersForm(FieldErrors, forms.Form):
     until = forms.DateField(label="To", required=False, widget=forms.DateInput(attrs={"type": "date"}))
     before = forms.UUIDField(required=False, widget=forms.HiddenInput)
 
-    def filters(self) -> Filters:
-        """What was asked for; a field that cannot be read lets all through."""
-        self.is_valid()
+    def filters(self) -> Filters | None:
+        """What was asked for; None where a field cannot be read: it must not let all through."""
+        if not self.is_valid():
+            return None
         given: dict[str, Any] = dict(self.cleaned_data)
         for name, days in (("since", 0), ("until", 1)):
             if day := given.get(name):

@@ -32,7 +32,8 @@ def log(request: HttpRequest) -> HttpResponse:
     form = FiltersForm(request.GET or None)
     filters = form.filters() if form.is_bound else Filters()
     of_none = sees_all_projects(user_of(request))
-    found = list(selectors.entries(filters, project=project_current(), of_none=of_none)[: PAGE + 1])
+    every = selectors.entries(filters, project=project_current(), of_none=of_none) if filters else ()
+    found = list(every[: PAGE + 1])
     shown = found[:PAGE]
     asked = {name: value for name, value in request.GET.items() if name != "before" and value}
     context = {
@@ -41,7 +42,7 @@ def log(request: HttpRequest) -> HttpResponse:
         "asked": urlencode(asked),
         "older": urlencode({**asked, "before": shown[-1].id}) if len(found) > PAGE else "",
     }
-    status = HTTPStatus.UNPROCESSABLE_ENTITY if form.is_bound and not form.is_valid() else HTTPStatus.OK
+    status = HTTPStatus.OK if filters else HTTPStatus.UNPROCESSABLE_ENTITY
     return render(request, "audit/log.html", context, status=status)
 
 
@@ -53,9 +54,12 @@ def _row(entry: Entry, changes: list[Changed]) -> tuple[Entry, str, list[tuple[C
 
 @never_cache
 @require_safe
-def file(request: HttpRequest) -> StreamingHttpResponse:
-    """The entries, the oldest first, as lines of JSON, sent at the reader's pace."""
-    pieces = _pieces(FiltersForm(request.GET).filters(), project_current(), of_none=sees_all_projects(user_of(request)))
+def file(request: HttpRequest) -> HttpResponse | StreamingHttpResponse:
+    """The entries, the oldest first, as lines of JSON, sent at the reader's pace; the page where a filter is wrong."""
+    filters = FiltersForm(request.GET).filters()
+    if filters is None:
+        return log(request)
+    pieces = _pieces(filters, project_current(), of_none=sees_all_projects(user_of(request)))
     # What cannot be read is an error page, not half a file.
     first = next(pieces, b"")
     sent = _sent(first, pieces, ticket_of_request(request))

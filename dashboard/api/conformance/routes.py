@@ -10,6 +10,7 @@ from django.http import HttpRequest
 from ninja import Router, Status
 from ninja.errors import HttpError
 
+from agentcore.quoting import quoted
 from dashboard.api.callers import Caller
 from dashboard.api.conformance import schemas
 from dashboard.api.conformance.capabilities import capabilities
@@ -105,7 +106,7 @@ def _standing(name: str) -> ScriptProgress:
 
 
 def _missing(name: str) -> HttpError:
-    return HttpError(404, f"There is no script “{name}”; write it first.")
+    return HttpError(404, f"There is no script {quoted(name)}; write it first.")
 
 
 def _script(standing: ScriptProgress) -> dict[str, Any]:

@@ -7,6 +7,7 @@ from itertools import zip_longest
 
 from django.core.exceptions import ValidationError
 
+from agentcore.quoting import quoted
 from dashboard.api.conformance.schemas import ScriptedAnswer, ScriptedCall, ScriptedError, SimulatorScript
 from dashboard.simulator import texts
 from dashboard.simulator.dialects.request_reader import CEILING
@@ -115,7 +116,9 @@ def _error(place: str, sent: ScriptedError) -> RequestError:
 
 def _model(place: str, name: str) -> str:
     if name not in MODELS:
-        raise ValidationError({place: f"There is no model “{name}” in the simulator; there are {', '.join(MODELS)}."})
+        raise ValidationError(
+            {place: f"There is no model {quoted(name)} in the simulator; there are {', '.join(MODELS)}."}
+        )
     return name
 
 

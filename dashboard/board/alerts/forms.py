@@ -6,6 +6,7 @@ from django import forms
 from django.core.exceptions import ValidationError
 from django.core.validators import validate_email
 
+from agentcore.quoting import quoted
 from dashboard.board.alerts.models import Alert
 from dashboard.board.alerts.rules import unit_words
 from dashboard.board.selectors import DIMENSIONS
@@ -29,7 +30,7 @@ class Addresses(forms.CharField):
             try:
                 validate_email(part)
             except ValidationError as error:
-                raise ValidationError(f"“{part}” is not an e-mail address.") from error
+                raise ValidationError(f"{quoted(part)} is not an e-mail address.") from error
         return list(dict.fromkeys(parts))
 
 

@@ -67,7 +67,7 @@ def _usages(told: Iterable[TelemetryTurn]) -> Iterator[tuple[Key, float]]:
 
 
 def _durations(told: Iterable[TelemetryTurn]) -> Iterator[tuple[Key, float]]:
-    for row in (call.row for one in told for call in one.calls):
+    for row in (call.row for one in told if not one.turn.untimed for call in one.calls):
         if row.duration_ms is not None:
             error = (row.error or {}).get("kind")
             yield (*_call(row), *((("error.type", str(error)),) if error else ())), row.duration_ms / 1000

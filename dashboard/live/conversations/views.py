@@ -9,6 +9,7 @@ from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
+from agentcore.quoting import quoted
 from dashboard.accounts.models import User
 from dashboard.agents.models import Agent
 from dashboard.agents.selectors import agent_get, agent_list, project_current
@@ -48,7 +49,7 @@ def _agent_or_404(name: str) -> Agent:
     try:
         return agent_get(project=project_current(), name=name)
     except Agent.DoesNotExist as error:
-        raise Http404(f"There is no agent “{name}”.") from error
+        raise Http404(f"There is no agent {quoted(name)}.") from error
 
 
 def _talk(request: HttpRequest, chosen: Agent) -> ConversationView:

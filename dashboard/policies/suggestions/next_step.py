@@ -5,10 +5,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from agentcore.criteria.builtin import ErrorPolicyCriterion
-from agentcore.envelope import EnvelopeFault
 from agentcore.number_format import seconds
 from agentcore.reasons import NormalizedStopReason, TurnStatus
-from agentcore.schema_violations import fields_text
 from agentcore.snapshot import Snapshot
 from agentcore.verdict import verdict_of
 from dashboard.agents.models import Connection
@@ -16,6 +14,7 @@ from dashboard.live.turn_loader import CANNOT_RERUN, connection_of, may_be_rerun
 from dashboard.policies.suggestions.exhausted_limits import OF_CONNECTION
 from dashboard.policies.suggestions.suggestion_text import full_in_words
 from dashboard.turns.end_summary import may_be_cut
+from dashboard.turns.envelope_faults import wrong_fields
 from dashboard.turns.models import UNFINISHED, Turn
 
 _OTHER_PROMPT = "Change the prompt, or use another model."
@@ -109,11 +108,9 @@ def _full_where_cut(last: Snapshot) -> str:
 
 def _invalid(last: Snapshot) -> str:
     """Of a structured answer that its schema does not allow: what is wrong with which field."""
-    schema, reading = last.asked.envelope_schema, last.reading
-    if schema is None or reading is None or reading.fault is not EnvelopeFault.SCHEMA_VIOLATION or not reading.payload:
-        return ""
-    wrong = fields_text(schema, reading.payload.value, reading.violations)
-    return f"What the JSON Schema does not allow: {wrong}. Change the prompt or the schema, or use another model."
+    wrong = wrong_fields(last)
+    told = f"What the JSON Schema does not allow: {wrong}. Change the prompt or the schema, or use another model."
+    return told if wrong else ""
 
 
 def _without_rerun(turn: Turn, kind: str, words: str, last: Snapshot) -> str:

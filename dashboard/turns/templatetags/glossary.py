@@ -21,6 +21,9 @@ register = template.Library()
 #: A key, and the bracket before it where it follows its name.
 _KEYS = re.compile(rf"(\(?)\b({'|'.join(SETTING_NAMES)})\b")
 
+#: An example in JSON, between the marks of code.
+_EXAMPLES = re.compile(r"`([\[{][^`]*[\]}])`")
+
 #: The key of a filter behind its name.
 _FILTERS = re.compile(rf"\(({'|'.join(FILTER_KEYS)})\)")
 
@@ -50,11 +53,15 @@ def limit_name(key: str) -> str:
 
 @register.filter
 def keys_in_code(sentence: object) -> SafeString:
-    """The sentence as HTML, keys of settings and of filters as code: `Max steps (<code>max_steps</code>)`. A setting's
-    key that does not follow its name has it as its title."""
+    """The sentence as HTML, keys of settings and of filters as code: `Max steps (<code>max_steps</code>)`; so are JSON
+    examples between backticks. A setting's key that does not follow its name has it as its title."""
     text = sentence if isinstance(sentence, str) else str(sentence)  # a safe string stays one
-    shown = _KEYS.sub(_in_code, unbroken(conditional_escape(text)))
-    return mark_safe(_FILTERS.sub(r"(<code>\1</code>)", shown))  # noqa: S308 - escaped, and keys are ours
+    parts = _EXAMPLES.split(unbroken(conditional_escape(text)))
+    return mark_safe("".join(f"<code>{part}</code>" if n % 2 else _keys_shown(part) for n, part in enumerate(parts)))  # noqa: S308 - escaped, and keys are ours
+
+
+def _keys_shown(text: str) -> str:
+    return _FILTERS.sub(r"(<code>\1</code>)", _KEYS.sub(_in_code, text))
 
 
 @register.filter

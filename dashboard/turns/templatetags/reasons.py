@@ -11,6 +11,7 @@ from django.templatetags.static import static
 from django.utils.html import conditional_escape, format_html
 from django.utils.safestring import SafeString, mark_safe
 
+from dashboard.turns.envelope_faults import wrong_fields
 from dashboard.turns.error_types import error_words
 from dashboard.turns.reason_looks import look_of, reason_label
 
@@ -61,3 +62,6 @@ def _drawn(word: str, label: str, shown: str, badge: bool) -> SafeString:
         look.shape,
         mark_safe(whole),  # noqa: S308 - escaped by its caller
     )
+
+
+register.filter(wrong_fields)

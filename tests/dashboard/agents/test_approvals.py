@@ -31,7 +31,7 @@ def test_approvals_are_stored_without_empty_parts(given, clean):
         ({"tools": ["x"]}, "The agent has no tool “x” that could need approval; its tools are clock."),
         ({"tools": ["clock"], "seconds": 0.5}, "must be a number of seconds from 1 to 604,800."),
         ({"tools": ["clock"], "seconds": True}, "must be a number of seconds"),
-        ({"tools": ["clock"], "otherwise": "pray"}, "must be one of refuse, run, cancel, not 'pray'"),
+        ({"tools": ["clock"], "otherwise": "pray"}, "must be one of refuse, run, cancel, not “pray”"),
     ],
 )
 def test_an_invalid_approval_is_explained(given, words):

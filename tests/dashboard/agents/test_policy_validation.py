@@ -1,12 +1,15 @@
 import dataclasses
+import json
 import math
 import re
 
 import pytest
 from django.core.exceptions import ValidationError
+from django.utils.html import escape
 
 from agentcore.error_policy import PRESETS, ErrorPolicy
 from agentcore.policy import SPEC_KEYS, Limits
+from dashboard.agents.criteria import criteria_clean
 from dashboard.agents.limit_fields import LIMIT_FIELDS, default_in_words, spec_key_of
 from dashboard.agents.policy_validation import (
     HANDLING_KEYS,
@@ -16,8 +19,10 @@ from dashboard.agents.policy_validation import (
     error_policy_warning,
     finish_reasons_clean,
     limits_clean,
+    retention_clean,
     tool_calls_on_truncation_clean,
 )
+from dashboard.turns.templatetags.glossary import keys_in_code
 from tests.together import together
 
 
@@ -162,8 +167,8 @@ def test_recovery_paths_are_stored_once_and_in_order_where_set(said, stored):
         ([], "envelope must be an object"),
         ({"a": 1}, "envelope has no “a”; its field is recovery"),
         ({"schema_rounds": 1}, "“schema_rounds” is one of the limits"),
-        ({"recovery": "jsonrepair"}, "must be a list of markdown-fence, brace-walker, jsonrepair, not 'jsonrepair'"),
-        ({"recovery": ["guess"]}, "no recovery path 'guess'; the paths are markdown-fence, brace-walker, jsonrepair"),
+        ({"recovery": "jsonrepair"}, "must be a list of markdown-fence, brace-walker, jsonrepair, not “jsonrepair”"),
+        ({"recovery": ["guess"]}, "no recovery path “guess”; the paths are markdown-fence, brace-walker, jsonrepair"),
         ({"recovery": [{}]}, "no recovery path {}"),
         ({"recovery": None}, "must be a list"),
     ],
@@ -175,7 +180,7 @@ def test_invalid_envelope_rules_are_refused_with_an_explanation(envelope, words)
 
 def test_finish_reasons_are_stored_once_and_in_order():
     assert finish_reasons_clean(["max_tokens", "end_turn", "max_tokens"]) == ["end_turn", "max_tokens"]
-    with pytest.raises(ValidationError, match="no stop reason 'length'; they are end_turn, tool_call, max_tokens"):
+    with pytest.raises(ValidationError, match="no stop reason “length”; they are end_turn, tool_call, max_tokens"):
         finish_reasons_clean(["length"])
     with pytest.raises(ValidationError, match="must be a list"):
         finish_reasons_clean("max_tokens")
@@ -207,3 +212,21 @@ def test_each_fault_names_its_field():
 def test_a_fault_without_a_field_names_none():
     assert codes_of(limits_clean, {"max_hope": 1}) == [None]
     assert codes_of(error_policy_clean, {"preset": "hope"}) == [None]
+
+
+def test_an_example_in_an_error_is_json_in_marks_of_code():
+    for clean in (
+        limits_clean,
+        error_policy_clean,
+        retention_clean,
+        envelope_clean,
+        criteria_clean,
+        finish_reasons_clean,
+    ):
+        with pytest.raises(ValidationError) as refused:
+            clean("x" * 1_000)
+        (told,) = refused.value.messages
+        assert json.loads(told.split("`")[1]), "what stands between the marks can be copied"
+        assert len(told) < 300
+        assert f"<code>{escape(told.split('`')[1])}</code>" in keys_in_code(told)
+        assert "`" not in keys_in_code(told)

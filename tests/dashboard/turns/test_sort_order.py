@@ -66,6 +66,14 @@ def test_the_time_for_which_a_turn_was_held_does_not_count_in_the_order(sort: st
     assert page(sort, page(sort, limit=1).next, limit=1).items == wanted[1:2]
 
 
+@pytest.mark.parametrize("sort", ["took", "-took"])
+def test_turns_whose_log_gives_no_times_go_last_in_either_direction(sort: str):
+    Turn.objects.all().delete()
+    untimed = make_turn(duration_ms=0, attempts=1)
+    timed = make_turn(duration_ms=900, attempts=1)
+    assert page(sort, limit=9).items == [timed, untimed]
+
+
 CUT = {"status": "partial", "model_stop_reason": "max_tokens"}
 ENDS = (
     {"status": "completed", "model_stop_reason": "end_turn", "attempts": 1},

@@ -12,6 +12,7 @@ from django.core.exceptions import ValidationError
 from django.core.management.base import CommandError
 from django.core.serializers.json import DjangoJSONEncoder
 
+from agentcore.quoting import quoted
 from agentcore.reasons import TurnStatus
 from dashboard.accounts.audit.services import command_record
 from dashboard.agents.models import Agent
@@ -66,7 +67,7 @@ class Command(ProjectCommand):
         agent = agents.filter(name=name).first()
         if agent is None:
             known = ", ".join(agents.values_list("name", flat=True))
-            raise CommandError(f"There is no agent “{name}”; there are {known}.")
+            raise CommandError(f"There is no agent {quoted(name)}; there are {known}.")
         return agent
 
 

@@ -15,6 +15,7 @@ from django.core.management.base import CommandError
 from django.core.serializers.json import DjangoJSONEncoder
 
 from agentcore.error_policy import PRESETS
+from agentcore.quoting import quoted
 from dashboard.accounts.audit.services import command_record
 from dashboard.agents.limit_fields import LIMIT_FIELDS
 from dashboard.agents.models import Policy, Project
@@ -112,7 +113,7 @@ def _policy(project: Project, name: str | None) -> Policy | None:
         return None if name is None else policy_get(project=project, name=name)
     except Policy.DoesNotExist as error:
         known = ", ".join(Policy.objects.filter(project=project).order_by("name").values_list("name", flat=True))
-        raise CommandError(f"There is no policy “{name}”; there are {known}.") from error
+        raise CommandError(f"There is no policy {quoted(name)}; there are {known}.") from error
 
 
 def _worked_on(backtest: Backtest, stop: Event) -> Backtest:

@@ -5,6 +5,7 @@ from uuid import UUID
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
+from agentcore.quoting import quoted
 from dashboard.accounts.audit.services import command_record
 from dashboard.timeline.runs.run_links import link_stored
 
@@ -25,7 +26,7 @@ class Command(BaseCommand):
         try:
             after = UUID(options["after"])
         except ValueError as error:
-            raise CommandError(f"--after must be the id of a turn, not “{options['after']}”.") from error
+            raise CommandError(f"--after must be the id of a turn, not {quoted(options['after'])}.") from error
         command_record("find_runs")
         found = 0
         for turn_id, linked in link_stored(after):

@@ -9,6 +9,7 @@ from django.conf import settings
 from django.core.management.base import CommandError
 from django.utils import timezone
 
+from agentcore.quoting import quoted
 from dashboard.accounts.audit.services import command_record
 from dashboard.agents.models import Project
 from dashboard.agents.project_command import ProjectCommand
@@ -66,12 +67,12 @@ def _words(planned: Plan) -> str:
 
 def _count(word: str) -> int:
     if not re.fullmatch(r"\d{1,9}", word):
-        raise ArgumentTypeError(f"“{word}” is not a whole number from 0.")
+        raise ArgumentTypeError(f"{quoted(word)} is not a whole number from 0.")
     return int(word)
 
 
 def _size(word: str) -> int:
     found = re.fullmatch(r"(\d{1,9})([KMGT]?)B?", word.upper())
     if not found:
-        raise ArgumentTypeError(f"“{word}” is not a size: write 500M or 20G.")
+        raise ArgumentTypeError(f"{quoted(word)} is not a size: write 500M or 20G.")
     return int(found[1]) * _UNITS[found[2]]

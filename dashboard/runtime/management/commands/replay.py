@@ -13,6 +13,7 @@ from django.core.serializers.json import DjangoJSONEncoder
 
 from agentcore.events import Interrupted
 from agentcore.number_format import count
+from agentcore.quoting import quoted
 from agentcore.replay import Divergence, Provenance
 from agentcore.serial import event_to_json
 from dashboard.agents.limit_fields import LIMIT_FIELDS
@@ -188,7 +189,8 @@ def _range(said: str) -> tuple[str, range]:
         return name, range(begin, end + 1, step[0] if step else 1)
     except ValueError as error:
         raise CommandError(
-            f"“{said}” is not a sweep. Write LIMIT=FIRST:LAST or LIMIT=FIRST:LAST:STEP, such as max_tokens=50:1000:50."
+            f"{quoted(said)} is not a sweep. Write LIMIT=FIRST:LAST or LIMIT=FIRST:LAST:STEP, "
+            "such as max_tokens=50:1000:50."
         ) from error
 
 

@@ -212,6 +212,11 @@ def test_filters_match_what_they_name_and_lead_to_older_entries(browser: Client,
     assert shown(action="tw", target="t2") == 11
     assert shown(by="one", since="2026-01-02") == 15
     assert shown(by="one", until="2026-01-01") == 15
-    assert browser.get("/audit/", {"since": "soon"}).status_code == 422
+    for address in ("/audit/", "/audit/file"):
+        wrong = browser.get(address, {"since": "soon"})
+        assert wrong.status_code == 422
+        html = wrong.content.decode()
+        assert "From must be a date such as 2026-11-20." in html
+        assert "Correct the filters to see entries." in html, "a filter that cannot be read lets nothing through"
     monkeypatch.setattr(selectors, "BATCH", 7)
     assert [told["by"] for told in exported(browser, by="two")] == ["two"] * 30

@@ -129,8 +129,10 @@ def test_an_import_without_times_shows_no_duration_anywhere(unset: Turn, browser
     assert browser.get(f"/api/v1/turns/{unset.id}").json()["duration_ms"] is None
     exported = b"".join(file_of(project=unset.project, filters=TimelineFilters(), named="jsonl"))
     assert json.loads(exported)["duration_ms"] is None
+    assert {call["duration_ms"] for call in json.loads(exported)["attempt_list"]} == {None}
     assert "duration not recorded" in words(page(browser, f"/turns/{unset.id}"))
     assert 'title="Not recorded: the log gives no times."' in page(browser, "/")
     for address in ("/", f"/turns/{unset.id}/replay", f"/turns/{unset.id}/replay/sweep"):
         assert not re.search(r"\b0\.00.s\b", text_of(page(browser, address))), address
+    assert not re.search(r"\b0\.00.{1,7}s\b", page(browser, f"/turns/{unset.id}")), "nor in the deck, nor in its steps"
     assert turn_verify(turn=unset).verified

@@ -153,3 +153,14 @@ def test_a_completed_answer_that_used_all_of_a_cap_at_its_ceiling_says_that_it_c
     filled = play("sim-essay", connection=connection, max_tokens=351)
     assert (filled.status, suggestion_for(filled)) == ("completed", None)
     assert FULL.format(351) in text_of(browser.get(f"/turns/{filled.id}/limit", headers=HTMX).content.decode())
+
+
+def test_the_page_of_an_invalid_envelope_names_the_fields_and_folds_the_rules_of_the_schema(
+    play: Play, browser: Client
+):
+    schema = {"type": "object", "required": ["title"], "properties": {"title": {"type": "string"}}}
+    turn = play("sim-schema", max_tokens=400, envelope_schema=schema, overrides={"limits": {"schema_rounds": 0}})
+    said = " ".join(page(browser, f"/turns/{turn.id}").split("<h3>Error</h3>")[1].split("</div>")[0].split())
+    shown, _, folded = said.partition("<details>")
+    assert shown.strip() == "<p>No valid envelope: field “title”: the type must be string.</p>"
+    assert "schema /properties/title/type" in folded
