@@ -31,7 +31,7 @@ from dashboard.metrics import labels
 from dashboard.platform.database import database_settings
 from dashboard.platform.postgres import Share, start
 from tests import emptying, first_start, lanes, split_workers, template_database
-from tests.examples import ALL, USUAL, examples, without_constants_of_the_tree
+from tests.examples import ALL, USUAL, examples, with_utf_8_known, without_constants_of_the_tree
 from tests.redis_server import Redis
 
 APT = "run `apt-get install chromium redis-server nginx-light openssl` to have this tested"
@@ -50,6 +50,7 @@ hypothesis.settings.register_profile("judge", hypothesis.settings.get_profile("s
 hypothesis.settings.load_profile("judge" if os.environ.get("CI") else "search")
 if os.environ.get("CI") and not ALL:
     without_constants_of_the_tree()
+with_utf_8_known()
 
 # What one process has compiled the hundreds that the tests start need not compile again: 0.6 s for each.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)

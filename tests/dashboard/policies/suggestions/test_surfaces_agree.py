@@ -1,4 +1,7 @@
-"""Each surface that answers one question: the same limit, number, unit and certainty, or the reason why not."""
+"""Each surface that answers one question: the same limit, number, unit and certainty, or the reason why not.
+
+One turn of each kind is looked at from all of them: to play it costs as much as to look at it.
+"""
 
 import json
 import re
@@ -101,8 +104,20 @@ def replayed(browser: Client, turn: Turn, **body: object) -> dict[str, Any]:
     return told
 
 
-def test_each_surface_gives_the_same_answer_or_the_reason_for_a_difference(browser: Client, turn: Turn, asked: Asked):
+def test_each_surface_gives_the_same_answer_or_the_reason_for_a_difference(
+    browser: Client, turn: Turn, asked: Asked, subtests: pytest.Subtests
+):
     said = browser.get(f"/api/v1/turns/{turn.id}/verdict").json()["suggestion"]
+    with subtests.test("pages"):
+        pages_agree(browser, turn, asked, said)
+    with subtests.test("API, exports and commands"):
+        api_exports_and_commands_agree(browser, turn, asked, said)
+    if said is not None:
+        with subtests.test("a what-if at the value"):
+            what_if_agrees_or_names_other_evidence(browser, turn, asked, said)
+
+
+def pages_agree(browser: Client, turn: Turn, asked: Asked, said: Any) -> None:
     head = compact(browser.get(f"/turns/{turn.id}/limit", headers=HTMX).content.decode())
     cell = words(compact(browser.get(f"/turns/limits?turn={turn.id}", headers=HTMX).content.decode()))
     sweep = words(page(browser, f"/turns/{turn.id}/replay/sweep"))
@@ -125,8 +140,7 @@ def test_each_surface_gives_the_same_answer_or_the_reason_for_a_difference(brows
     assert words(said["words"]) in words(page(browser, f"/turns/{turn.id}/replay")), "beside the recording"
 
 
-def test_api_exports_and_commands_return_the_limit_with_each_turn(browser: Client, turn: Turn, asked: Asked):
-    said = browser.get(f"/api/v1/turns/{turn.id}/verdict").json()["suggestion"]
+def api_exports_and_commands_agree(browser: Client, turn: Turn, asked: Asked, said: Any) -> None:
     filters = TimelineFilters(run=turn.id)
     exported = b"".join(file_of(project=turn.project, filters=filters, named="jsonl"))
     assert browser.get(f"/api/v1/turns/{turn.id}").json()["suggestion"] == said
@@ -155,10 +169,7 @@ def of_ask(turn: Turn) -> str:
     return out.getvalue()
 
 
-def test_a_what_if_at_the_value_agrees_or_names_other_evidence(browser: Client, turn: Turn, asked: Asked):
-    said = browser.get(f"/api/v1/turns/{turn.id}/verdict").json()["suggestion"]
-    if said is None:
-        return
+def what_if_agrees_or_names_other_evidence(browser: Client, turn: Turn, asked: Asked, said: Any) -> None:
     address = f"/turns/{turn.id}/replay?{urlencode(flat(said['overrides']))}"
     html = compact(browser.get(address, headers={**HTMX, "HX-Target": "what-if"}).content.decode())
     imagined = replayed(browser, turn, mode="what_if", overrides=said["overrides"])
