@@ -30,7 +30,7 @@ from agentcore.values import quickly_made, replace
 from dashboard.ingest.assembly.call_links import CallLink
 from dashboard.ingest.assembly.notes import loop_failure_told
 from dashboard.ingest.assembly.turn_grouping import TurnCall, TurnCalls, is_blank
-from dashboard.ingest.conventions.content.event_messages import NOT_TOLD
+from dashboard.ingest.conventions.content.shapes import NOT_TOLD
 from dashboard.ingest.conventions.observations import ModelCall, ToolRun
 from dashboard.ingest.conventions.tables import dialect_of
 from dashboard.turns.sent_caps import DEFAULT_CAP, UNRECORDED

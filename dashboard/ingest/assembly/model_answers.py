@@ -18,6 +18,7 @@ _END, _CALL = NormalizedStopReason.END_TURN, NormalizedStopReason.TOOL_CALL
 _CUT = frozenset({NormalizedStopReason.MAX_TOKENS, NormalizedStopReason.CONTEXT_WINDOW_EXCEEDED})
 _UNKNOWN = NormalizedStopReason.UNKNOWN
 AUTOGEN_CALLS = "function_calls"  #: AutoGen's word for any answer with tool calls, also where it was cut
+UNFINISHED = "incomplete"  #: the status of an answer of the Responses API, which LiteLLM writes without the reason
 _PRIORITY = 10  #: of a word, as of one in an answer's final object
 
 
@@ -123,13 +124,15 @@ def _calls(call: ModelCall, reason: AnswerReason) -> Iterator[ToolCall]:
         return
     at_cap = call.usage is not None and call.max_tokens is not None and call.usage.is_at(call.max_tokens)
     is_cut = reason.normalized in _CUT
+    at_cap = at_cap or reason.raw == UNFINISHED
     for place, one in enumerate(asked or ()):
         named = one if one.id else replace(one, id=f"call_{call.span.id}_{place}")  # some dialects give calls no ids
         yield _call(named, is_cut=is_cut, at_cap=at_cap, is_last=place == len(asked or ()) - 1)
 
 
 def _call(asked: AskedCall, *, is_cut: bool, at_cap: bool, is_last: bool) -> ToolCall:
-    """`at_cap`: the answer used all its tokens, which shows that arguments without an end were cut, and no more."""
+    """`at_cap`: the answer used all its tokens, or is said to be unfinished; which shows that arguments without an end
+    were cut, and no more."""
     arguments, issue = read_arguments(asked.raw, cut=is_cut)
     if issue is CallIssue.MALFORMED and at_cap and is_last:
         _, issue = read_arguments(asked.raw, cut=True)

@@ -7,6 +7,7 @@ from agentcore.reasons import NormalizedStopReason
 from agentcore.values import quickly_made
 from dashboard.ingest.assembly.model_answers import (
     AUTOGEN_CALLS,
+    UNNAMED,
     is_blank_without_reason,
     lacks_its_end,
     lost_with_its_reason,
@@ -40,6 +41,11 @@ _FROM_AGENT = (
     "The span of this call does not contain its answer. Its text is what the agent gave in the end; tool calls are "
     "unknown."
 )
+_OVERWRITTEN = (
+    "LiteLLM wrote this call on the span around it. Each call within that span replaces the one before it, so other "
+    "calls may be missing. Set USE_OTEL_LITELLM_REQUEST_SPAN=true to have a span for each call."
+)
+_LITELLM, _LITELLM_CALL = "litellm", "litellm.call_id"
 _MOST_OF_FAILURE = 300  #: characters
 _HYPHEN = "-"  #: stands in the AI SDK's own words only
 
@@ -91,6 +97,8 @@ def _of(step: TurnCall) -> Iterator[tuple[str, str]]:
         yield "attributes_dropped", _dropped(call.span.dropped)
     if call.is_run:
         yield "run_without_calls", _RUN
+    if _LITELLM_CALL in call.span.attributes and not call.span.scope.startswith(_LITELLM):
+        yield "calls_overwritten", _OVERWRITTEN
     if content.input is None:
         yield "input_unknown", "The trace does not contain the request."
     if not content.answered and call.error is None and not used_nothing(call, step.answer.stop_reason):
@@ -176,5 +184,6 @@ def _of_calls(step: TurnCall) -> Iterator[tuple[str, str]]:
         yield "text_from_agent", _FROM_AGENT
     if call.ran_within and not call.is_run:
         yield "requests_in_one", _IN_ONE.format(tools=", ".join(dict.fromkeys(call.ran_within)))
-    if answer.stop_reason is NormalizedStopReason.TOOL_CALL and not content.calls:
+    is_unnamed = any(asked.name == UNNAMED for asked in content.calls or ())
+    if is_unnamed or (answer.stop_reason is NormalizedStopReason.TOOL_CALL and not content.calls):
         yield "calls_unknown", "The model called a tool. Its name and arguments are not in the trace."

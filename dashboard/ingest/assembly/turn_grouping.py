@@ -7,13 +7,13 @@ some instrumentations lose them, or record no content.
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import pairwise, takewhile
 
 from agentcore.messages import ChatResponse, Message, Role, ToolCall
 from agentcore.reasons import NormalizedStopReason
 from agentcore.values import quickly_made, replace
 from dashboard.ingest.assembly.call_links import SLACK, CallLink, call_link_of
-from dashboard.ingest.assembly.model_answers import answer_of, meaning_of
+from dashboard.ingest.assembly.model_answers import UNNAMED, answer_of, meaning_of
 from dashboard.ingest.assembly.span_tree import SpanTree
 from dashboard.ingest.conventions.content.shapes import words
 from dashboard.ingest.conventions.observations import AskedCall, Loop, LoopFailure, ModelCall, ToolRun
@@ -70,13 +70,23 @@ def _with_ids(call: ModelCall, message: Message) -> ModelCall:
 def _answer_in(call: ModelCall, after: ModelCall) -> Message | None:
     """The message after the whole of this call's conversation, if it has the same text, tool calls, and results."""
     asked, sent = call.content.input, after.content.input
-    if call.model != after.model or not asked or not sent or len(sent) < len(asked) + 2 or sent[: len(asked)] != asked:
+    if call.model != after.model or not asked or not sent or sent[: len(asked)] != asked:
         return None
-    message, result = sent[len(asked)], sent[len(asked) + 1]
-    if not message.tool_calls or message.role is not Role.ASSISTANT or result.role is not Role.TOOL:
+    added = sent[len(asked) :]
+    if added and added[0].role is Role.TOOL:
+        return _asker_of(added, call)
+    if [one.role for one in added[:2]] != [Role.ASSISTANT, Role.TOOL] or not added[0].tool_calls:
         return None
+    message = added[0]
     is_same = call.content.text is None or call.content.text.strip() == message.text.strip()
     return message if is_same else None
+
+
+def _asker_of(results: Sequence[Message], call: ModelCall) -> Message | None:
+    """The message that asked for these results, where Langtrace lost it: the names of its calls are not told."""
+    ids = [one.tool_call_id for one in takewhile(lambda one: one.role is Role.TOOL, results)]
+    calls = tuple(ToolCall(name or "", UNNAMED) for name in ids)
+    return Message(Role.ASSISTANT, call.content.text or "", calls) if all(ids) else None
 
 
 @quickly_made

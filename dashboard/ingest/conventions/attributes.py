@@ -45,8 +45,11 @@ def first(attributes: Attributes, names: Names) -> Any:
 
 
 def text_of(convention: Convention, attributes: Attributes, fact: str) -> str:
-    """Empty where it is not told, or is no text."""
+    """Empty where it is not told, or is no text. MLflow writes every text as JSON."""
     value = first(attributes, convention.facts.get(fact, ()))
+    if isinstance(value, str) and value.startswith('"'):
+        read = read_json(value)
+        value = read if isinstance(read, str) else value
     return value if isinstance(value, str) else ""
 
 

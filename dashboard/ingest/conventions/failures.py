@@ -50,6 +50,7 @@ _ANSWERS = (
     "mlflow.spanOutputs",
     "langwatch.output",
     "output",
+    "gen_ai.completion",
 )
 _TRACE = "Traceback (most recent call last)"
 _CAUSED = "The above exception was the direct cause of the following exception:"

@@ -35,6 +35,7 @@ from dashboard.ingest.conventions.spans import Attributes, LogEvent, Span, SpanE
 from dashboard.ingest.conventions.tables import (
     GENAI,
     INVENTED,
+    NAME_OF_LANGCHAIN,
     OPENINFERENCE,
     REBUILDING,
     VERCEL,
@@ -80,7 +81,7 @@ def seen(span: Span, logs: Sequence[LogEvent] = ()) -> Seen | None:
             return _tool(convention, span)
         case Kind.ASKED:
             return ToolCallSpan(span, vercel.asked_in_piece(span.attributes) or _asked(convention, span.attributes))
-    return _loop(convention, span, is_agent=kind is Kind.AGENT and not _is_node(span))
+    return _loop(convention, span, is_agent=(kind is Kind.AGENT and not _is_node(span)) or _is_graph(span))
 
 
 def _named_anew(attributes: Attributes) -> Attributes:
@@ -97,6 +98,11 @@ def _is_node(span: Span) -> bool:
     """Whether it is one step of LangGraph's, which OpenInference takes for an agent where its name has that word: the
     agent is the graph, which goes through such a node for each call."""
     return mapping(read_json(span.attributes.get("metadata"))).get("langgraph_node") == span.name
+
+
+def _is_graph(span: Span) -> bool:
+    """Whether it is the graph of an agent, and not one of its nodes, in LangSmith's words: it has the agent's name."""
+    return bool(span.name) and span.attributes.get(NAME_OF_LANGCHAIN) == span.name
 
 
 def _with_logs(span: Span, logs: Sequence[LogEvent]) -> Span:
@@ -134,7 +140,7 @@ def _call(convention: Convention, span: Span) -> ModelCall:
         stream=stream is True or parameters.get("stream") is True or ".doStream" in span.name,
         response_id=text_of(convention, attributes, "response_id") or content.response_id,
         agent=text_of(convention, attributes, "agent"),
-        usage=None if invented else _usage(convention, attributes, content),
+        usage=None if invented else _usage(convention, attributes, span.events, content),
         words=() if invented else told,
         content=content,
         error=failure_of(span, provider),
@@ -169,9 +175,13 @@ def _cap_of_llama_index(span: Span, parameters: Attributes) -> int | None:
     return told if told != _LLAMA_INDEX_DEFAULT else None
 
 
-def _usage(convention: Convention, attributes: Attributes, content: Content) -> TokenUsage | None:
+def _usage(
+    convention: Convention, attributes: Attributes, events: Sequence[SpanEvent], content: Content
+) -> TokenUsage | None:
     """What was used. Some write zeros for a stream of which they were told no counts; an answer takes tokens."""
     usage = usage_of(convention, attributes)
+    if usage is None and convention is MLFLOW:
+        usage = stream_pieces.usage(events)
     is_told = usage is None or usage.input_tokens or usage.output_tokens or not (content.text or content.calls)
     return usage if is_told else None
 
@@ -265,7 +275,7 @@ def _result(told: Any) -> str:
     if "value" in mapping(read) and mapping(read).keys() <= _WRAPPED:
         return words(read["value"])
     output = mapping(mapping(read).get("output")) or mapping(read)
-    message = mapping(output.get("kwargs")) or mapping(output.get("data"))
+    message = mapping(output.get("kwargs")) or mapping(output.get("data")) or output
     if isinstance(message.get("content"), str):
         return str(message["content"])
     return told if isinstance(told, str) else words(told)

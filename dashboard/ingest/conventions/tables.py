@@ -19,6 +19,9 @@ from dashboard.ingest.conventions.vendor_tables import (
     VOLTAGENT,
 )
 
+#: What LangSmith writes on each span of an agent of LangChain's.
+NAME_OF_LANGCHAIN = "langsmith.metadata.lc_agent_name"
+
 VERCEL = Convention(
     "Vercel AI SDK",
     ("ai.operationId",),
@@ -92,6 +95,7 @@ GENAI = Convention(
         "agent": Kind.AGENT,
         "invoke_workflow": Kind.CHAIN,
         "workflow": Kind.CHAIN,
+        "chain": Kind.CHAIN,  # LangSmith
         "execute_tool": Kind.TOOL,
         "tool": Kind.TOOL,
     },
@@ -105,7 +109,7 @@ GENAI = Convention(
             "langsmith.metadata.ls_max_tokens",
         ),
         "response_id": ("gen_ai.response.id",),
-        "agent": ("gen_ai.agent.name", "agent_name", "traceloop.entity.name"),
+        "agent": ("gen_ai.agent.name", "agent_name", "traceloop.entity.name", NAME_OF_LANGCHAIN),
         "words": (
             "anthropic.message.stop_reason",
             "gen_ai.response.finish_reasons",
@@ -151,6 +155,7 @@ GENAI = Convention(
             "gen_ai.tool.output",
             "gcp.vertex.agent.tool_response",
             "tool_response",
+            "gen_ai.completion",
         ),
     },
 )

@@ -22,7 +22,7 @@ MLFLOW = Convention(
     {
         "provider": ("mlflow.llm.provider", "mlflow.message.format"),
         "model": ("mlflow.llm.model",),
-        "parameters": ("mlflow.spanInputs",),
+        "parameters": ("invocation_params", "mlflow.spanInputs"),
         "words": (),
         "usage": ("mlflow.chat.tokenUsage",),
         "result": ("mlflow.spanOutputs",),

@@ -8,7 +8,7 @@ from agentcore.messages import Message, Role, ToolSpec
 from agentcore.values import replace
 from dashboard.ingest.conventions.attributes import as_count, read_json
 from dashboard.ingest.conventions.content import parts
-from dashboard.ingest.conventions.content.shapes import mapping, system_apart, tools_of
+from dashboard.ingest.conventions.content.shapes import NOT_TOLD, mapping, system_apart, tools_of
 from dashboard.ingest.conventions.observations import NOTHING, Content, StopReasonSighting
 from dashboard.ingest.conventions.spans import SpanEvent
 from dashboard.ingest.conventions.tables import dialect_of
@@ -18,7 +18,6 @@ CHOICE = "gen_ai.choice"
 #: What a message says anything in. Where contents are not recorded, it has a role alone, and that is no empty answer.
 _SAYS = frozenset({"content", "parts", "tool_calls", "refusal", "audio", "function_call"})
 _CONTENT = "gen_ai.event.content"
-NOT_TOLD = "[The tool's result was not recorded.]"
 _ROLES = {
     "gen_ai.system.message": Role.SYSTEM,
     "gen_ai.user.message": Role.USER,

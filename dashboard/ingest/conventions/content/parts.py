@@ -7,6 +7,7 @@ from typing import Any
 from agentcore.messages import Message, Role
 from dashboard.ingest.conventions.attributes import read_json
 from dashboard.ingest.conventions.content.shapes import (
+    NOT_TOLD,
     asked_call,
     kind_of,
     mapping,
@@ -36,6 +37,7 @@ TOOLS = ("gen_ai.tool.definitions", "gen_ai.request.tools", "mlflow.chat.tools")
 _THOUGHTS = frozenset({"reasoning", "thinking"})
 _TEXTS = frozenset({"text", "input_text", "output_text", ""})
 _RESULTS = ("response", "result", "content")
+_CALL_ID = "fc_"  #: how the id of a tool call's item begins in the Responses API
 _BLOCKS = '[{"type":'  #: how the JSON of a list of blocks begins
 
 
@@ -65,10 +67,10 @@ def read(attributes: Attributes) -> Content:
     tools = (
         tools or tools_of(_definitions(attributes.get("langfuse.observation.input"))) or tools_of(whole.get("tools"))
     )
-    content = Content(system=system or None, input=messages, tools=tools)
+    content = Content(system=system or None, input=messages if told else None, tools=tools)
     output = next((read_json(attributes[name]) for name in OUTPUT if name in attributes), None)
-    if not isinstance(output, list):
-        return content
+    if not isinstance(output, list) or output == told == []:
+        return content  # OpenLIT writes both without any message where it records no contents
     is_in_pieces = any(name.startswith(_ADK) for name in attributes)
     return _answered(content, _joined(list(mappings(output))) if is_in_pieces else output)
 
@@ -135,8 +137,13 @@ def _system(told: Any) -> str:
 
 def messages_of(told: Any) -> Iterator[Message]:
     """The messages of a list; each tool's result is one of its own."""
+    has_lost_items = False
     for listed in mappings(told):
-        if _is_definition(listed):
+        is_lost = _is_lost_item(listed, has_lost_items)
+        if is_lost and not listed.get("id"):
+            yield Message(Role.TOOL, NOT_TOLD)
+        has_lost_items |= is_lost
+        if is_lost or _is_definition(listed):
             continue
         entry = _of_item(listed)
         parts = _parts(entry)
@@ -149,6 +156,16 @@ def messages_of(told: Any) -> Iterator[Message]:
                 yield Message(role, text, tool_call_id=words(entry.get("tool_call_id") or entry.get("id")))
             else:
                 yield Message(role, text, whole_calls(parts.calls))
+
+
+def _is_lost_item(entry: Mapping[str, Any], has_lost_items: bool) -> bool:
+    """Whether it stands in place of a tool call of the Responses API, or, after these, of a result: LiteLLM writes such
+    an item as a user's empty message, of which only a call keeps its id."""
+    name = entry.get("id")
+    is_call = isinstance(name, str) and name.startswith(_CALL_ID)
+    if entry.get("role") != "user" or not (is_call or (has_lost_items and name is None)):
+        return False
+    return all(kind_of(part) == "text" and part.get("content") == "" for part in mappings(entry.get("parts")))
 
 
 def _of_item(entry: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -224,7 +241,10 @@ def _of_blocks(said: str) -> str:
 
 
 def _of_block(part: Mapping[str, Any]) -> Mapping[str, Any]:
-    """A block in Bedrock's form as the part that it is; any other part as it is."""
+    """A block in Bedrock's form, or a tool call in OpenAI's, as the part that it is; any other part as it is."""
+    if called := mapping(part.get("function")):  # Langtrace writes the calls of an answer in place of its text
+        about = {"name": called.get("name"), "arguments": called.get("arguments")}
+        return {"type": "tool_call", "id": part.get("id"), **about}
     if used := mapping(part.get("toolUse")):
         return {"type": "tool_use", "id": used.get("toolUseId"), "name": used.get("name"), "input": used.get("input")}
     if result := mapping(part.get("toolResult")):

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from agentcore.errors import CoreError
-from agentcore.messages import ChatResponse, ToolCall
+from agentcore.messages import ChatResponse, TokenUsage, ToolCall
 from agentcore.providers import get_provider
 from agentcore.providers.wire.tool_calls import read_arguments
 from dashboard.ingest.conventions.attributes import read_json
@@ -54,7 +54,7 @@ def read(attributes: Attributes) -> Content:
         read_value = read_json(attributes[name])
         if name in _PLAIN and isinstance(attributes[name], str) and not isinstance(read_value, dict | list):
             return Content(text=attributes[name])
-        content = _answer(mapping(_only(read_value)), name)
+        content = read_answer(mapping(_only(read_value)), name)
         if content.answered or content.words:
             return content
     return NOTHING
@@ -65,9 +65,21 @@ def _only(told: Any) -> Any:
     return told[0] if isinstance(told, list) and len(told) == 1 else told
 
 
-def _answer(told: Mapping[str, Any], source: str) -> Content:
+def read_answer(told: Mapping[str, Any], source: str) -> Content:
+    """The answer of a provider or a client. `source`: where it stands."""
     dialect = _DIALECTS.get(str(told.get("object") or told.get("type")))
     return _decoded(dialect, told, source) if dialect else _otherwise(told, source)
+
+
+def usage_in(told: Mapping[str, Any]) -> TokenUsage | None:
+    """The counts of a whole answer; None where it has none."""
+    dialect = _DIALECTS.get(str(told.get("object") or told.get("type")))
+    if dialect is None or not told.get("usage"):
+        return None
+    try:
+        return get_provider(dialect).decode_response(dict(told)).usage
+    except CoreError:
+        return None
 
 
 def _decoded(dialect: str, told: Mapping[str, Any], source: str) -> Content:
@@ -110,7 +122,7 @@ def _otherwise(told: Mapping[str, Any], source: str) -> Content:
     if isinstance(told.get("replies"), list):
         return _replied(told["replies"], source)
     if isinstance(told.get("message"), dict) and isinstance(told.get("raw"), dict):
-        return _answer(told["raw"], source)  # LlamaIndex's, with the answer of the client
+        return read_answer(told["raw"], source)  # LlamaIndex's, with the answer of the client
     if isinstance(told.get("message"), dict):
         return _openai_message(told["message"], told.get("finish_reason"), source)
     if isinstance(told.get("combined_chunk_content"), str):

@@ -25,6 +25,7 @@ INVALID = "INVALID_JSON"
 _DECODER = json.JSONDecoder()
 _written = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), default=str).encode
 _RAW = frozenset({"raw", "_raw"})
+NOT_TOLD = "[The tool's result was not recorded.]"
 
 
 def mapping(value: Any) -> Mapping[str, Any]:
