@@ -15,9 +15,8 @@ from django.utils.text import capfirst
 
 from agentcore.number_format import as_set, number_rule
 from agentcore.quoting import shortened
-from dashboard.platform.number_fields import read_numbers_as_shown
+from dashboard.platform.number_fields import is_whole, read_numbers_as_shown
 
-NUMBERS = (forms.IntegerField, forms.FloatField, forms.DecimalField)
 #: The faults of a number that one sentence answers: what it must be.
 NUMBER_CODES = frozenset({"invalid", "min_value", "max_value", "step_size"})
 #: By the code of a fault, what is said after the name of the field.
@@ -122,8 +121,8 @@ def label_of(form: forms.BaseForm, name: str) -> str:
 def _fault_of(field: forms.Field, fault: ValidationError, validators: Iterable[Any]) -> str | None:
     """What follows the name of the field; None where the sentence is one of this product."""
     code = str(fault.code)
-    if isinstance(field, NUMBERS) and code in NUMBER_CODES:
-        return _rule_of(validators, whole=isinstance(field, forms.IntegerField) and not _is_float(field))
+    if isinstance(field, forms.IntegerField) and code in NUMBER_CODES:
+        return _rule_of(validators, whole=is_whole(field))
     if code == "json":
         return f"must be valid JSON: {(fault.params or {}).get('why', '')}."
     if not isinstance(fault.message, Promise):
@@ -159,11 +158,6 @@ def _limit(validator: Any) -> float:
     limit = validator.limit_value
     value: float = limit() if callable(limit) else limit
     return int(value) if float(value).is_integer() else float(value)
-
-
-def _is_float(field: forms.Field) -> bool:
-    """Django's fields of other numbers are derived from that of whole ones."""
-    return isinstance(field, forms.FloatField | forms.DecimalField)
 
 
 def _validators(form: forms.BaseForm, name: str) -> list[Any]:

@@ -1,5 +1,6 @@
-"""Fields of forms that read a number as pages write it: `120,000`, and plain digits. Any other text is no number."""
+"""Numbers in forms are read as pages write them: `120,000`, and plain digits. Any other text is no number."""
 
+from functools import partial
 from typing import Any
 
 from django import forms
@@ -8,40 +9,22 @@ from django.core.exceptions import ValidationError
 from agentcore.number_format import read_number
 
 
-class _AsShown(forms.Field):
-    def to_python(self, value: Any) -> Any:
-        if isinstance(value, str) and value.strip():
-            if read_number(value) is None:
-                raise ValidationError(self.error_messages["invalid"], code="invalid")
-            value = value.strip().replace(",", "")
-        return super().to_python(value)
-
-
-class _WholeAsShown(_AsShown, forms.IntegerField):
-    """The form library takes `4.0` for a whole number, which no page shows."""
-
-    def to_python(self, value: Any) -> Any:
-        if isinstance(value, str) and "." in value:
-            raise ValidationError(self.error_messages["invalid"], code="invalid")
-        return super().to_python(value)
-
-
-class _FloatAsShown(_AsShown, forms.FloatField):
-    pass
-
-
-class _DecimalAsShown(_AsShown, forms.DecimalField):
-    pass
-
-
-_READ_SO: dict[type[forms.Field], type[forms.Field]] = {
-    forms.IntegerField: _WholeAsShown,
-    forms.FloatField: _FloatAsShown,
-    forms.DecimalField: _DecimalAsShown,
-}
+def is_whole(field: forms.Field) -> bool:
+    """Whether it takes whole numbers alone. The form library derives its other numbers from the whole ones."""
+    return isinstance(field, forms.IntegerField) and not isinstance(field, forms.FloatField | forms.DecimalField)
 
 
 def read_numbers_as_shown(form: forms.BaseForm) -> None:
     """Have all numbers of a form read so, also those that its model or the admin made."""
     for field in form.fields.values():
-        field.__class__ = _READ_SO.get(type(field), type(field))
+        if isinstance(field, forms.IntegerField):
+            field.to_python = partial(_read, field)  # type: ignore[method-assign]
+
+
+def _read(field: forms.IntegerField, typed: Any) -> Any:
+    if isinstance(typed, str) and typed.strip():
+        number = read_number(typed)
+        if number is None or (is_whole(field) and isinstance(number, float)):
+            raise ValidationError(field.error_messages["invalid"], code="invalid")
+        typed = typed.replace(",", "")
+    return type(field).to_python(field, typed)
