@@ -20,7 +20,8 @@ PAUSED = {
 }
 #: What a policy says of limits, and no log does.
 INVENTED = re.compile(
-    r"\d[\d,]* (?:of|/) 2,000|0 / 0|0 continuations|1,000,000,000|ended this turn|max_continuations\) is \d"
+    r"\d[\d,]* (?:of|/) 2,000|0 / 0|0 continuations|recorded: (?:stop|0|20|2,000) |1,000,000,000|ended this turn"
+    r"|max_continuations\) is \d"
 )
 
 
@@ -64,6 +65,10 @@ def test_an_imported_pause_is_told_as_its_program_left_it(browser: Client):
     assert "sends the answer back unchanged" in said["panel"]
     assert not invented_in(said)
     assert "Max continuations" not in page(browser, "/policies/ledger")
+    replay = words(page(browser, f"/turns/{turn.id}/replay"))
+    assert not invented_in({"replay": replay})
+    assert "max_continuations, not recorded" in replay
+    assert "recorded: 500 tokens per call" in replay
     assert turn_verify(turn=turn).verified
 
 
