@@ -10,7 +10,7 @@ from agentcore.why import Derivation, Fact, Kind, Node, derive, lines_of, roads_
 from dashboard.policies.field_sources import Source, sources_of
 from dashboard.turns.history import recording_of
 from dashboard.turns.models import Turn
-from dashboard.turns.verdicts import verdict_now
+from dashboard.turns.verdicts import resource_now, verdict_now
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +65,7 @@ def why_told(turn: Turn, why: Why | None) -> dict[str, Any]:
         "verdict": verdict_now(turn),
         "loop_reason": turn.stop_reason,
         "terminal_reason": turn.terminal_reason,
-        "resource": turn.resource,
+        "resource": resource_now(turn),
         "model_reason": turn.model_stop_reason,
         "raw_model_reason": turn.raw_stop_reason,
         "clause": derivation.clause if derivation else None,

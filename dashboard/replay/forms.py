@@ -15,6 +15,7 @@ from dashboard.agents.policy_validation import HANDLING_KEYS, MAX_RETRIES, error
 from dashboard.agents.validation import MAX_TOKENS
 from dashboard.platform.form_errors import FieldErrors
 from dashboard.replay.limit_controls import FIRST, LimitControl, Number
+from dashboard.turns.sent_caps import NOT_RECORDED
 
 HANDLING = ("preset", "max_retries", *HANDLING_KEYS)
 PLACEHOLDER = 8  #: characters that a number's field has room for
@@ -60,7 +61,8 @@ class BudgetForm(FieldErrors, forms.Form):
         """The fields of the error policy and of cut calls, with what was recorded."""
         recorded = {key: str(getattr(self.policy.error_policy, key)) for key in HANDLING[1:]}
         recorded |= {"preset": _preset_of(self.policy.error_policy), TRUNCATION: self.policy.tool_calls_on_truncation}
-        return [(self[name], recorded[name].replace("_", " ")) for name in (*HANDLING, TRUNCATION)]
+        told = dict.fromkeys(recorded, NOT_RECORDED) if self.policy.watched else recorded
+        return [(self[name], told[name].replace("_", " ")) for name in (*HANDLING, TRUNCATION)]
 
     @property
     def opened(self) -> bool:

@@ -25,6 +25,7 @@ class LimitControl:
     slides_to: Number
     unset: str = ""
     whole: bool = True
+    is_recorded: bool = True  #: False: calls that were only observed; `recorded` is what a replay begins with
 
     @property
     def recorded_unit(self) -> str:
@@ -77,4 +78,4 @@ def _limit_dial(name: str, policy: Policy, turn: Turn, used: int) -> LimitContro
         unset = completion_default(turn.max_tokens)
     slides_to = min(known.maximum, max(reaches[name], 2 * (recorded or 0) if recorded and recorded < 1_000 else 0))
     unit = known.unit if name == "truncation_budget_multiplier" else f"{known.unit} per turn"
-    return LimitControl(name, known.label, unit, recorded, least, slides_to, unset, known.whole)
+    return LimitControl(name, known.label, unit, recorded, least, slides_to, unset, known.whole, not policy.watched)

@@ -42,16 +42,20 @@ def verdict_now(turn: Turn) -> str:
 
 def resource_now(turn: Turn) -> str | None:
     """The limit that ended a turn. Before version 16 the row of a turn whose calls nobody approved in time named a tool
-    error instead, so for a tool error of such a version the history is asked."""
-    if turn.resource or turn.error_type != ErrorType.TOOL or turn.core_version == VERSION:
+    error instead; before version 17 that of an import could name a limit that its log does not have. Of such turns the
+    history is asked."""
+    imported = bool(turn.resource) and turn.agent_id is None
+    refused = not turn.resource and turn.error_type == ErrorType.TOOL
+    if turn.core_version == VERSION or not (imported or refused):
         return turn.resource
     key = f"resource:{turn.id}:{turn.last_seq}:{VERSION}"
     found: str | None = cache.get(key)
     if found is None:
         try:
-            found = resource_of(position_of(turn).snapshot) or ""
+            last = position_of(turn).snapshot
+            found = (turn.resource if last.end is None else resource_of(last)) or ""
         except (CoreError, *UNREADABLE):
-            found = ""
+            found = turn.resource or ""
         cache.set(key, found, KEPT_SECONDS)
     return found or None
 

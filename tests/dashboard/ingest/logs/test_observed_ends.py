@@ -7,7 +7,7 @@ import pytest
 from django.test import Client
 
 from dashboard.replay.services import turn_verify
-from dashboard.turns.end_summary import end_summary_of
+from dashboard.turns.end_summary import end_summary_now, end_summary_of
 from dashboard.turns.models import Turn
 from tests.dashboard.ingest.logs.writing import anthropic_answer, chat_answer, chat_request, imported, lines
 from tests.dashboard.pages import HTMX, compact, page, text_of
@@ -20,7 +20,8 @@ PAUSED = {
 }
 #: What a policy says of limits, and no log does.
 INVENTED = re.compile(
-    r"\d[\d,]* (?:of|/) 2,000|0 / 0|0 continuations|1,000,000,000|ended this turn|max_continuations\) is \d"
+    r"\d[\d,]* (?:of|/) 2,000|0 / 0|0 continuations|recorded: (?:stop|0|20|2,000) |1,000,000,000|ended this turn"
+    r"|max_continuations\) is \d"
 )
 
 
@@ -64,6 +65,21 @@ def test_an_imported_pause_is_told_as_its_program_left_it(browser: Client):
     assert "sends the answer back unchanged" in said["panel"]
     assert not invented_in(said)
     assert "Max continuations" not in page(browser, "/policies/ledger")
+    replay = words(page(browser, f"/turns/{turn.id}/replay"))
+    assert not invented_in({"replay": replay})
+    assert "max_continuations, not recorded" in replay
+    assert "recorded: 500 tokens per call" in replay
+    assert turn_verify(turn=turn).verified
+
+
+def test_an_import_of_an_earlier_version_is_told_as_this_one_tells_it(browser: Client):
+    imported(lines(PAUSED))
+    written = "Stopped after the answer was paused by the provider. 16 of 2,000 completion tokens used."
+    Turn.objects.update(core_version="16", resource="max_continuations", verdict=written)
+    turn = Turn.objects.get()
+    assert end_summary_now(turn).detail == "Paused by the provider"
+    assert browser.get(f"/api/v1/turns/{turn.id}/verdict").json()["resource"] is None
+    assert not invented_in(surfaces(browser, turn))
     assert turn_verify(turn=turn).verified
 
 
