@@ -137,6 +137,8 @@ class ConnectionForm(StaleForm):
 
 
 class AgentForm(StaleForm):
+    field_order = tuple(name for names in AGENT_SECTIONS.values() for name in names)
+
     tools = forms.MultipleChoiceField(
         label="Tools the agent may call",
         required=False,

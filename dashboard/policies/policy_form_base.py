@@ -12,14 +12,14 @@ from django.utils import timezone
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 
-from agentcore.error_policy import ErrorHandlingDecision
+from agentcore.error_policy import PRESETS, ErrorHandlingDecision
 from agentcore.number_format import read_number
-from agentcore.policy import SETTING_NAMES, RecoveryPath
+from agentcore.policy import LIMIT_NAMES, SETTING_NAMES, RecoveryPath
 from dashboard.agents.criteria import criteria_clean
 from dashboard.agents.json_fields import TypedJson
-from dashboard.agents.limit_fields import LIMIT_FIELDS, RETENTION_FIELDS, default_in_words
+from dashboard.agents.limit_fields import FAILURES_MEANING, LIMIT_FIELDS, RETENTION_FIELDS, default_in_words
 from dashboard.agents.models import Policy, PolicyActivation, PolicyVersion
-from dashboard.agents.policy_validation import HANDLING_KEYS, listed
+from dashboard.agents.policy_validation import HANDLING_KEYS, MAX_RETRIES, listed
 from dashboard.agents.selectors import activations_of
 from dashboard.turns.reason_looks import reason_label
 from dashboard.turns.templatetags.formatting import breaking
@@ -155,6 +155,20 @@ def limit_field(name: str) -> forms.Field:
         label_suffix="",
         help_text=format_html("{}{}{}", _terms(terms), limit.meaning, none),
         widget=forms.TextInput(attrs={"inputmode": "numeric" if limit.whole else "decimal"}),
+    )
+
+
+def retries_field() -> forms.IntegerField:
+    """The number of an error policy, written as limits are."""
+    presets = ", ".join(f"{preset_name(name)} {said.max_retries}" for name, said in PRESETS.items())
+    return forms.IntegerField(
+        required=False,
+        label=keyed(LIMIT_NAMES["max_retries"], "max_retries"),
+        label_suffix="",
+        min_value=0,
+        max_value=MAX_RETRIES,
+        help_text=f"{FAILURES_MEANING} From 0 to {MAX_RETRIES}. Leave empty to use the preset's value ({presets}).",
+        widget=forms.TextInput(attrs={"inputmode": "numeric"}),
     )
 
 

@@ -15,10 +15,10 @@ from agentcore.reasons import NormalizedStopReason
 from dashboard.agents import policy_validation
 from dashboard.agents.change_tracking import MAX_WHY
 from dashboard.agents.forms import belong_to_current_project, sections
-from dashboard.agents.limit_fields import FAILURES_MEANING, LIMIT_FIELDS, RETENTION_FIELDS
+from dashboard.agents.limit_fields import LIMIT_FIELDS, RETENTION_FIELDS
 from dashboard.agents.models import Policy, PolicyVersion
 from dashboard.agents.policies import envelope_rules_of, policy_said
-from dashboard.agents.policy_validation import HANDLING_KEYS, MAX_RETRIES, PRESETS_THAT_NEVER_RETRY, RECOVERIES, listed
+from dashboard.agents.policy_validation import HANDLING_KEYS, PRESETS_THAT_NEVER_RETRY, RECOVERIES, listed
 from dashboard.platform.form_errors import FieldErrors, NamedError, label_of
 from dashboard.policies.backtests.models import Backtest
 from dashboard.policies.policy_creation import evidence_fault, evidence_waits
@@ -30,11 +30,11 @@ from dashboard.policies.policy_form_base import (
     CriteriaField,
     asked_version,
     handling_field,
-    keyed,
     limit_field,
     number_of,
     preset_name,
     reason_choices,
+    retries_field,
     start_of,
 )
 from dashboard.policies.policy_impact import TOTALS, totals_too_small, unsaved
@@ -72,15 +72,7 @@ class PolicyForm(FieldErrors, forms.ModelForm):  # type: ignore[type-arg]
         help_text=f"With {listed(map(preset_name, PRESETS_THAT_NEVER_RETRY))}, nothing is retried unless you set "
         f"{LIMIT_NAMES['max_retries']} to 2 or more below.",
     )
-    max_retries = forms.IntegerField(
-        required=False,
-        label=keyed(LIMIT_NAMES["max_retries"], "max_retries"),
-        label_suffix="",
-        min_value=0,
-        max_value=MAX_RETRIES,
-        help_text=f"{FAILURES_MEANING} From 0 to {MAX_RETRIES}. Leave empty to use the "
-        f"preset's value ({', '.join(f'{preset_name(name)} {said.max_retries}' for name, said in PRESETS.items())}).",
-    )
+    max_retries = retries_field()
     on_tool_error = handling_field("on_tool_error")
     on_model_error = handling_field("on_model_error")
     on_validation_error = handling_field("on_validation_error")

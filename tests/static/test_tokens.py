@@ -77,3 +77,15 @@ def test_the_border_of_a_control_has_enough_contrast(line: str, ground: str, the
 def test_only_the_tokens_define_colours(sheet: str):
     css = CSS.with_name(f"{sheet}.css").read_text()
     assert not re.findall(r"oklch\(|rgb|hsl\(|#[0-9a-f]{3,8}\b(?=[^{]*;)", css)
+
+
+def test_no_rule_takes_a_token_of_the_page_for_a_property_of_its_own():
+    """A token always has a value: who gives `var()` another one for its absence means a property of another name."""
+    tokens = set(re.findall(r"(--[\w-]+)\s*:", CSS.read_text()))
+    taken = [
+        f"{sheet.name}: {name}"
+        for sheet in sorted(CSS.parent.glob("*.css"))
+        for name in re.findall(r"var\((--[\w-]+),", sheet.read_text())
+        if name in tokens
+    ]
+    assert not taken

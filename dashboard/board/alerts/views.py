@@ -112,9 +112,9 @@ def _initial(request: HttpRequest) -> dict[str, str]:
 def _previewed(form: AlertForm) -> dict[str, Any]:
     """Of a form that says enough to be judged; its name need not be there yet."""
     form.full_clean()
-    faulty = set(form.errors) - {"name", "__all__", "emails"}
+    faulty = [name for name in form.fields if name in form.errors and name not in ("name", "emails")]
     if faulty:
-        return {"preview_faults": [f"{form[name].label}: {error}" for name in faulty for error in form.errors[name]]}
+        return {"preview_faults": [error for name in faulty for error in form.errors[name]]}
     judged = {name: value for name, value in form.cleaned_data.items() if name not in ("name", "emails")}
     found = selectors.preview_of(Alert(project=project_current(), **judged))
     return {"preview": found, "preview_rows": preview_rows(found)}

@@ -90,6 +90,15 @@ def test_a_fault_is_reported_at_its_field(browser: Client, wrong: dict[str, str]
     assert not Alert.objects.exists()
 
 
+def test_the_preview_says_each_fault_once(browser: Client):
+    html = browser.post(NEW, {**RULE, "number": "-1", "least_turns": "x"}).content.decode()
+    preview = html.split(">Preview</h2>")[1]
+    told = "Minimum turns must be a whole number from 0 to 1,000,000."
+    assert f'<p class="note error">{told}</p>' in preview
+    assert "Minimum turns: " not in preview
+    assert preview.index("Threshold") < preview.index("Minimum turns"), "in the order of the fields"
+
+
 def test_names_are_unique(browser: Client, alert_of: AlertOf):
     alert_of()
     answer = browser.post(NEW, {**RULE, "save": "1"})

@@ -161,6 +161,6 @@ def test_the_page_of_an_invalid_envelope_names_the_fields_and_folds_the_rules_of
     schema = {"type": "object", "required": ["title"], "properties": {"title": {"type": "string"}}}
     turn = play("sim-schema", max_tokens=400, envelope_schema=schema, overrides={"limits": {"schema_rounds": 0}})
     said = " ".join(page(browser, f"/turns/{turn.id}").split("<h3>Error</h3>")[1].split("</div>")[0].split())
-    shown, _, folded = said.partition("<details>")
+    shown, _, folded = said.partition("<details")
     assert shown.strip() == "<p>No valid envelope: field “title”: the type must be string.</p>"
     assert "schema /properties/title/type" in folded
