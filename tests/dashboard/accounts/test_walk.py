@@ -6,13 +6,11 @@ where that was undone again (`Touched`).
 
 from collections import defaultdict
 from collections.abc import Iterator
-from dataclasses import replace
 
 import pytest
-from django.test import Client
 
 from dashboard.accounts.access import AccessForm, access_form_of
-from dashboard.accounts.roles import ELSEWHERE, SAFE_METHODS, WATCHING, needed, needs_session
+from dashboard.accounts.roles import ELSEWHERE, SAFE_METHODS, needed, needs_session
 from dashboard.exports.share_links.views import WRONG_TOKENS
 from tests.dashboard.accounts.walked_routes import ANY as EVERY
 from tests.dashboard.accounts.walked_routes import READ, SERVED
@@ -26,7 +24,6 @@ from tests.dashboard.accounts.walking import (
     made_world,
     member,
     stranger,
-    user_of,
 )
 from tests.nightly import nightly
 
@@ -63,10 +60,6 @@ HEAVY = {
 }  # fmt: skip
 ASKING_EVERYTHING = {"anonymous", "share link's visitor"}
 READERS_OF_THE_HEAVY = {"watcher", "superuser"}  #: who may the least, and who may all
-#: Who leaves to the watcher, who comes in by a browser too, what that one may read as well; at night they read it all.
-#: What they may read and the watcher may not, and what is refused to them, they ask for before each change.
-LEAVING_TO_THE_WATCHER = {"operator", "admin"}
-READING_ALL = ", reading all"
 #: Of members, who asks for what nobody is served: a view that took such a method would take it from these. To the
 #: others it is refused before any view, as what is served is.
 ASKING_UNSERVED = {"superuser", "superuser's token"}
@@ -93,14 +86,7 @@ def asked(caller: Caller) -> Iterator[tuple[str, str]]:
             unserved = not route.startswith(ELSEWHERE) and method not in SERVED[route].split()
             if caller.known and unserved and caller.name not in ASKING_UNSERVED:
                 continue
-            if caller.name in LEAVING_TO_THE_WATCHER and _is_read_by_the_watcher(route, method):
-                continue
             yield route, method
-
-
-def _is_read_by_the_watcher(route: str, method: str) -> bool:
-    may_read = needed(method, route) in {None, *WATCHING}
-    return may_read and method in READ and method in SERVED.get(route, "") and not route.startswith(ELSEWHERE)
 
 
 def _methods(caller: Caller, route: str) -> str:
@@ -166,28 +152,12 @@ def test_every_route_declares_what_it_serves():
     assert known == SERVED.keys(), "a new route stands in `SERVED`, and in `roles.ACTIONS` where it changes something"
 
 
-def test_what_is_left_to_the_watcher_the_watcher_asks_for():
-    watcher = Caller("watcher", Client(), user_of("watcher"))
-    reads = {(route, method) for route, method in asked(watcher) if 200 in allowed(watcher, route, method)}
-    for who in LEAVING_TO_THE_WATCHER:
-        left = {*asked(Caller(who + READING_ALL, Client()))} - {*asked(Caller(who, Client()))}
-        assert left
-        assert left <= reads
-
-
 @pytest.mark.parametrize("who", STRANGERS)
 def test_an_unauthenticated_visitor_can_open_and_change_nothing(world: World, who: str):
     assert walk(stranger(who, world), world) == ([], set())
 
 
-@pytest.mark.parametrize(
-    "who",
-    [
-        *(nightly(who) if who in AT_NIGHT else who for who in MEMBERS),
-        *(nightly(who + READING_ALL) for who in sorted(LEAVING_TO_THE_WATCHER)),
-    ],
-)
+@pytest.mark.parametrize("who", [nightly(who) if who in AT_NIGHT else who for who in MEMBERS])
 def test_a_member_can_do_what_the_role_allows_and_nothing_else(world: World, who: str):
-    caller = replace(member(who.removesuffix(READING_ALL), world), name=who)
-    wrong, written = walk(caller, world)
+    wrong, written = walk(member(who, world), world)
     assert (wrong, written - {"audit_entry"}) == ([], set()), "exports and refused changes leave an entry, nothing else"
