@@ -212,7 +212,7 @@ class Gateway:
             asked = await _done(caller, partial(outgoing.door.read, raw, schema_fault), raw)
         if isinstance(asked, ParsedRequest) and outgoing.door.headers.up:
             asked = replace(asked, headers=handed_up(scope["headers"], outgoing.door))
-        if isinstance(asked, ParsedRequest) and asked.goes_on_from:
+        if isinstance(asked, ParsedRequest) and (asked.goes_on_from or asked.refers_to):
             asked = await stored_responses.with_conversation(asked, caller)
         begun = asked if isinstance(asked, Fault) else await self._begun(asked, caller, opened)
         if isinstance(begun, Fault):

@@ -5,6 +5,7 @@ others it is not there. To forget it takes its name from it; the turn stays.
 """
 
 import json
+import re
 from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
@@ -23,7 +24,7 @@ from dashboard.gateway.wire.finish_reasons import finished_answer
 from dashboard.gateway.wire.parsed_request import ParsedRequest
 from dashboard.gateway.wire.responses.dialect import RESPONSES
 from dashboard.gateway.wire.responses.output import output_of
-from dashboard.gateway.wire.responses.request_parser import PREVIOUS, gone_on, read_request
+from dashboard.gateway.wire.responses.request_parser import PREVIOUS, gone_on, read_request, with_items
 from dashboard.gateway.wire.responses.serializers import ended_response
 from dashboard.platform.db_threads import AWAY, in_database
 from dashboard.turns.damage import DAMAGED
@@ -40,6 +41,8 @@ WITH stray AS (UPDATE gateway_gatewaycall SET answer_id = NULL WHERE turn_id = %
 UPDATE turns_turn SET call_answer_id = NULL WHERE id = %(turn)s AND call_answer_id IS NOT NULL
 """
 _EVENT = b"data:"
+#: The ids that this product gives to items contain that of their turn.
+_ITEM = re.compile(r"[a-z_]{2,12}_([0-9a-f]{32})([0-9]{4})?")
 
 Json = dict[str, Any]
 
@@ -55,7 +58,7 @@ async def forget(caller: Caller, answer_id: str) -> bytes | Fault:
 
 
 async def with_conversation(asked: ParsedRequest, caller: Caller) -> ParsedRequest | Fault:
-    """The request with the conversation of the answer that it goes on from."""
+    """The request with the conversation of the answer that it goes on from, and with the items that it refers to."""
     try:
         return await in_database(_or_damage, _with_conversation, asked, caller)
     except AWAY:
@@ -67,11 +70,19 @@ def _or_damage(work: Callable[[Any, Caller], T], asked: Any, caller: Caller) -> 
     try:
         return work(asked, caller)
     except DAMAGED as error:
-        found = _found(caller, asked.goes_on_from if isinstance(asked, ParsedRequest) else asked)
-        words = damage_words_of(found[1].id, error, path=RESPONSES_PATH) if found else ""
+        named = [asked.goes_on_from, *_referred(asked)] if isinstance(asked, ParsedRequest) else [asked]
+        found = [_found(caller, each) for each in named if each]
+        told = (damage_words_of(each[1].id, error, path=RESPONSES_PATH) for each in found if each is not None)
+        words = next(filter(None, told), "")
         if not words:
             raise
         return Fault(409, words, code="turn_damaged")
+
+
+def _referred(asked: ParsedRequest) -> list[str]:
+    """The ids of the answers that may be stored here and whose items a request refers to."""
+    turns = dict.fromkeys(named.group(1) for each in asked.refers_to if (named := _ITEM.fullmatch(each)))
+    return [*map(RESPONSES.answer_id, turns)]
 
 
 async def _asked(work: Callable[[str, Caller], bytes | Fault], caller: Caller, answer_id: str) -> bytes | Fault:
@@ -97,6 +108,24 @@ def _forget(answer_id: str, caller: Caller) -> bytes | Fault:
 
 
 def _with_conversation(asked: ParsedRequest, caller: Caller) -> ParsedRequest | Fault:
+    if asked.refers_to:
+        referred = with_items(asked, _items(asked, caller))
+        if isinstance(referred, Fault):
+            return referred
+        asked = referred
+    if asked.goes_on_from:
+        return _after_answer(asked, caller)
+    return _bounded(asked)
+
+
+def _items(asked: ParsedRequest, caller: Caller) -> dict[str, Json]:
+    """The items of answers that are stored here and that the request refers to, by their ids."""
+    found = (_found(caller, each) for each in _referred(asked))
+    told = [_response(*each) for each in found if each is not None]
+    return {item["id"]: item for answer in told if answer is not None for item in answer["output"] if "id" in item}
+
+
+def _after_answer(asked: ParsedRequest, caller: Caller) -> ParsedRequest | Fault:
     found = _found(caller, asked.goes_on_from)
     told = None if found is None else _response(*found)
     if found is None or told is None:
@@ -107,7 +136,11 @@ def _with_conversation(asked: ParsedRequest, caller: Caller) -> ParsedRequest | 
     assert isinstance(begun, Started), "a turn begins so"
     known_above = call.answer_id != RESPONSES.answer_id(turn.id.hex)
     whole = gone_on(asked, begun.messages, told["output"], known_above=known_above)
-    if isinstance(whole, ParsedRequest) and _size(whole) > MOST_BYTES:
+    return whole if isinstance(whole, Fault) else _bounded(whole)
+
+
+def _bounded(whole: ParsedRequest) -> ParsedRequest | Fault:
+    if _size(whole) > MOST_BYTES:
         return Fault(413, f"The conversation is larger than {MOST_BYTES // 2**20} MiB.", code="request_too_large")
     return whole
 

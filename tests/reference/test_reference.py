@@ -46,6 +46,7 @@ def test_every_importable_module_is_in_the_reference():
         "json_values",
         "values",
         "number_format",
+        "quoting",
         "overlaps",
         "remedies",
         "reason_text",

@@ -57,9 +57,10 @@ def encode_messages(messages: Sequence[Message]) -> Iterator[Any]:
                     kinds[call_id(item)] = item.get("type", "")
                     yield item
             case Role.TOOL:
-                if history.has_call(message):
+                as_written = _as_written(message)  # its call may be one that the upstream knows by a reference
+                if as_written or history.has_call(message):
                     result = _result(message, kinds.get(message.tool_call_id or "", "function_call"))
-                    yield from _as_written(message) or [result]
+                    yield from as_written or [result]
             case role if message.echo != INSTRUCTIONS:
                 yield from _as_written(message) or [{"role": role.value, "content": message.text}]
 

@@ -16,7 +16,7 @@ from dashboard.gateway.routing import CONTINUE, OBSERVE, ResolvedPolicy, Route
 from dashboard.gateway.wire.caller_dialect import CallerDialect
 from dashboard.gateway.wire.caller_dialects import BY_DIALECT
 from dashboard.gateway.wire.chat.dialect import CHAT
-from dashboard.gateway.wire.faults import Fault, unsupported
+from dashboard.gateway.wire.faults import Fault, item_unknown, unsupported
 from dashboard.gateway.wire.parsed_request import ParsedRequest, shown_input
 from dashboard.gateway.wire.request_fields import extra_of, tools_of, wants_json
 from dashboard.gateway.wire.signatures import signed
@@ -70,6 +70,8 @@ def refused(asked: ParsedRequest, route: Route) -> Fault | None:
     """The fault of a request that an upstream of another dialect cannot take."""
     if same_dialect(asked, route):
         return None
+    if asked.refers_to:
+        return item_unknown(asked.refers_to[0])
     who = f"the connection “{route.connection.name}” speaks {route.provider.name}"
     if asked.beyond_text is not None:
         return unsupported(asked.beyond_text, f"{who}, to which the gateway forwards text only")

@@ -64,3 +64,12 @@ def kind_of(value: object) -> str:
             return "an array"
         case _:
             return "an object"
+
+
+def item_unknown(given: str) -> Fault:
+    """Of an item that is named by its id alone, and is not stored here for this caller."""
+    message = (
+        f"Item with id '{given[:60]}' not found. Items are not persisted when `store` is set to false. Try again with "
+        "`store` set to true, or remove this item from your input."
+    )
+    return Fault(404, message, param="input")

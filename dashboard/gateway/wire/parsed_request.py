@@ -96,6 +96,7 @@ class ParsedRequest:
     headers: Mapping[str, str] = field(default_factory=dict)  #: that go along to an upstream of its dialect
     beyond: str = ""  #: the first field that no other dialect can be told
     goes_on_from: str = ""  #: the id of an earlier answer, whose conversation comes before these messages
+    refers_to: tuple[str, ...] = ()  #: the ids of items of earlier answers, which stand in the conversation by id alone
 
     @property
     def tools(self) -> tuple[ToolSpec, ...]:

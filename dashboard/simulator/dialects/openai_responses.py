@@ -44,6 +44,7 @@ _TYPES = {
     "function_call": Speaker.ASSISTANT,
     "custom_tool_call": Speaker.ASSISTANT,
     "reasoning": Speaker.ASSISTANT,
+    "item_reference": Speaker.ASSISTANT,  # the simulator stores no answers: it says nothing here
     "function_call_output": Speaker.TOOL,
     "custom_tool_call_output": Speaker.TOOL,
 }

@@ -28,7 +28,8 @@ def test_the_leading_words_and_the_remedy_are_separated():
 def test_a_truncated_tool_call_is_told_as_other_truncations_are():
     told = verdict_lead(after(cut_call(), cut_call()), "", "tool_repair_failed")
     assert (told.first, told.look) == ("Cut off", "max_tokens")
-    assert told.rest.startswith(" by Max tokens per call (max_tokens) in a tool call, which did not run")
+    cut = " at 10 of 120 tokens, below Max tokens per call (max_tokens), in a tool call, which did not run"
+    assert told.rest.startswith(cut)
 
 
 def test_no_headline_starts_with_a_code():

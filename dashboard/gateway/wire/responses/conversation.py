@@ -36,6 +36,9 @@ _PLAIN_RESULT = frozenset({"type", "id", "call_id", "output", "status"})
 _PLAIN_MESSAGE = frozenset({"type", "id", "role", "status", "content"})
 _EMPTY_LISTS = ("annotations", "logprobs")  #: of a text, which say nothing while they are empty
 
+#: An item of an earlier answer, by its id alone: an answer is stored unless its request says otherwise.
+REFERENCE = "item_reference"
+
 Item = Mapping[str, Any]
 
 
@@ -51,6 +54,7 @@ class Conversation:
     _said: list[Item] = field(default_factory=list)  #: items of the assistant's message that is not at its end
     _open: dict[str, str] = field(default_factory=dict)  #: ids of calls without a result, and of what kind they are
     _known: set[str] = field(default_factory=set)
+    _refers: bool = False  #: to an item that only the upstream knows: it may be the call of any result
 
     def after(self, messages: Iterable[Message]) -> None:
         """Begin with messages that were read before."""
@@ -62,7 +66,7 @@ class Conversation:
         """Add an item that stands at `at`, such as `input[0]`; what is wrong with it."""
         if not isinstance(given, dict):
             return wrong_type(at, "an object", given)
-        kind = given.get("type", "message" if "role" in given else None)
+        kind = kind_of(given)
         if not isinstance(kind, str):
             return missing(f"{at}.type") if kind is None else wrong_type(f"{at}.type", "a string", kind)
         if kind == "message":
@@ -138,7 +142,7 @@ class Conversation:
         if not isinstance(of, str):
             return missing(f"{at}.{name}") if of is None else wrong_type(f"{at}.{name}", "a string", of)
         self._end_said()
-        if of not in self._known:
+        if of not in self._known and not self._refers:
             called = kind.removesuffix("_output").removesuffix("_call").replace("_", " ")
             return Fault(400, f"No tool call found for {called} call output with call_id {of[:100]}.", param="input")
         output = given.get("output", "")
@@ -149,6 +153,7 @@ class Conversation:
             self._look(at)
         self._open.pop(of, None)
         plain = kind == "function_call_output" and isinstance(output, str) and given.keys() <= _PLAIN_RESULT
+        plain &= of in self._known
         self.messages.append(Message(Role.TOOL, text, tool_call_id=of, echo=None if plain else written([given])))
         return None
 
@@ -160,6 +165,7 @@ class Conversation:
             return
         self._look(at)
         self._said.append(given)
+        self._refers |= kind == REFERENCE
         if kind in OTHER_CLIENT_CALLS and (of := call_id(given)):
             self._known.add(of)
             self._open[of] = kind
@@ -197,6 +203,20 @@ def read_input(given: Any, before: Sequence[Message] = (), answered: Sequence[It
         if fault is not None:
             return fault
     return conversation.end() or conversation
+
+
+def kind_of(item: Item) -> Any:
+    """The type of an item, which messages and references may leave out."""
+    if item.get("type") is not None or ("type" in item and "role" in item):
+        return item["type"]
+    return "message" if "role" in item else REFERENCE if item.keys() - {"type"} == {"id"} else None
+
+
+def references_in(given: Any) -> tuple[str, ...]:
+    """The ids of the items that stand in the input by their id alone, each once."""
+    items = [item for item in given if isinstance(item, dict)] if isinstance(given, list) else []
+    named = (item.get("id") for item in items if kind_of(item) == REFERENCE)
+    return tuple(dict.fromkeys(each for each in named if isinstance(each, str)))
 
 
 def text_of(item: Item) -> str:

@@ -13,7 +13,14 @@ from agentcore.values import replace
 from dashboard.gateway.wire.chat.request_parser import read_model
 from dashboard.gateway.wire.faults import Fault, below, missing, unsupported, wrong_type
 from dashboard.gateway.wire.parsed_request import MOST_TOKENS, OfferedTools, ParsedRequest, SchemaFault, read_body
-from dashboard.gateway.wire.responses.conversation import Conversation, Item, read_input
+from dashboard.gateway.wire.responses.conversation import (
+    REFERENCE,
+    Conversation,
+    Item,
+    kind_of,
+    read_input,
+    references_in,
+)
 from dashboard.gateway.wire.responses.tools import read_tools, run_by_provider
 
 DIALECT = "openai_responses"
@@ -60,8 +67,8 @@ _TWO_PASTS = "Mutually exclusive parameters: 'previous_response_id' and 'convers
 
 
 def read_request(raw: bytes, schema_fault: SchemaFault) -> ParsedRequest | Fault:
-    """What is asked, or what is wrong with it. Of a request that goes on from an earlier answer, `gone_on` reads the
-    conversation, once that is known."""
+    """What is asked, or what is wrong with it. Of a request that goes on from an earlier answer, or refers to items of
+    one, `gone_on` and `with_items` read the conversation, once these are known."""
     body = read_body(raw)
     if isinstance(body, Fault):
         return body
@@ -70,8 +77,8 @@ def read_request(raw: bytes, schema_fault: SchemaFault) -> ParsedRequest | Fault
     for read in (model, cap, wrong, schema, offered):
         if isinstance(read, Fault):
             return read
-    previous = body.get(PREVIOUS) or ""
-    conversation = Conversation() if previous else read_input(body.get("input", []))
+    previous, references = body.get(PREVIOUS) or "", references_in(body.get("input"))
+    conversation = Conversation() if previous or references else read_input(body.get("input", []))
     if isinstance(conversation, Fault):
         return conversation
     assert isinstance(model, str)
@@ -92,8 +99,24 @@ def read_request(raw: bytes, schema_fault: SchemaFault) -> ParsedRequest | Fault
         native=_native(body),
         beyond=_beyond(body),
         goes_on_from=previous,
+        refers_to=references,
     )
     return _with(asked, conversation)
+
+
+def with_items(asked: ParsedRequest, found: Mapping[str, Item]) -> ParsedRequest | Fault:
+    """The request with items in the places of their ids. `found`: those that are stored here, by their ids; only the
+    upstream can know the others."""
+    given = [_found(item, found) if isinstance(item, dict) else item for item in asked.body["input"]]
+    whole = replace(asked, body={**asked.body, "input": given}, refers_to=references_in(given))
+    if asked.goes_on_from:
+        return whole
+    conversation = read_input(given)
+    return conversation if isinstance(conversation, Fault) else _with(whole, conversation)
+
+
+def _found(item: Item, found: Mapping[str, Item]) -> Item:
+    return found.get(str(item.get("id")), item) if kind_of(item) == REFERENCE else item
 
 
 def gone_on(

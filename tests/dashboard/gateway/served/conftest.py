@@ -119,3 +119,11 @@ def policy_named(transactional_db: None) -> Callable[..., Policy]:
         return policy_create(project=selectors.project_default(), name=name, **said).policy
 
     return make
+
+
+@pytest.fixture
+def above(upstream, connected, agent_at):
+    """Agents at an upstream that speaks Responses: `watched` and `continued`."""
+    connection = connected("openai_responses", base_url=upstream.address)
+    agent_at("m", connection=connection, name="watched", gateway_mode="observe")
+    return agent_at("m", connection=connection, name="continued")

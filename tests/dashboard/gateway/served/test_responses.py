@@ -74,14 +74,6 @@ def ask(gate):
     return make
 
 
-@pytest.fixture
-def above(upstream, connected, agent_at):
-    """Agents at an upstream of this dialect: `watched` and `continued`."""
-    connection = connected("openai_responses", base_url=upstream.address)
-    agent_at("m", connection=connection, name="watched", gateway_mode="observe")
-    return agent_at("m", connection=connection, name="continued")
-
-
 def told(answer: Answer) -> list[dict]:
     return [json.loads(each) for each in answer.events]
 
