@@ -42,6 +42,7 @@ class NewTurn:
     stream: bool
     n: int
     legacy: bool = False  #: it offered functions, not tools
+    by_items: bool = False  #: the client's messages are items of the Responses API, some of which it may only name
 
 
 @quickly_made

@@ -22,7 +22,7 @@ from dashboard.gateway.recording.recorder_messages import (
     result_columns,
 )
 from dashboard.gateway.recording.row_text import row_text
-from dashboard.gateway.recording.run_columns import RunRequest, answered_key, asked_with
+from dashboard.gateway.recording.run_columns import RunRequest, answered_key, asked_with, said_by
 from dashboard.gateway.recording.statements import HAS_PIECE, HAS_RECORD, PLAIN
 from dashboard.gateway.routing import OBSERVE
 from dashboard.platform.fields import storable_text
@@ -169,7 +169,8 @@ def _run(kept: StoredTurn, part: TurnUpdate, client: Sequence[bytes]) -> Columns
     columns: Columns = {}
     if (new := part.new) is not None:
         about = {"observed": new.mode == OBSERVE, "legacy": new.legacy}
-        kept.asked = asked_with(new.project_id, client, kept.telling.of_client, **about)
+        said, nodes = (client, kept.telling.of_client) if not new.by_items else (said_by(new.started.messages), ())
+        kept.asked = asked_with(new.project_id, said, nodes, **about)
         columns |= {} if kept.asked is None else kept.asked.columns
     if part.entries and (key := answered_key(kept.asked, part.entries[-1].step.snapshot)) is not None:
         columns["answered_key"] = key

@@ -1,9 +1,12 @@
 """The columns of a turn's row that link it to its run."""
 
-from collections.abc import Sequence
+import json
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from uuid import UUID
 
+from agentcore.messages import Message, Role
+from agentcore.providers.openai_responses.request import INSTRUCTIONS
 from agentcore.providers.wire.tool_calls import encode_call
 from agentcore.snapshot import Snapshot
 from dashboard.gateway.wire.finish_reasons import FUNCTION_CALL, FinishedAnswer, finished_answer
@@ -34,6 +37,19 @@ def asked_with(
     if not client:
         return None
     return RunRequest(_KEYS.of(project_id, client, nodes), observed, legacy)
+
+
+def said_by(messages: Iterable[Message]) -> tuple[bytes, ...]:
+    """A conversation by items as messages of chat completions: several items can be one message, and clients may only
+    name those of answers. Instructions are no part of it, for each request has its own."""
+    return tuple(json.dumps(_in_chat_form(each)).encode() for each in messages if each.echo != INSTRUCTIONS)
+
+
+def _in_chat_form(message: Message) -> dict[str, object]:
+    if message.role is Role.ASSISTANT:
+        return answer_of(message.text, map(encode_call, message.tool_calls))
+    parts = [{"type": "text", "text": message.text}, *([] if message.echo is None else [message.echo])]
+    return {"role": message.role.value, "content": parts, "tool_call_id": message.tool_call_id}
 
 
 def answered_key(asked: RunRequest | None, snapshot: Snapshot) -> UUID | None:

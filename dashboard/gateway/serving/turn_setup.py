@@ -19,6 +19,7 @@ from dashboard.gateway.wire.chat.dialect import CHAT
 from dashboard.gateway.wire.faults import Fault, item_unknown, unsupported
 from dashboard.gateway.wire.parsed_request import ParsedRequest, shown_input
 from dashboard.gateway.wire.request_fields import extra_of, tools_of, wants_json
+from dashboard.gateway.wire.responses.dialect import RESPONSES
 from dashboard.gateway.wire.signatures import signed
 from dashboard.platform.fields import storable_text
 from dashboard.turns.sent_caps import DEFAULT_CAP, sent_cap, unset_cap
@@ -114,6 +115,7 @@ def prepare_call(
         stream=asked.stream,
         n=(asked.body.get("n") or 1) if asked.dialect == CHAT.dialect else 1,
         legacy=asked.offered.legacy,
+        by_items=asked.dialect == RESPONSES.dialect,
     )
     return PreparedCall(turn_id, asked, route, mode, ruling, started, new_turn, verbatim)
 

@@ -8,6 +8,8 @@ from dashboard.accounts.models import User
 from dashboard.accounts.services import OPERATOR
 from dashboard.gateway.models import GatewayCall
 from dashboard.gateway.services import key_create
+from dashboard.turns.models import Turn
+from tests.dashboard.gateway.served.conftest import turn_of
 from tests.dashboard.gateway.served.gate import Answer
 from tests.dashboard.gateway.served.test_responses import LOOK, QUESTION, response, said, whole
 from tests.dashboard.gateway.served.upstream import whole as chat_whole
@@ -89,3 +91,53 @@ def test_a_damaged_answer_is_reported_to_who_refers_to_its_item(ask, agent_at):
     damage(GatewayCall.objects.get(answer_id=first["id"]).turn_id, "null")
     refused = ask(model=agent.name, input=[ASKED, reference(first["output"][0]), ASKED])
     assert (refused.status, "was changed or damaged" in refused.json["error"]["message"]) == (409, True)
+
+
+@pytest.fixture(params=["repeats the items", "names the items", "names the answer"])
+def going_on(request, ask):
+    """How a client goes on from an answer, with what comes after it."""
+
+    def make(first: Answer, *after: dict, **asked) -> Turn:
+        output = first.json["output"]
+        if request.param == "names the answer":
+            return turn_of(ask(**asked, previous_response_id=first.json["id"], input=[*after]))
+        items = output if request.param == "repeats the items" else [reference(item) for item in output]
+        return turn_of(ask(**asked, input=[ASKED, *items, *after]))
+
+    return make
+
+
+def test_a_call_that_continues_from_a_response_joins_its_run(ask, going_on, agent_at, upstream, connected):
+    agent_at("m", connection=connected("openai", base_url=upstream.address, name="chat"), name="chat")
+    upstream.says(chat_whole("One."), chat_whole("Two."))
+    first = ask(model="chat", instructions="Be brief.")
+    later = going_on(first, {"role": "user", "content": "And?"}, model="chat", instructions="Be kind.")
+    assert (later.follows, later.run) == (turn_of(first).id,) * 2
+
+
+def test_a_question_as_a_text_begins_the_run_of_its_answer(ask, going_on, agent_at, upstream, connected):
+    agent_at("m", connection=connected("openai", base_url=upstream.address, name="chat"), name="chat")
+    upstream.says(chat_whole("One."), chat_whole("Two."))
+    first = ask(model="chat", input=QUESTION)
+    assert going_on(first, {"role": "user", "content": "And?"}, model="chat").follows == turn_of(first).id
+
+
+def test_the_results_of_calls_join_the_run_of_the_response_that_made_them(ask, going_on, agent_at):
+    asked = {"model": agent_at("sim-tools").name, "tools": [CALCULATOR], "max_output_tokens": 400}
+    first = ask(**asked)
+    calls = [item for item in first.json["output"] if item["type"] == "function_call"]
+    results = [result(item, value) for item, value in zip(calls, ("42", "1024"), strict=True)]
+    later = going_on(first, *results, **asked)
+    assert (later.follows, later.output_text) == (
+        turn_of(first).id,
+        "Both numbers are in. The tools returned: 42; 1024.",
+    )
+
+
+def test_another_image_is_another_conversation(ask, upstream, above):
+    upstream.says(whole(response(said("One."))))
+    first, other = ([{"role": "user", "content": [{"type": "input_image", "image_url": url}]}] for url in "ab")
+    begun = turn_of(ask(model="watched", input=first))
+    after = [said("One."), {"role": "user", "content": "And?"}]
+    assert turn_of(ask(model="watched", input=[*first, *after])).follows == begun.id
+    assert turn_of(ask(model="watched", input=[*other, *after])).follows is None
