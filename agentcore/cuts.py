@@ -40,6 +40,11 @@ def last_cut(snapshot: Snapshot) -> str:
     return what_cut(snapshot, snapshot.response)
 
 
+def same_caps(snapshot: Snapshot) -> bool:
+    """Whether the cap that is set cut the last two answers, and no limit had made the cap of either call smaller."""
+    return all(cause == CAP for cause in snapshot.cut_by[-2:])
+
+
 def cuts_of(snapshot: Snapshot) -> tuple[tuple[str, int], ...]:
     """What cut the answers of a turn that ended cut, in order, each cause with how often it did in a row. A turn whose
     history does not tell all of them (a fork of an earlier release, for example) has the last one alone."""

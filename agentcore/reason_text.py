@@ -16,13 +16,14 @@ from agentcore.criteria.incomplete_answers import (
     completion_spent,
     cut_cause,
 )
+from agentcore.cuts import same_caps
 from agentcore.envelope import EnvelopeFault
 from agentcore.error_policy import ErrorContext, ErrorHandlingDecision
 from agentcore.errors import ErrorType, ProviderError
 from agentcore.number_format import number, seconds
 from agentcore.policy import LIMIT_NAMES, limit_in_words
 from agentcore.reasons import NormalizedStopReason
-from agentcore.resource import bound_of
+from agentcore.resource import ALL_TOKENS, bound_of
 from agentcore.snapshot import Snapshot
 from agentcore.truncation_cause import SHOWN
 
@@ -175,7 +176,7 @@ def _idle(snapshot: Snapshot) -> str:
     """What ended a turn whose last answers added nothing."""
     many = f"{snapshot.idle_answers} answers in a row, and no text came"
     if snapshot.eaten:
-        return f"reasoning used up {SHOWN.name} in {many}"
+        return f"reasoning used up {SHOWN.name if same_caps(snapshot) else ALL_TOKENS} in {many}"
     if snapshot.refused_as_cut:
         return f"{SHOWN.name} was used up in {many}"
     return f"{snapshot.idle_answers} truncated answers in a row added nothing new"

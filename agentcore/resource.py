@@ -8,7 +8,7 @@ from typing import Any
 
 from agentcore.continuation_outcome import ContinuationOutcome
 from agentcore.criteria.incomplete_answers import APART, MAX_TOKENS, NO_RETRY
-from agentcore.cuts import last_cut
+from agentcore.cuts import last_cut, same_caps
 from agentcore.errors import ErrorType
 from agentcore.events import APPROVAL_TIME_LIMIT
 from agentcore.policy import limit_in_words
@@ -30,7 +30,9 @@ IDLE = 2  #: The number of consecutive truncated answers without new text that e
 #: The description of that cause in verdicts and other possible transitions.
 REPEATED = "two truncated answers in a row that added nothing new"
 #: The same, if the last answer has no text because reasoning used up its cap.
-REASONED = f"two answers in a row in which reasoning used up {limit_in_words('max_tokens')}"
+REASONED = "two answers in a row in which reasoning used up {}"
+#: What it used up of calls of which another limit made the cap smaller.
+ALL_TOKENS = "all tokens of the call"
 #: The same, if only an error reported that the cap was used up.
 USED_UP = f"two calls in a row that used up {limit_in_words('max_tokens')} before any text came"
 #: All resources that can run out: the limits of a policy, the retries of its error policy, a connection's ceiling for
@@ -108,7 +110,7 @@ def refusal_that_ended(snapshot: Snapshot) -> Failure | None:
 def idle_in_words(snapshot: Snapshot) -> str:
     """The cause of ending a turn whose last answers added nothing, as worded in verdicts."""
     if snapshot.eaten:
-        return REASONED
+        return REASONED.format(limit_in_words(MAX_TOKENS) if same_caps(snapshot) else ALL_TOKENS)
     return USED_UP if snapshot.refused_as_cut else REPEATED
 
 

@@ -11,7 +11,7 @@ from agentcore.completed_verdict import Verdict, completed
 from agentcore.criteria.builtin import ErrorPolicyCriterion, FinishReasonCheck
 from agentcore.criteria.envelope_retries import no_cap_grows
 from agentcore.criteria.incomplete_answers import completion_spent
-from agentcore.cuts import UNRECORDED, cuts_of, last_cut
+from agentcore.cuts import UNRECORDED, cuts_of, last_cut, same_caps
 from agentcore.envelope import EnvelopeFault
 from agentcore.error_text import Refuser, error_text, failed, reason_of_stop, refuser_of, stop_text, stopped_in_time
 from agentcore.number_format import count, number
@@ -29,7 +29,7 @@ from agentcore.remedies import (
     would_continue,
     would_have_waited,
 )
-from agentcore.resource import APPROVAL_SECONDS, LIMIT_OF, out_of_time
+from agentcore.resource import ALL_TOKENS, APPROVAL_SECONDS, LIMIT_OF, out_of_time
 from agentcore.snapshot import Snapshot
 from agentcore.truncation_cause import SHOWN, below_cap
 from agentcore.truncation_text import (
@@ -126,7 +126,8 @@ def _repetition(snapshot: Snapshot, _end: Finish) -> Verdict:
     larger = sentence(f"{higher_cap(snapshot) if snapshot.eaten else higher('max_tokens')} may help")
     if is_eaten(snapshot):
         last = f"the last time {bounded_cap(snapshot) or of_raised_call(snapshot)}, and no text came"
-        return Verdict(CUT_OFF, f": reasoning used up {_CAP} in two answers in a row, {last}.", larger)
+        used_up = _CAP if same_caps(snapshot) else ALL_TOKENS
+        return Verdict(CUT_OFF, f": reasoning used up {used_up} in two answers in a row, {last}.", larger)
     if snapshot.refused_as_cut:
         last = "as the provider's error says, and no text came"
         return Verdict(CUT_OFF, f": {_CAP} was used up in two answers in a row, {last}.", larger)

@@ -163,13 +163,12 @@ ENDS = [
         "Cut off twice: the last time, reasoning used up the 40 tokens that Max completion tokens per turn "
         "(max_total_completion_tokens) had left, before any text came, and stopped at Max continuations "
         "(max_continuations: 1 of 1). 100 of 100 completion tokens used. Two answers in a row in which "
-        "reasoning used up "
-        "Max tokens per call (max_tokens) also forbade continuing.",
+        "reasoning used up all tokens of the call also forbade continuing.",
     ),
     (
         play(truncated("", tokens=60), truncated("", tokens=100), ceiling=100),
         "partial guard repetition",
-        "Cut off: reasoning used up Max tokens per call (max_tokens) in two answers in a row, the last time the 100 "
+        "Cut off: reasoning used up all tokens of the call in two answers in a row, the last time the 100 "
         "tokens that Max output tokens (max_output_tokens) of the connection allows, and no text came. A higher Max "
         "output tokens (max_output_tokens) may help.",
     ),
@@ -456,11 +455,12 @@ def test_the_notice_of_a_call_that_nobody_approved_names_no_tool_error():
 def test_a_changed_sentence_requires_a_new_version():
     said = "\n".join(sentence for _book, _filed, sentence in (*ENDS, *OBSERVED))
     changed = "Where a sentence changed, raise VERSION; then store this digest."
-    assert (VERSION, sha256(said.encode()).hexdigest()[:10]) == ("17", "fbc39cfa45"), changed
+    assert (VERSION, sha256(said.encode()).hexdigest()[:10]) == ("17", "0e24021fd2"), changed
 
 
 IDLE = "Two truncated answers in a row that added nothing new"
 REASONED = "Two answers in a row in which reasoning used up Max tokens per call (max_tokens)"
+REASONED_IN_REST = "Two answers in a row in which reasoning used up all tokens of the call"
 
 
 @pytest.mark.parametrize(
@@ -468,7 +468,7 @@ REASONED = "Two answers in a row in which reasoning used up Max tokens per call 
     [
         ({"max_continuations": 2}, IDLE),
         ({"max_total_tokens": 50}, IDLE),
-        ({"max_total_completion_tokens": 30}, REASONED),  # the last call was given the 10 tokens that were left
+        ({"max_total_completion_tokens": 30}, REASONED_IN_REST),  # the last call was given the 10 tokens that were left
     ],
 )
 def test_no_number_is_promised_where_two_consecutive_answers_added_nothing(limits: dict[str, int], idle: str):
