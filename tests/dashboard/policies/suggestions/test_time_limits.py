@@ -35,6 +35,12 @@ def test_every_value_that_a_re_run_shows_to_be_enough_time_is_likely_and_the_tim
     assert not re.search(r"\bproven\b.*\bat \d|certain (from|at)", html.split("Recommended values")[1]), html
 
 
+def test_the_time_limit_of_a_first_re_run_has_its_unit_on_the_sweep(play: Play, browser: Client):
+    late = play("sim-slow", overrides={"limits": {"max_seconds": 0.2}})
+    html = text_of(page(browser, f"/turns/{late.id}/replay/sweep?limit=max_seconds&begin=1&end=44&step=1"))
+    assert re.search(r"Re-run live with Time limit \d+ s\b", html), html
+
+
 def test_a_value_that_a_re_run_has_proven_is_called_proven_in_the_text_the_table_and_the_chart(
     play: Play, browser: Client
 ):
