@@ -260,9 +260,10 @@ def _together(last: Snapshot, limit: str, times: int = 1) -> dict[str, Any] | No
 
 
 def _retried(turn: Turn, last: Snapshot) -> ExhaustedLimit | None:
-    """An error that may heal, which the policy did not retry, or not often enough."""
+    """An error that may heal, which the policy did not retry, or not often enough. Of a call that was only observed,
+    its program decides: no policy of ours was asked."""
     failure = last.failure
-    if failure is None or failure.provider is None or no_retry_helps(last):
+    if last.observed or failure is None or failure.provider is None or no_retry_helps(last):
         return None
     if failure.provider.kind in OF_CONNECTION:  # a policy may retry some of them, and would be answered the same
         return None
