@@ -42,7 +42,9 @@ _DECIDED_BY = {
     Trigger.IGNORE_WITH_TEXT: "ErrorPolicyCriterion",
     Trigger.END_TURN: "ToolCallPresenceCheck",
 }
-_BUILT_IN = frozenset({*LIMIT_OF, "TruncationCriterion", "EnvelopeCriterion", "ToolCallPresenceCheck"})
+_BUILT_IN = frozenset(
+    {*LIMIT_OF, "TruncationCriterion", "EnvelopeCriterion", "ToolCallPresenceCheck", "ErrorPolicyCriterion"}
+)
 _SPEC_KEY_OF = {field: key for key, field in SPEC_KEYS.items()}
 
 

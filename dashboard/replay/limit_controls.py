@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from agentcore.error_policy import ErrorPolicy
 from agentcore.policy import LIMIT_NAMES, Policy
 from dashboard.agents.limit_fields import LIMIT_FIELDS, ONE, completion_default, unit_of
+from dashboard.live.turn_loader import connection_of
 from dashboard.turns.models import Turn
 from dashboard.turns.sent_caps import NO_CAP_SET
 
@@ -26,6 +27,7 @@ class LimitControl:
     unset: str = ""
     whole: bool = True
     is_recorded: bool = True  #: False: calls that were only observed; `recorded` is what a replay begins with
+    most: int | None = None  #: the largest number that may be asked for: of the cap, what its connection allows
 
     @property
     def recorded_unit(self) -> str:
@@ -46,11 +48,16 @@ class LimitControl:
 def limit_controls_of(turn: Turn, policy: Policy) -> tuple[LimitControl, ...]:
     """max_tokens and every limit; sliders reach well beyond what was recorded, and numbers typed in may go further."""
     used = max(int(turn.output_tokens), turn.max_tokens or 1)
+    return (_cap_dial(turn, used), *(_limit_dial(name, policy, turn, used) for name in LIMIT_FIELDS))
+
+
+def _cap_dial(turn: Turn, used: int) -> LimitControl:
+    connection = connection_of(turn)
+    most = connection.max_output_tokens if connection else None
     unset = NO_CAP_SET if turn.max_tokens is None else ""
-    first = LimitControl(
-        "max_tokens", LIMIT_NAMES["max_tokens"], "tokens per call", turn.max_tokens, 1, 4 * used, unset
-    )
-    return (first, *(_limit_dial(name, policy, turn, used) for name in LIMIT_FIELDS))
+    slides_to = 4 * used if most is None else max(min(4 * used, most), turn.max_tokens or 1)
+    name = "max_tokens"
+    return LimitControl(name, LIMIT_NAMES[name], "tokens per call", turn.max_tokens, 1, slides_to, unset, most=most)
 
 
 def retries_control(policy: ErrorPolicy) -> LimitControl:

@@ -56,7 +56,8 @@ def other_limit_chosen(query: Mapping[str, Any]) -> bool:
 
 
 def usual_range(turn: Turn, dial: LimitControl, *, beyond: int = 0) -> range:
-    """From little to well beyond what was recorded, and beyond that value, in round steps."""
+    """From little to well beyond what was recorded, and beyond that value, in round steps; no further than may be
+    asked for."""
     most = int(dial.slides_to)
     if dial.name == "max_tokens":
         used = int(turn.output_tokens)
@@ -64,6 +65,7 @@ def usual_range(turn: Turn, dial: LimitControl, *, beyond: int = 0) -> range:
     elif dial.name == "max_continuations":
         most = max(10, 2 * int(dial.recorded or 0))
     most = max(most, beyond + beyond // 4 + 1 if beyond else 0)
+    most = most if dial.most is None else min(most, dial.most)
     step = _round(max(1, most // POINTS))
     least = ceil(dial.least)
     begin = least if step == 1 else step

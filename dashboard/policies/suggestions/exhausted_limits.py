@@ -23,7 +23,7 @@ from dashboard.policies.suggestions.used_amounts import (
     LARGER,
     USED,
     approval_seconds,
-    began_anew,
+    goes_on_in_vain,
     is_at_least,
     is_cut_call,
     is_cut_envelope,
@@ -106,7 +106,12 @@ class ExhaustedLimit:
     @property
     def is_full(self) -> bool:
         """Whether one call cannot ask for more than was not enough."""
-        return self.ceiling is not None and self.ceiling <= max(self.turn.max_tokens or 0, self.in_vain)
+        return self.ceiling is not None and self.ceiling <= max(self.turn.max_tokens or 0, self.in_vain, self._eaten)
+
+    @property
+    def _eaten(self) -> int:
+        """The cap of the last call, where reasoning used up all of it; else 0."""
+        return (self.last.sent_cap or 0) if self.goal is Goal.FINISH and self.last.eaten else 0
 
     @property
     def ample(self) -> int:
@@ -203,7 +208,7 @@ def exhausted_limit_of(turn: Turn, last: Snapshot) -> ExhaustedLimit | None:
     case = None if limit is None else ExhaustedLimit(turn, last, limit, together=_together_in_the_end(last, limit))
     if case is None or not case.is_full:
         return case
-    return None if began_anew(last) else replace(continued_instead(turn, last), full_at=case.ceiling)
+    return None if goes_on_in_vain(last) else replace(continued_instead(turn, last), full_at=case.ceiling)
 
 
 def _completed(turn: Turn, last: Snapshot) -> ExhaustedLimit | None:
@@ -260,9 +265,10 @@ def _together(last: Snapshot, limit: str, times: int = 1) -> dict[str, Any] | No
 
 
 def _retried(turn: Turn, last: Snapshot) -> ExhaustedLimit | None:
-    """An error that may heal, which the policy did not retry, or not often enough."""
+    """An error that may heal, which the policy did not retry, or not often enough. Of a call that was only observed,
+    its program decides: no policy of ours was asked."""
     failure = last.failure
-    if failure is None or failure.provider is None or no_retry_helps(last):
+    if last.observed or failure is None or failure.provider is None or no_retry_helps(last):
         return None
     if failure.provider.kind in OF_CONNECTION:  # a policy may retry some of them, and would be answered the same
         return None

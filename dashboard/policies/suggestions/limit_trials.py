@@ -26,10 +26,12 @@ from dashboard.policies.suggestions.exhausted_limits import (
     continued_instead,
     exhausted_limit_of,
 )
+from dashboard.policies.suggestions.limit_usage import UsageOf, usage_of
 from dashboard.policies.suggestions.relatives import relatives_of, settings_changed
 from dashboard.policies.suggestions.reruns import LimitTrial, reruns_of
-from dashboard.policies.suggestions.suggestion import Goal
-from dashboard.policies.suggestions.used_amounts import CONTINUING, began_anew, is_total, value_of
+from dashboard.policies.suggestions.suggestion import Goal, Lack, Suggestion
+from dashboard.policies.suggestions.used_amounts import CONTINUING, goes_on_in_vain, is_total, value_of
+from dashboard.policies.suggestions.usual_limits import usual_limit
 from dashboard.turns.models import Turn
 
 #: By who says so. `most`: the largest cap that is allowed; `below`: the smallest that is not.
@@ -107,9 +109,9 @@ class TriedLimit:
         return any(tried.proves and tried.value > self.case.in_vain for tried in self.reruns)
 
 
-def limit_trials(turn: Turn, last: Snapshot) -> tuple[TriedLimit, ...]:
+def limit_trials(turn: Turn, last: Snapshot, usage: UsageOf = usage_of) -> tuple[TriedLimit, ...]:
     """Empty where the turn needs no limit raised, or none would have helped. A total that ended an answer comes after a
-    larger cap only where a re-run was complete with that."""
+    larger cap only where a re-run was complete with that. `usage`: what turns like it used of a limit."""
     case = exhausted_limit_of(turn, last)
     if case is None:
         return ()
@@ -124,14 +126,27 @@ def limit_trials(turn: Turn, last: Snapshot) -> tuple[TriedLimit, ...]:
         return (first,)
     if (continued := _continued(turn, last)) is not None:
         return (continued, first)
-    if began_anew(last):
-        return () if first.case.is_full else (first,)
-    if not (first.case.is_full or first.case.refused):
+    is_full = first.case.is_full or _is_hopeless(first.case, usage)
+    if goes_on_in_vain(last):
+        return () if is_full else (first,)
+    if not (is_full or first.case.refused):
         return (first,)
-    full_at = first.case.ceiling if first.case.is_full else None
+    full_at = first.case.ceiling if is_full else None
     instead = continued_instead(turn, last)
     instead = replace(instead, refused=first.case.refused, most=first.case.most, full_at=full_at)
-    return (_tried(instead),) if first.case.is_full else (first, _tried(instead))
+    return (_tried(instead),) if is_full else (first, _tried(instead))
+
+
+def _is_hopeless(case: ExhaustedLimit, usage: UsageOf) -> bool:
+    """Whether other turns needed more than one call may request, and no continuation is allowed: to try as much as that
+    would be of no use."""
+    alone = case.last.limits.max_continuations == 0
+    if case.ceiling is None or not alone or case.turn.status == TurnStatus.COMPLETED:
+        return False
+    known = usual_limit(case, usage)
+    if isinstance(known, Suggestion):
+        return False
+    return known.lack is Lack.CEILING or (known.usual is not None and known.usual.median > case.ceiling)
 
 
 def _continued(turn: Turn, last: Snapshot) -> TriedLimit | None:

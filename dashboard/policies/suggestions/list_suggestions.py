@@ -17,7 +17,7 @@ from agentcore.errors import CoreError
 from agentcore.policy import LIMIT_NAMES
 from dashboard.agents.models import Connection, Project
 from dashboard.policies.suggestions.limit_trials import TriedLimit
-from dashboard.policies.suggestions.limit_usage import usage_of_list
+from dashboard.policies.suggestions.limit_usage import usage_of_list, usage_of_none
 from dashboard.policies.suggestions.need_by_row import may_need_a_limit
 from dashboard.policies.suggestions.relatives import GENERATIONS, UNREAD, newest
 from dashboard.policies.suggestions.selectors import cases_of, proving_rerun
@@ -126,7 +126,7 @@ def _read(held: ReadAhead, turns: list[Turn]) -> None:
 def _cases(turn: Turn) -> tuple[TriedLimit, ...]:
     """None of a turn whose history cannot be read."""
     try:
-        return cases_of(turn)
+        return cases_of(turn, usage_of_none)  # what others used is read next
     except (CoreError, *UNREADABLE):
         return ()
 

@@ -72,8 +72,12 @@ def next_step_of(turn: Turn, last: Snapshot) -> NextStep | None:
 
 
 def _later(last: Snapshot, kind: str) -> str:
-    """Of an error that no policy tries again, for its provider asks to wait for too long. Empty of any other."""
-    asked = last.failure.provider.retry_after if kind and last.failure and last.failure.provider else None
+    """Of an error that no policy of ours tries again: its provider asks to wait for too long, or another program made
+    the call. Empty of any other."""
+    error = last.failure.provider if kind and last.failure else None
+    asked = error.retry_after if error else None
+    if last.observed:
+        return _by_program(asked) if error and error.retryable else ""
     longest = ErrorPolicyCriterion().max_retry_after
     if asked is None or asked <= longest:
         return ""
@@ -81,6 +85,11 @@ def _later(last: Snapshot, kind: str) -> str:
         f"The provider asked to try again in {seconds(asked)}. Whystop waits {seconds(longest)} at most, "
         "so no error policy would have tried the call again. Re-run the turn later."
     )
+
+
+def _by_program(asked: float | None) -> str:
+    why = f"the provider asked to try again in {seconds(asked)}" if asked else "the error may be temporary"
+    return f"Another program made this call, and may try it again: {why}."
 
 
 def _repeated(last: Snapshot) -> str:

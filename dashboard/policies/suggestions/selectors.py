@@ -89,14 +89,15 @@ def _suggestions(
     turn: Turn, last: Snapshot, usage: UsageOf, recording: Recording | None = None
 ) -> Iterator[Suggestion]:
     """`recording`: the turn's, where the caller has read it."""
-    tried = limit_trials(turn, last)
+    tried = limit_trials(turn, last, usage)
     for place, (case, reruns) in enumerate(((each.case, each.reruns) for each in tried), start=1):
         for found in _found(case, reruns, usage, recording):
             if found.known or place == len(tried):  # a value to begin with is one of the last limit
                 about: dict[str, Any] = {"refused": case.refused, "most": case.most, "full_at": case.full_at}
+                about["is_below_full"] = (turn.max_tokens or 0) < (case.full_at or 0)
                 about["unrecorded"] = case.limit == "max_tokens" and not cap_is_recorded(turn)
                 whole = replace(found, together=_beside(case, reruns, found, recording))
-                yield replace(whole, costs=costs_of(case, whole), **about)
+                yield replace(whole, costs=costs_of(case, whole, reruns), **about)
 
 
 def _beside(
@@ -234,10 +235,10 @@ def _recorded(case: ExhaustedLimit, recording: Recording | None) -> Suggestion |
     return None
 
 
-def cases_of(turn: Turn) -> tuple[TriedLimit, ...]:
+def cases_of(turn: Turn, usage: UsageOf = usage_of) -> tuple[TriedLimit, ...]:
     """The limits that may let the turn finish, or complete in one call, each with the re-runs that tried it."""
     spans = fold(recording_of(turn))
-    return limit_trials(turn, spans[-1].after) if spans else ()
+    return limit_trials(turn, spans[-1].after, usage) if spans else ()
 
 
 def proving_rerun(tried: TriedLimit) -> Turn | None:

@@ -148,6 +148,7 @@ class Suggestion:
     refused: int | None = None  #: the least max_tokens that the provider refused as too large
     most: int | None = None  #: the most that it then said it allows
     full_at: int | None = None  #: what one call may request on the connection, where no larger cap is possible
+    is_below_full: bool = False  #: the turn had less than that, and all of it is known or likely to be too little
     unrecorded: bool = False  #: what the limit was is not recorded; `recorded` is what the cut answer used
 
     @property

@@ -169,9 +169,17 @@ def full_in_words(ceiling: int) -> str:
     )
 
 
+def _too_low(ceiling: int) -> str:
+    """The same of a cap that could be raised, and not far enough."""
+    return (
+        f"{name_of('max_tokens')} cannot be raised far enough: {SETTING_NAMES['max_output_tokens']} of the connection "
+        f"is {number(ceiling)}."
+    )
+
+
 def _refused(said: Suggestion) -> str:
     if said.refused is None and said.full_at is not None:
-        return f" {full_in_words(said.full_at)}"
+        return f" {_too_low(said.full_at) if said.is_below_full else full_in_words(said.full_at)}"
     if said.refused is None:
         return ""
     most = "" if said.most is None else f": at most {number(said.most)} is allowed"

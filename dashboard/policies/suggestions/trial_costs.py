@@ -1,5 +1,6 @@
 """What a live try of a suggested value costs, in figures and in words."""
 
+from collections.abc import Iterable
 from typing import Any
 
 from agentcore.messages import TokenUsage
@@ -7,16 +8,20 @@ from agentcore.number_format import count, number
 from agentcore.resource import APPROVAL_SECONDS
 from agentcore.values import replace
 from dashboard.policies.suggestions.exhausted_limits import ExhaustedLimit
+from dashboard.policies.suggestions.reruns import LimitTrial
 from dashboard.policies.suggestions.suggestion import Costs, Goal, Number, Suggestion
 from dashboard.replay.usage_bounds import usage_bound
+from dashboard.turns.models import Turn
 from dashboard.turns.prices.rates import priced
 from dashboard.turns.prices.selectors import turn_rate
 from dashboard.turns.prices.templatetags.prices import money
 
+NEAR = 2  #: times the value, or a part of it: a re-run so near tells what a try of the value takes
 
-def costs_of(case: ExhaustedLimit, found: Suggestion) -> Costs | None:
+
+def costs_of(case: ExhaustedLimit, found: Suggestion, reruns: Iterable[LimitTrial] = ()) -> Costs | None:
     """What a live try of the value is likely to take, what it takes where it uses all of the value, and at most. None
-    where it cannot be tried: no re-run has another person."""
+    where it cannot be tried: no re-run has another person. `reruns`: those that tried the limit."""
     if found.limit == APPROVAL_SECONDS:
         return None
     turn, rate = case.turn, turn_rate(case.turn)
@@ -26,7 +31,8 @@ def costs_of(case: ExhaustedLimit, found: Suggestion) -> Costs | None:
         filled = _using(case, max(1, found.value))
     most = usage_bound(turn, found.overrides)
     filled = replace(filled, output_tokens=min(filled.output_tokens, most.output_tokens))  # another limit may be nearer
-    likely, about = (filled, {}) if found.goal is Goal.NO_REPAIR else _likely(case, found, filled)
+    likely, about = _likely(case, found, filled, _rerun_near(found, reruns))
+    likely = replace(likely, output_tokens=min(likely.output_tokens, most.output_tokens))
     most_price = None if most.dollars is None else priced(rate, [most.usage], estimated=True)
     price, filled_price = (priced(rate, [usage], estimated=True) for usage in (likely, filled))
     known = (likely.output_tokens, price, most.output_tokens, most_price, filled.output_tokens, filled_price)
@@ -42,15 +48,32 @@ def _using(case: ExhaustedLimit, amount: Number) -> TokenUsage:
     return TokenUsage(round(turn.input_tokens * grown), round(turn.output_tokens * grown))
 
 
-def _likely(case: ExhaustedLimit, found: Suggestion, filled: TokenUsage) -> tuple[TokenUsage, dict[str, Any]]:
-    """As a re-run or the recording shows it, else as other turns used, else no less than this turn used."""
-    usual = found.usual or (found.evidence.usual if found.evidence else None)
+def _likely(
+    case: ExhaustedLimit, found: Suggestion, filled: TokenUsage, run: Turn | None
+) -> tuple[TokenUsage, dict[str, Any]]:
+    """What the re-run took in all its calls, else as the recording shows it, else as other turns used, else no less
+    than this turn used."""
+    if run is not None:
+        return TokenUsage(run.input_tokens, run.output_tokens), {}
+    if found.goal is Goal.NO_REPAIR:
+        return filled, {}
     if found.used:
-        return replace(filled, output_tokens=min(found.used, filled.output_tokens)), {}
-    used = _using(case, case.used if usual is None else usual.median)
-    about: dict[str, Any] = {"is_least": True} if usual is None else {"usual": usual}
+        return replace(filled, output_tokens=found.used), {}
+    usual = found.usual or (found.evidence.usual if found.evidence else None)
+    if usual is None:
+        return replace(filled, output_tokens=case.turn.output_tokens), {"is_least": True}
+    used = _using(case, usual.median)
     come, said = min(used.input_tokens, filled.input_tokens), min(used.output_tokens, filled.output_tokens)
-    return TokenUsage(come, said), about
+    return TokenUsage(come, said), {"usual": usual}
+
+
+def _rerun_near(found: Suggestion, reruns: Iterable[LimitTrial]) -> Turn | None:
+    """The re-run that shows the value; else the newest of those that completed nearest to it, and near enough."""
+    done = [tried for tried in reversed((*reruns,)) if tried.completed]
+    own = next((tried.turn for tried in done if tried.turn.id == found.rerun), None)
+    near = [tried for tried in done if tried.value <= NEAR * found.value and found.value <= NEAR * tried.value]
+    nearest = min(near, key=lambda tried: abs(tried.value - found.value), default=None)
+    return own or (nearest.turn if nearest else None)
 
 
 def costs_in_words(costs: Costs | None, *, model: str = "") -> str:

@@ -5,7 +5,7 @@ from typing import Any
 
 from agentcore.messages import CallIssue
 from agentcore.reasons import NormalizedStopReason
-from agentcore.resource import APPROVAL_SECONDS, resource_of
+from agentcore.resource import APPROVAL_SECONDS, IDLE, resource_of
 from agentcore.snapshot import Snapshot
 from dashboard.policies.suggestions.suggestion import Number
 
@@ -32,6 +32,12 @@ def began_anew(last: Snapshot) -> bool:
     """Whether the last answers added nothing and had text of their own: no continuation helps."""
     assert last.end is not None, "asked of ended turns"
     return last.end.terminal_reason == "repetition" and not last.eaten
+
+
+def goes_on_in_vain(last: Snapshot) -> bool:
+    """Whether the last answers added nothing, reasoning or text: a continuation more adds nothing either."""
+    assert last.end is not None, "asked of ended turns"
+    return last.end.terminal_reason == "repetition" or last.idle_answers >= IDLE
 
 
 def _longest_known(last: Snapshot) -> int:

@@ -6,7 +6,7 @@ import pytest
 from django.test import Client
 
 from agentcore.sufficient_max_tokens import END_AT_MOST
-from dashboard.policies.suggestions.exhausted_limits import ExhaustedLimit
+from dashboard.policies.suggestions.exhausted_limits import LEAST_TRY, ExhaustedLimit
 from dashboard.policies.suggestions.panel import last_of, panel_of
 from dashboard.policies.suggestions.selectors import LEAST, suggestion_for
 from dashboard.policies.suggestions.suggestion import Basis, Suggestion
@@ -49,11 +49,11 @@ def told(turn: Turn) -> Suggestion:
 
 def test_a_larger_cap_is_looked_for_where_nothing_tells_of_it(anew: Turn, browser: Client):
     said = told(anew)
-    assert (said.limit, said.basis, said.value) == ("max_tokens", Basis.NONE, 160), "what was said again is not counted"
+    assert (said.limit, said.basis, said.value) == ("max_tokens", Basis.NONE, LEAST_TRY)
     panel = text_of(compact(browser.get(f"/turns/{anew.id}/limit", headers=HTMX).content.decode()))
     assert "How large Max tokens per call (max_tokens) must be for this turn is not known yet." in panel
     assert "Find the limit" in panel
-    assert "with Max tokens per call 160" in panel, "what it runs is said before"
+    assert f"with Max tokens per call {LEAST_TRY}" in panel, "what it runs is said before"
     assert browser.get(f"/api/v1/turns/{anew.id}").json()["suggestion"]["limit"] == "max_tokens"
 
 

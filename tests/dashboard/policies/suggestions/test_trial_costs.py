@@ -4,8 +4,9 @@ import pytest
 
 from dashboard.policies.suggestions.exhausted_limits import LEAST_TRY
 from dashboard.policies.suggestions.panel import Panel, last_of, panel_of
+from dashboard.replay.rerun_service import turn_rerun
 from dashboard.turns.models import Turn
-from tests.dashboard.driving import Play
+from tests.dashboard.driving import Play, drive
 from tests.dashboard.policies.suggestions.test_selectors import lengths
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -53,3 +54,26 @@ def test_the_first_try_is_no_less_than_the_few_other_answers_needed(play: Play):
     lengths(cut, [30, 1_300, 1_800])
     panel = shown(cut)
     assert (panel.known, panel.suggestion.value) == (False, 1_805)
+
+
+@pytest.mark.parametrize(
+    ("model", "cap", "limits"),
+    [("sim-essay", 60, {}), ("sim-essay", 100, {"max_continuations": 0}), ("sim-cut-tool", 35, {})],
+)
+def test_after_a_re_run_that_completed_the_price_is_what_all_its_calls_took(
+    play: Play, model: str, cap: int, limits: dict[str, int]
+):
+    turn = play(model, max_tokens=cap, tools=["calculator"], overrides={"limits": limits})
+    again = drive(turn_rerun(turn=turn, overrides=shown(turn).suggestion.overrides))
+    assert again.status == "completed"
+    panel = shown(turn)
+    for said in (panel.suggestion, panel.less):
+        assert said is None or (said.costs is not None and said.costs.output_tokens == again.output_tokens)
+
+
+def test_a_limit_of_which_nothing_was_used_costs_no_less_than_the_turn(play: Play):
+    limits = {"max_tool_repair_attempts": 0}
+    turn = play("sim-malformed", max_tokens=400, tools=["calculator"], overrides={"limits": limits})
+    panel = shown(turn)
+    assert turn.output_tokens > 0
+    assert panel.costs.startswith(f"from {turn.output_tokens} output tokens (simulator, free), what this turn used")
