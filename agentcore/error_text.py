@@ -6,12 +6,12 @@ from agentcore.commands import Finish, StopSentence
 from agentcore.evaluation import ContinuationDecision
 from agentcore.machine.finish import INCOMPLETE
 from agentcore.messages import ChatResponse
-from agentcore.number_format import count, number
+from agentcore.number_format import count, number, seconds
 from agentcore.policy import limit_in_words
 from agentcore.reason_text import criterion_in_words, evaluation_text, wait_text
 from agentcore.reasons import REFUSAL_DETAILS, NormalizedStopReason, StopReason
 from agentcore.remedies import refused_by_person, unapproved
-from agentcore.resource import LIMIT_OF, no_retry_helps, resource_of
+from agentcore.resource import LIMIT_OF, no_retry_helps, out_of_time, resource_of
 from agentcore.snapshot import Snapshot
 from agentcore.values import replace
 
@@ -115,6 +115,8 @@ def notice_text(snapshot: Snapshot) -> str:
     if end.terminal_reason == "interrupted":
         why = end.error_message
         return f"This turn was interrupted and cannot continue: {why} The partial answer is kept."
+    if out_of_time(snapshot):
+        return f"{INCOMPLETE}the time limit of {seconds(snapshot.limits.max_seconds or 0)} was reached."
     if end.sentence is None:
         return _refused(snapshot) or end.notice
     return f"{INCOMPLETE}{error_text(snapshot)}" if end.error_message else _whole(snapshot, end.sentence)
@@ -156,7 +158,10 @@ def reason_of_stop(snapshot: Snapshot) -> str:
     no retry would have helped. Empty where none did."""
     evaluations = snapshot.outcome.evaluations if snapshot.outcome else ()
     said = next((each for each in evaluations if each.decision is ContinuationDecision.FORBID), None)
-    return "" if said is None else evaluation_text(said.to_dict(), snapshot)
+    if said is None:
+        return ""
+    kept = said.criterion == "ExecutionTimeLimit"  # verdicts of this version give it as it is stored
+    return said.reason if kept else evaluation_text(said.to_dict(), snapshot)
 
 
 #: Who refused to answer, in place of the provider's block.

@@ -83,6 +83,14 @@ def _steps(said: Json, _snapshot: Snapshot | None, _error: ProviderError | None)
     return None if used is None or limit is None else f"{used} of {limit} steps"
 
 
+def _seconds(said: Json, _snapshot: Snapshot | None, _error: ProviderError | None) -> str | None:
+    used, limit = said["context"].get("used"), said["context"].get("limit")
+    if used is None:
+        return None
+    of = "" if limit is None else f" of {number(limit)}"
+    return f"{used:.1f}{of} s since the start, without pauses{'; no limit' * (limit is None)}"
+
+
 def _final(said: Json, _snapshot: Snapshot | None, _error: ProviderError | None) -> str | None:
     if said["decision"] == _FORBID:
         return f"the policy ends a turn at the stop reason “{said['context'].get('reason')}”"
@@ -274,6 +282,7 @@ _MADE: Mapping[str, Callable[[Json, Snapshot | None, ProviderError | None], str 
     "TruncationCriterion": _truncation,
     "EnvelopeCriterion": _envelope,
     "StepsLimit": _steps,
+    "ExecutionTimeLimit": _seconds,
     "FinishReasonCheck": _final,
     "ErrorPolicyCriterion": _errors,
     "ToolCallPresenceCheck": _calls,

@@ -62,3 +62,12 @@ def test_every_import_contract_named_in_a_document_exists() -> None:
     named = [found for text in texts for found in re.findall(r"\bcontract \*([^*]+)\*", " ".join(text.split()))]
     assert named
     assert [one for one in named if not any(name.startswith(one.removesuffix(" …")) for name in names)] == []
+
+
+def test_every_table_of_a_document_is_one_piece_with_a_head() -> None:
+    for page in PAGES:
+        lines = page.read_text().splitlines()
+        tables = [n for n, line in enumerate(lines) if line.startswith("|")]
+        starts = [n for n in tables if n - 1 not in tables]
+        broken = [n + 1 for n in starts if not lines[n + 1].startswith(("|-", "|:", "| -", "| :"))]
+        assert broken == [], f"{page}: rows apart from their table are served as a paragraph"

@@ -90,7 +90,7 @@ LIMIT_FIELDS: Mapping[str, LimitField] = {
         "seconds",
         0.1,
         604_800,
-        "Time spent in the model and in tools. An operator's pauses do not count.",
+        "Time since the start of the turn. An operator's pauses and waiting for a free slot do not count.",
         whole=False,
         unset="no limit",
     ),

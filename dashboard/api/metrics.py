@@ -30,7 +30,8 @@ class Numbers(BaseModel):
         "last one, or it was a tool call or an envelope that was requested again."
     )
     failure_rate: float | None = Field(
-        description="Share of ended turns that failed, were aborted or interrupted, 0 to 1."
+        description="Share of ended turns that failed, were aborted or interrupted, 0 to 1. Turns with a partial "
+        "answer are not counted."
     )
     continuations_per_turn: float | None = Field(description="Continuations per truncated turn.")
     continued_p95_seconds: float | None = Field(description="95th percentile of the duration of continued turns.")

@@ -120,7 +120,12 @@ def _plans(total: Sums, stack: str) -> tuple[Plan, ...]:
         ),
         Plan(METRICS["tokens"], _tokens()),
         _single("dollars", "end_turn", "At list prices."),
-        _single("failure_rate", "failed", "Share of ended turns that failed, were aborted or interrupted."),
+        _single(
+            "failure_rate",
+            "failed",
+            "Share of ended turns that failed, were aborted or interrupted. Turns with a partial answer are not "
+            "counted.",
+        ),
         Plan(
             METRICS["lint_findings"],
             _words(total, LINT, "lint", list(CODES)),
@@ -159,7 +164,7 @@ def _without(total: Sums, stopped: tuple[Part, ...], name: str) -> tuple[Part, .
         return sums.get(measures.TURNS, 0) - sum(part.of(sums) or 0 for part in stopped)
 
     filters = "&".join(f"not_{name}={part.key}" for part in stopped)
-    label = "no stop reason" if name == "model_stop_reason" else "not stopped yet"
+    label = "no answer" if name == "model_stop_reason" else "not stopped yet"
     return (Part("none", label, "", of, filters, pattern=PATTERNS[len(stopped) % len(PATTERNS)]),) if of(total) else ()
 
 

@@ -1,6 +1,6 @@
 """What may be done to policies, by whoever has the right to change them; each act is kept with who and why."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC, datetime
 from functools import partial, wraps
 from typing import Any, cast
@@ -152,11 +152,20 @@ def attach(request: HttpRequest) -> HttpResponse:
             raise ValidationError("Choose what it applies to: a connection's model, a provider, or the site.")
         policy_versions.policy_attach(project=project, policy=policy, by=_by(request), why=_why(request), **place)
 
-    words = "The policy applies there from the next turn on."
+    words = f"“{policy.name if policy else ''}” applies to {_place_in_words(said)} from the next turn on."
     if _done(request, act, words, warned=lambda: place_warnings(policy) if policy else ()):
         return redirect("policies:index")
     kept = {name: said.get(name, "")[:MAX_WHY] for name in ATTACH_FIELDS}
     return redirect(f"{reverse('policies:index')}?{urlencode(kept)}#attach")
+
+
+def _place_in_words(said: Mapping[str, str]) -> str:
+    """What a policy was attached to, as a part of a sentence."""
+    if said.get("level") == SITE_PLACE:
+        return "the whole site"
+    if said.get("level") == PROVIDER_PLACE:
+        return f"the provider {said.get('provider', '')}"
+    return f"the model {said.get('model', '')} of the connection {said.get('connection', '')}"
 
 
 def _named(get: Callable[..., Any], name: str) -> Any:
@@ -233,9 +242,7 @@ def take_in(request: HttpRequest) -> HttpResponse:
 
     def act() -> None:
         if given is None or given.size is None or given.size > MAX_FILE:
-            raise ValidationError(
-                f"Choose a file of at most {MAX_FILE // 1000:,} kB that was exported here or elsewhere."
-            )
+            raise ValidationError(f"Choose a policy file (JSON, at most {MAX_FILE // 1_000_000} MB).")
         for sentence in policies_import(given.read(), project=agents.project_current(), by=_by(request)):
             messages.info(request, sentence)
 

@@ -24,8 +24,8 @@ from dashboard.turns.timeline_page import address_of, newest_id, timeline_page
 MOST_VALUES = 60  #: of one facet that are listed
 STACKS = {"model_stop_reason": "why the model stopped", "stop_reason": "why the agent stopped"}
 
-#: What it means that a turn has no such reason.
-NONE = {"model_stop_reason": "no stop reason", "stop_reason": "not stopped yet"}
+#: What it means that a turn has no such reason; an answer without one counts as `unknown`.
+NONE = {"model_stop_reason": "no answer", "stop_reason": "not stopped yet"}
 
 
 @require_safe

@@ -16,6 +16,11 @@ MEANINGS: Mapping[Certainty, str] = {
     Certainty.UNDECIDABLE: "The recording does not determine it. Only a live re-run can show it.",
 }
 
+#: The words of pages for what a live re-run has shown of a value, each in one sentence.
+SHOWN_BY_RERUN: Mapping[str, str] = {
+    "proven": "A live re-run completed under this limit.",
+    "measured": "A live re-run under this limit has shown how the turn ends.",
+}
 
 _CAP = limit_in_words("max_tokens")
 _TIME = limit_in_words("max_seconds")

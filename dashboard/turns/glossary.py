@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from agentcore.policy import LIMIT_NAMES, SETTING_NAMES, SPEC_KEYS
 from dashboard.agents.limit_fields import FAILURES_MEANING, LIMIT_FIELDS, RETENTION_FIELDS, default_in_words
-from dashboard.turns.certainty_text import MEANINGS, certainty_word
+from dashboard.turns.certainty_text import MEANINGS, SHOWN_BY_RERUN, certainty_word
 from dashboard.turns.endings import ENDINGS
 
 
@@ -180,7 +180,7 @@ SETTINGS: Mapping[str, Term] = {
 CERTAINTIES: Mapping[str, Term] = {
     str(word): Term(str(word), (name := certainty_word(word)).capitalize(), f"{meaning}{_in_the_api(name, word)}")
     for word, meaning in MEANINGS.items()
-}
+} | {word: Term(word, word.capitalize(), meaning) for word, meaning in SHOWN_BY_RERUN.items()}
 READINGS: Mapping[str, Term] = {
     each.key: Term(each.key, each.name, f"{each.meaning} Status: {each.status}.") for each in ENDINGS
 }

@@ -108,6 +108,8 @@ SEES = [
         None,
     ),
     (play(error()), MODEL_ERROR, MODEL_ERROR),
+    (play(ended("a")), "1.0 s since the start, without pauses; no limit", None),
+    (play(ended("a"), max_seconds=60), "1.0 of 60 s since the start, without pauses", None),
 ]  # fmt: skip
 
 
@@ -179,6 +181,11 @@ def test_a_tool_error_is_shortened_to_fit_the_notice():
 def test_a_permanent_error_is_not_attributed_to_the_policy():
     late = play(truncated("a"), error(retry_after=900.0), error_policy=ErrorPolicy.retry_all())
     assert "Not retried: the provider asks to wait 900 s, more than 120 s." in notice_text(late.snapshot)
+
+
+def test_a_turn_that_its_time_limit_cut_does_not_blame_the_provider():
+    story = play(truncated("a"), error(ErrorType.TIMEOUT), max_seconds=1.5)
+    assert notice_text(story.snapshot) == "This answer is incomplete: the time limit of 1.5 s was reached."
 
 
 def test_an_interrupted_turn_reports_that_its_answer_is_kept():

@@ -84,7 +84,7 @@ def run_it_again_from_the_second_attempt_with_that_limit(page: Page, limit: str)
     expect(page.locator("main")).to_contain_text("Starts after record 2")
     page.get_by_role("button", name="Re-run live").click()
     expect(page.locator("#rerun")).to_contain_text("Completed after 1 continuation", timeout=LONG)
-    changed = f"from record 2 of the turn above: Max tokens per call 60 → {limit}"
+    changed = f"from record 2 of the original: Max tokens per call 60 → {limit}"
     expect(page.locator("#lineage")).to_contain_text(changed)
 
 

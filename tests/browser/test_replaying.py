@@ -86,7 +86,7 @@ def test_a_rerun_from_a_record_with_another_prompt_is_shown_in_the_family(page: 
     page.get_by_label("message 1, user").fill("Other words.")
     page.get_by_role("button", name="Re-run live").click()
     expect(page.locator("#rerun")).to_contain_text("Completed", timeout=LONG)
-    expect(page.locator("#lineage")).to_contain_text("from record 2 of the turn above: Max tokens per call 60 → 400")
+    expect(page.locator("#lineage")).to_contain_text("from record 2 of the original: Max tokens per call 60 → 400")
     expect(page.locator("#lineage")).to_contain_text("message 1 rewritten")
 
 

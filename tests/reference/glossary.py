@@ -24,7 +24,7 @@ def page() -> str:
             *_terms("Other settings of a policy", SETTINGS),
             *_terms("Terms", TERMS),
             *_terms("How a turn ended", READINGS),
-            *_terms("How certain the result of a what-if is", CERTAINTIES),
+            *_terms("How certain a result is", CERTAINTIES),
         )
     )
 

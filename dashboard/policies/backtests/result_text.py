@@ -44,9 +44,13 @@ def tally_in_words(backtest: Backtest) -> str:
 
 
 def counts_in_words(counts: Mapping[str, Any]) -> str:
-    """`71 the same, 6 would have continued, 7 not known (8.3 %); 60 recorded, 9 certain, 8 likely`."""
+    """`71 the same, 6 would have continued, 7 not known (8.3 %); of the 77 with a known end, 60 recorded, …`."""
     certainty = certainty_in_words(counts)
-    return f"{_ends_in_words(counts)}; {certainty}" if certainty else _ends_in_words(counts)
+    if not certainty:
+        return _ends_in_words(counts)
+    decided = counts["same"] + counts["flipped"]
+    of = f"of the {decided:,} with a known end, " if counts["undecidable"] else ""
+    return f"{_ends_in_words(counts)}; {of}{certainty}"
 
 
 _SURE_WORDS = {**{name: certainty_word(name) for name in SURE}, "proven": "proven"}
@@ -73,7 +77,7 @@ def sure_counts(counts: Mapping[str, Any]) -> dict[str, int]:
 
 def _ends_in_words(counts: Mapping[str, Any]) -> str:
     """`same`, `flipped`, of these `gone_on` and `sooner`, of those `proven`, and `undecidable`, of these `unended`.
-    What is left of the undecidable is said also where it is none."""
+    What is left of the undecidable is said also where it is none, but not beside those of unknown end."""
     same, flipped, unended = counts["same"], counts["flipped"], counts.get("unended", 0)
     undecidable = counts["undecidable"] - unended
     gone_on, sooner = counts.get("gone_on", 0), counts.get("sooner", 0)
@@ -87,7 +91,9 @@ def _ends_in_words(counts: Mapping[str, Any]) -> str:
     }
     share = f" ({percent(undecidable, same + flipped + counts['undecidable'])})" if undecidable else ""
     told = [f"{count:,} {words}" for words, count in said.items() if count]
-    return ", ".join([*told, f"{undecidable:,} not known{share}"])
+    if undecidable or not unended:
+        told.append(f"{undecidable:,} not known{share}")
+    return ", ".join(told)
 
 
 def difference_in_words(*, calls: int, tokens: int, about: bool = False) -> str:

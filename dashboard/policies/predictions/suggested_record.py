@@ -136,7 +136,7 @@ def tally_words(tally: SuggestedTally) -> str:
     subject = "suggested retries" if tally.retried else f"{tally.word} limits {tally.source}"
     if not tally.compared and tally.basis == Basis.RERUN and not tally.retried:
         # Each was tested by the re-run that it rests on.
-        return f"No {tally.word} limit of this model has been confirmed by a second re-run yet."
+        return f"No {tally.word} limit of this model has been tried again yet."
     if not tally.compared:
         return f"{subject[0].upper()}{subject[1:]} have not been tested on this model yet."
     came = "had the call tried again" if tally.retried else "were enough"

@@ -3,14 +3,22 @@
 from django import template
 
 from agentcore.replay import Assumption, Certainty
-from dashboard.turns.certainty_text import MEANINGS, assumption_and_share, assumption_in_words, certainty_word
+from dashboard.turns.certainty_text import (
+    MEANINGS,
+    SHOWN_BY_RERUN,
+    assumption_and_share,
+    assumption_in_words,
+    certainty_word,
+)
 
 register = template.Library()
 
 
 @register.filter
 def meaning(certainty: str) -> str:
-    """What a certainty says, in a sentence; empty for a word that is none."""
+    """What a certainty says, or a word of a re-run, in a sentence; empty for a word that is none."""
+    if certainty in SHOWN_BY_RERUN:
+        return SHOWN_BY_RERUN[certainty]
     return MEANINGS.get(Certainty(certainty), "") if certainty in set(Certainty) else ""
 
 

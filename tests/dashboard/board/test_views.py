@@ -68,6 +68,7 @@ def test_the_metrics_page_shows_each_metric_of_the_period(browser: Client):
     assert "4</span>" in chart(html, "turns")
     assert "50\u202f%</span>" in chart(html, "truncation_rate")
     assert "25\u202f%</span>" in chart(html, "failure_rate")
+    assert "Turns with a partial answer are not counted." in chart(html, "failure_rate")
     assert "1.00</span>" in chart(html, "continuations_per_turn")
     assert "4.90\u202fs</span>" in chart(html, "continued_p95_seconds")
     assert "None in this period." in chart(html, "failed_predictions")
@@ -84,7 +85,9 @@ def test_turns_without_a_stop_reason_are_a_linked_part_of_the_chart(browser: Cli
     make_turn(timezone.now() - timedelta(days=1), status="running")
     brought_up_to_date()
     shown = chart(page(browser, "/metrics-board"), "turns")
-    assert "no stop reason" in shown
+    assert "no answer" in shown, (
+        "a turn that runs, or whose calls failed, has no answer; its stop reason is not missing"
+    )
     (link,) = set(re.findall(r'href="(/\?[^"]*not_model_stop_reason[^"]*)"', shown))
     turns = browser.get("/api/v1/turns" + unescape(link).removeprefix("/")).json()["items"]
     assert [turn["model_stop_reason"] for turn in turns] == [None]

@@ -188,8 +188,9 @@ def test_input_of_the_attach_form_is_kept_after_a_fault(anns: Client, two):
 
 def test_policies_are_attached_and_detached(anns: Client, two, project: Project):
     connection_create(project=project, name="near", provider="openai", base_url="http://127.0.0.1:9/v1")
-    assert "The policy applies there" in acted(anns, "attach", policy="wide", level="site")
-    assert "The policy applies there" in acted(anns, "attach", policy="wide", level="provider", provider="openai")
+    assert "“wide” applies to the whole site from" in acted(anns, "attach", policy="wide", level="site")
+    provider = acted(anns, "attach", policy="wide", level="provider", provider="openai")
+    assert "“wide” applies to the provider openai from the next turn on." in provider
     there = {"policy": "wide", "level": "model", "connection": "near"}
     assert "Name a connection and its model" in acted(anns, "attach", **there)
     html = acted(anns, "attach", model="gpt-4o", **there)
@@ -229,6 +230,8 @@ def test_policies_are_exported_to_a_file_and_imported_unchanged(anns: Client, tw
         "Everything in the file was here already."
     ]
 
+    without = unescape(anns.post("/policies/import", follow=True).content.decode())
+    assert "Choose a policy file (JSON, at most 2 MB)." in without
     renamed = json.loads(json.dumps(file).replace('"wide"', '"far"').replace('"openai"', '"anthropic"'))
     upload = SimpleUploadedFile("p.json", json.dumps(renamed).encode(), "application/json")
     html = unescape(anns.post("/policies/import", {"file": upload}, follow=True).content.decode())

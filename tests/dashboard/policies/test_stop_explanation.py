@@ -91,7 +91,7 @@ def test_the_page_has_the_tree_below_the_verdict_with_a_link_to_the_version(brow
     html = page(browser, f"/turns/{cut.id}")
     tree = html[html.index('<details class="why"') : html.index('<p class="facts">')]
     text = re.sub(r"\s+", " ", re.sub(r"<[^>]+>", " ", tree))
-    assert "Limit reached Max continuations max_continuations The model stopped max tokens (“length”)" in text
+    assert "Limit reached Max continuations max_continuations The model stopped cut off (“length”)" in text
     assert "Max continuations ( max_continuations ) is 2" in text
     assert "(<code>max_continuations</code>) is 2" in tree
     assert re.search(r'href="/policies/versions/[0-9a-f-]+">careful v1</a>', tree)

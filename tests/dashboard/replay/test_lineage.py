@@ -1,5 +1,7 @@
 """The family of a turn: ancestors and descendants, with what each says otherwise."""
 
+import re
+
 import pytest
 from django.test import Client
 
@@ -75,7 +77,14 @@ def test_fifty_descendants_are_shown_in_few_queries(browser: Client, cut: Turn, 
 def test_the_fork_point_and_the_ending_are_shown_on_the_page(browser: Client, cut: Turn):
     child = drive(turn_rerun(turn=cut, overrides={"max_tokens": 400}, from_record=2))
     html = page(browser, f"/turns/{cut.id}/replay")
-    assert "from record 2 of the turn above" in html
+    assert "from record 2 of the original" in html
     assert "Max tokens per call 60 → 400" in html
     assert f"rerun={child.id}" in html
     assert 'aria-current="page"' in html
+
+
+def test_a_rerun_of_a_rerun_names_the_one_it_started_from(browser: Client, cut: Turn):
+    child = drive(turn_rerun(turn=cut, overrides={"max_tokens": 70}))
+    turn_rerun(turn=child, overrides={"max_tokens": 400}, from_record=2)
+    html = " ".join(re.sub("<[^>]+>", "", page(browser, f"/turns/{cut.id}/replay")).split())
+    assert f"from record 2 of re-run {str(child.id)[:13]}…: Max tokens per call 70 → 400" in html

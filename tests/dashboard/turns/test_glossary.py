@@ -17,6 +17,7 @@ from dashboard.agents.policy_validation import HANDLING_KEYS
 from dashboard.policies.field_text import label_of
 from dashboard.policies.policy_forms import PolicyForm
 from dashboard.replay.forms import BudgetForm
+from dashboard.turns.certainty_text import SHOWN_BY_RERUN
 from dashboard.turns.glossary import ALL, CERTAINTIES, LIMITS, term_of
 from dashboard.turns.reason_looks import reason_label
 from dashboard.turns.templatetags.glossary import field_named, keys_in_code
@@ -106,7 +107,16 @@ def test_every_setting_of_a_policy_is_explained_where_its_limits_are_listed():
 
 
 def test_pages_and_the_glossary_have_one_word_for_each_certainty():
-    words = {word: reason_label(word) for word in CERTAINTIES}
+    words = {word: reason_label(word) for word in CERTAINTIES if word not in SHOWN_BY_RERUN}
     assert words == {"recorded": "recorded", "certain": "certain", "estimated": "likely", "undecidable": "not known"}
-    assert {key: term.name.lower() for key, term in CERTAINTIES.items()} == words
+    names = {key: term.name.lower() for key, term in CERTAINTIES.items()}
+    assert names == words | {"proven": "proven", "measured": "measured"}
     assert "The API calls it undecidable." in CERTAINTIES["undecidable"].meaning
+
+
+def test_the_badge_of_a_proven_limit_says_that_a_rerun_has_shown_it():
+    shown = {"certainty": "certain", "text": "proven", "badge": True}
+    badge = Engine.get_default().get_template("_certainty.html").render(Context(shown))
+    assert 'title="A live re-run completed under this limit."' in badge
+    plain = Engine.get_default().get_template("_certainty.html").render(Context({"certainty": "certain"}))
+    assert 'title="It follows from the recording' in plain

@@ -67,7 +67,7 @@ def test_a_truncated_turn_that_a_draft_would_continue_is_a_separate_result(cut: 
     shown = backtest_shown(found)
     assert (shown["unended"], shown["undecidable"], shown["whys"]) == (1, 0, {"more_text": 1}), "as the page counts"
     assert shown["undecided"] == [{"turn": str(cut.id), "why": "more_text"}]
-    assert "1 would have continued, end not known, 0 not known" in in_words(found)
+    assert in_words(found).endswith("1 would have continued, end not known")
 
 
 def test_a_turn_that_would_not_continue_is_not_counted_as_continuing(cut: Turn, play: Play):

@@ -248,7 +248,7 @@ def test_a_re_run_with_another_prompt_or_from_the_middle_tests_nothing(short: Tu
 
 def test_a_proven_limit_is_never_called_untested():
     proven = SuggestedTally("openai", "sim-essay", Basis.RERUN, "proven", "certain")
-    assert tally_words(proven) == "No proven limit of this model has been confirmed by a second re-run yet."
+    assert tally_words(proven) == "No proven limit of this model has been tried again yet."
 
 
 @pytest.mark.parametrize("limit", ["max_tokens", "max_steps", "max_seconds"])
