@@ -184,7 +184,7 @@ def test_a_turn_runs_to_a_state(held: Turn):
         ({"request": {"messages": [{"role": "user", "text": " "}]}}, "A message cannot be empty"),
         ({"rewritten": {1: "\n"}}, "A message cannot be empty"),
         ({"limits": {"max_continuations": -1}}, "max_continuations"),
-        ({"max_tokens": 0}, "at least 1 token"),
+        ({"max_tokens": 0}, "a whole number from 1 to 10,000,000"),
     ],
 )
 def test_an_impossible_action_is_refused_and_makes_no_call(held: Turn, asked: dict[str, Any], words: str):

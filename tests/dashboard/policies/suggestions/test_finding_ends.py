@@ -23,7 +23,7 @@ TOTAL = "max_total_completion_tokens"
 
 @dataclass(frozen=True)
 class Asked:
-    """A turn, and the cap that is found for it."""
+    """A turn, and the value of the limit that is found for it."""
 
     model: str
     cap: int
@@ -31,12 +31,13 @@ class Asked:
     limits: Mapping[str, int] = field(default_factory=dict)
     tools: tuple[str, ...] = ()
     word: str = "proven"
+    limit: str = "max_tokens"
 
 
 TURNS = {
     "reasoning, not continued": Asked("sim-reasons", 310, 382, {"max_continuations": 0}),
     "continued to the end of its total": Asked("sim-essay", 90, 353),
-    "one continuation and a total": Asked("sim-essay", 80, 353, {"max_continuations": 1, TOTAL: 150}),
+    "one continuation and a total": Asked("sim-essay", 80, 400, {"max_continuations": 1, TOTAL: 150}, limit=TOTAL),
     "two continuations and a total": Asked("sim-essay", 70, 353, {"max_continuations": 2, TOTAL: 210}),
     "small cap": Asked("sim-essay", 58, 353),
     "no usage": Asked("sim-no-usage", 90, 654),
@@ -70,12 +71,12 @@ def test_after_two_re_runs_every_surface_has_the_small_value_and_no_third_is_off
         tried.append(said.value)
         drive(limit_find(turn=cut, suggestion=said))
     panel = shown(cut)
-    assert (panel.suggestion.limit, panel.suggestion.value, panel.certainty) == ("max_tokens", asked.found, asked.word)
+    assert (panel.suggestion.limit, panel.suggestion.value, panel.certainty) == (asked.limit, asked.found, asked.word)
     assert len(tried) <= 2, tried
     assert suggestions_now([cut.id], cut.project)[0][1] == panel.suggestion
     told = browser.get(f"/api/v1/turns/{cut.id}").json()["suggestion"]
     assert (told["value"], told["certainty_word"]) == (asked.found, asked.word)
-    sweep = suggested_sweep(turn=cut, name="max_tokens", values=range(10, 500, 10), overrides={})
+    sweep = suggested_sweep(turn=cut, name=asked.limit, values=range(10, 500, 10), overrides={})
     assert (sweep.recommendations[0].value, sweep.recommendations[0].named) == (asked.found, asked.word)
     assert str(asked.found) in text_of(page(browser, f"/turns/{cut.id}/replay/sweep"))
     assert f"{asked.found}" in text_of(browser.get(f"/turns/{cut.id}/limit", headers=HTMX).content.decode())
