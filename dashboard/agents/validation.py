@@ -35,7 +35,8 @@ def name_valid(value: str) -> None:
     """Names stand in addresses and commands."""
     if not NAME.fullmatch(value) or not value.strip("."):
         raise ValidationError(
-            "A name has 1 to 64 letters a–z, digits, dots, dashes and underscores, and not dots only."
+            "A name may contain letters a–z, digits, dots, dashes and underscores (1 to 64 characters), and must not "
+            "consist of dots only."
         )
 
 

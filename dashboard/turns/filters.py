@@ -232,7 +232,8 @@ def _whole(name: str, values: tuple[str, ...]) -> int | None:
     if not values:
         return None
     if not (values[-1].isascii() and values[-1].isdecimal()):
-        raise ValidationError(f"{filter_named(name)} must be a whole number such as 2000, not {quoted(values[-1])}.")
+        what = "a whole number of milliseconds," if name.startswith("duration_") else "a whole number"
+        raise ValidationError(f"{filter_named(name)} must be {what} such as 2000, not {quoted(values[-1])}.")
     return min(int(values[-1]), MOST)
 
 

@@ -33,7 +33,11 @@ _WORDS: Mapping[str, tuple[str, str]] = {
     ),
     "agent": ("Agent", "A model with a prompt, tools and limits."),
     "connection": ("Connection", "A model server: its address, its dialect and the variable that holds its API key."),
-    "run": ("Run", "Several turns of one task, each with the conversation of the one before it."),
+    "run": (
+        "Run",
+        "Several turns of one task, each with the conversation of the one before it. Re-runs and "
+        "forks are branches of the run.",
+    ),
     "dialect": ("Dialect", "The API format that a model server or a client uses, such as openai or anthropic."),
     "conversation": (
         "Conversation",
@@ -79,7 +83,7 @@ _WORDS: Mapping[str, tuple[str, str]] = {
     "transition": ("Transition", "One move of the state machine from a state to another, with its reason."),
     "record": (
         "Record",
-        "One stored step of a turn: an event, the transitions that followed and the next command.",
+        "One stored entry of a turn: an event, the transitions that followed and the next command.",
     ),
     "criterion": ("Criterion", "A rule that says after each answer whether the turn may, must or must not continue."),
     "guard": ("Guard", "A built-in stop against endless turns, such as two answers that add nothing new."),

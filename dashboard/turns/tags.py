@@ -13,7 +13,7 @@ def tags_clean(given: Iterable[str]) -> tuple[str, ...]:
     tags = tuple(dict.fromkeys(tag.strip() for tag in given))
     for tag in tags:
         if not is_tag(tag):
-            raise ValidationError(f"A tag has 1 to {MOST_CHARACTERS} printable characters; “{tag}” does not.")
+            raise ValidationError(f"A tag must have 1 to {MOST_CHARACTERS} printable characters.")
     if len(tags) > MOST_TAGS:
         raise ValidationError(f"A turn has at most {MOST_TAGS} tags; these are {len(tags)}.")
     return tags

@@ -15,7 +15,7 @@ class FiltersForm(FieldErrors, forms.Form):
 
     by = forms.CharField(label="User", required=False, max_length=150)
     action = forms.CharField(label="Route contains", required=False, max_length=100)
-    target = forms.CharField(label="Address contains", required=False, max_length=200)
+    target = forms.CharField(label="Path contains", required=False, max_length=200)
     control = forms.ChoiceField(label="Action on a turn", required=False, choices=[("", "all"), *CONTROL_WORDS.items()])
     since = forms.DateField(label="From", required=False, widget=forms.DateInput(attrs={"type": "date"}))
     until = forms.DateField(label="To", required=False, widget=forms.DateInput(attrs={"type": "date"}))

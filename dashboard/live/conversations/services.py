@@ -65,6 +65,8 @@ def budget_clean(value: Any) -> int | None:
     if value is None:
         return None
     if not isinstance(value, int) or isinstance(value, bool) or not 1 <= value <= MAX_BUDGET:
-        words = f"The budget must be a whole number of tokens, from 1 to {MAX_BUDGET:,}; leave it out for none."
+        words = (
+            f"Conversation budget must be a whole number of tokens from 1 to {MAX_BUDGET:,}. Leave empty for no budget."
+        )
         raise ValidationError({"token_budget": words})
     return value

@@ -132,7 +132,8 @@ class Estimate:
         tokens, share = curve.expected(ENOUGH)
         longer = f"an estimated {percent(curve.undecided)} of answers are longer than any that ended"
         if curve.ended < LEAST_ENDED:
-            return f"; an estimate for further answers needs at least {LEAST_ENDED} complete answers"
+            complete = f"{number(curve.ended)} of these answers {'is' if curve.ended == 1 else 'are'} complete"
+            return f"; {complete}, and an estimate for further answers needs at least {LEAST_ENDED}"
         if tokens is None:
             return f"; these recordings do not show within how many tokens {percent(ENOUGH)} are complete: {longer}"
         few = f"; more answers are needed to estimate within how many tokens {percent(ENOUGH)} are complete"

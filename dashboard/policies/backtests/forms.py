@@ -42,7 +42,7 @@ class DraftForm(FieldErrors, forms.Form):
         names = [(policy.name, policy.name + ("" if policy.pk in counting else DRAFTS_ONLY)) for policy in policies]
         choice = self.fields["policy"]
         assert isinstance(choice, forms.ChoiceField), "declared above"
-        choice.choices = [(DEFAULTS, "the default limits"), *names]
+        choice.choices = [(DEFAULTS, "no policy: the default limits"), *names]
         choice.error_messages["invalid_choice"] = "Choose one of the policies; that one no longer exists."
         for name in OFFERED:
             known = LIMIT_FIELDS[name]

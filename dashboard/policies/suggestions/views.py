@@ -12,7 +12,7 @@ from django.urls import reverse
 from django.views.decorators.http import require_POST, require_safe
 
 from agentcore.number_format import number
-from agentcore.policy import LIMIT_NAMES
+from agentcore.policy import LIMIT_NAMES, SETTING_NAMES
 from agentcore.replay import Certainty
 from agentcore.values import replace
 from dashboard.accounts.models import User
@@ -164,7 +164,7 @@ def _meant(turn: Turn, limit: str) -> Suggestion:
 
 def _used(request: HttpRequest, turn: Turn, said: Suggestion) -> str:
     """What was done is told; the address of where it can be seen."""
-    value, by = _value(request.POST.get("value", "")), cast("User", request.user)
+    value, by = _value(request.POST.get("value", ""), said.limit), cast("User", request.user)
     why = f"Turn {str(turn.id)[:13]}: {because(said)}" if said.known else f"Found with turn {str(turn.id)[:13]}."
     if said.limit != "max_tokens":
         version, is_new = policy_draft(turn=turn, suggestion=said, value=value, by=by, why=why)
@@ -173,7 +173,7 @@ def _used(request: HttpRequest, turn: Turn, said: Suggestion) -> str:
     if not request.user.has_perm("agents.change_agent"):
         raise ValidationError("You do not have permission to change agents. Ask an administrator.")
     was = turn.agent.max_tokens if turn.agent else None
-    standing = _value(request.POST["standing"]) if request.POST.get("standing") else None
+    standing = _value(request.POST["standing"], said.limit) if request.POST.get("standing") else None
     used = cap_and_draft_use(turn=turn, suggestion=said, value=value, by=by, why=why, standing=standing)
     of_agent, draft = f"{LIMIT_NAMES[said.limit]} of {used.agent.name}", used.draft
     changed = f"{of_agent} was changed from {number(was or 0)} to {number(value)}. It applies from the next turn on."
@@ -198,9 +198,9 @@ def _draft_in_words(version: PolicyVersion, settings: str, *, is_new: bool) -> s
     return f"Draft v{version.version} of “{version.policy.name}” {done}: {settings}."
 
 
-def _value(given: str) -> int:
+def _value(given: str, limit: str) -> int:
     if not (given.isascii() and given.isdigit() and len(given) < 12):
-        raise ValidationError("The value must be a whole number.")
+        raise ValidationError(f"{SETTING_NAMES.get(limit, 'The value')} must be a whole number.")
     return int(given)
 
 

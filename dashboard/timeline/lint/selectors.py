@@ -61,8 +61,9 @@ ADVICE: Mapping[str, str] = {
     "unclosed_sentence": f"{_RAISE}. Read the end of the answer before you rely on it.",
     "reasoning_ate_budget": f"{_RAISE} well above the model's reasoning tokens, or limit its reasoning with an effort "
     "setting or a thinking budget.",
-    "relabelled": "A proxy between Whystop and the provider renames this stop reason. If Whystop knows the new name, "
-    "the turn was continued all the same. Correct the mapping of the proxy, because other programs rely on it.",
+    "relabelled": "Often a proxy between Whystop and the provider has renamed this stop reason. If Whystop knows the "
+    "new name, the turn was continued all the same. If there is a proxy, correct its mapping, because other programs "
+    "rely on it.",
     "ambiguous_seam": "Read the marked passage on the turn's page. If the connection can continue an assistant message "
     "(prefill), turn this on, so that nothing is repeated.",
 }

@@ -16,7 +16,7 @@ def comment_add(*, turn: Turn, transition: int, text: str, author: User) -> Comm
     """Say something about a transition the turn has (0: about the turn)."""
     last = transitions_of(turn)
     if not 0 <= transition <= last:
-        raise ValidationError({"transition": f"This turn has transitions 1 to {last}; 0 is the turn as a whole."})
+        raise ValidationError({"transition": f"Enter a transition from 1 to {last}, or 0 for the whole turn."})
     if turn.comments.count() >= MAX_COMMENTS:
         raise ValidationError({"text": f"A turn may have at most {MAX_COMMENTS:,} comments. Delete one first."})
     said = _text(text)
@@ -43,7 +43,7 @@ def comment_delete(*, comment: Comment) -> None:
 def _text(text: str) -> str:
     said = storable_text(text.replace("\r\n", "\n").strip())
     if not said:
-        raise ValidationError({"text": "Enter a comment; it must not be empty."})
+        raise ValidationError({"text": "Enter a comment."})
     if len(said) > MAX_CHARS:
         raise ValidationError({"text": f"The comment has {len(said):,} characters; the maximum is {MAX_CHARS:,}."})
     return said

@@ -99,7 +99,7 @@ def test_an_agent_is_created_and_changed_with_who_and_why(admins: Client, projec
     ("wrong", "words"),
     [
         ({"max_tokens": 5000}, 'id="id_max_tokens_error"'),
-        ({"name": "a b"}, '<p class="error">A name has 1 to 64'),
+        ({"name": "a b"}, '<p class="error">A name may contain letters a–z'),
         ({"breakpoints": "[{"}, 'id="id_breakpoints_error"'),
         ({"tools": ["nothing"]}, 'id="id_tools_error"'),
     ],

@@ -139,7 +139,7 @@ def test_a_tag_is_removed(browser: Client, turn: Turn):
 
 def test_an_invalid_tag_is_refused_with_an_explanation(browser: Client, turn: Turn):
     html = browser.post(f"/turns/{turn.id}/tags", {"add": "x" * 65}, follow=True).content.decode()
-    assert "A tag has 1 to 64 printable characters" in html
+    assert "A tag must have 1 to 64 printable characters." in html
     turn.refresh_from_db()
     assert turn.tags == []
 

@@ -61,7 +61,7 @@ def test_a_time_before_all_turns_is_the_earliest_time():
         ({"model": ["m"] * 51}, "Model has 51 values; at most 50 are looked for at once."),
         ({"error_type": "bad"}, "Error (error_type) must be one of tool, model, "),
         ({"tokens_from": "-1"}, "Tokens at least (tokens_from) must be a whole number such as 2000, not “-1”."),
-        ({"duration_to": "1e3"}, "Took at most (duration_to) must be a whole number"),
+        ({"duration_to": "1e3"}, "Took at most (duration_to) must be a whole number of milliseconds, such as 2000,"),
         ({"duration_to": "²"}, "Took at most (duration_to) must be a whole number"),
         ({"duration_to": True}, "Took at most (duration_to) must be text"),
         (

@@ -118,6 +118,16 @@ def test_the_sentence_counts_ended_and_truncated_answers_and_marks_estimates():
     )
 
 
+def test_too_few_complete_answers_are_counted_beside_those_that_an_estimate_needs():
+    for n in range(5):
+        make_turn(output_tokens=100 + n, **ENDED)
+    make_turn(output_tokens=200, **{**ENDED, "model_stop_reason": "max_tokens", "status": "partial"})
+    found = estimate_of(project=project_default(), filters=TimelineFilters())
+    assert found.words.endswith(
+        "; 5 of these answers are complete, and an estimate for further answers needs at least 10."
+    )
+
+
 def test_the_table_gives_no_number_that_the_sentence_denies(browser: Client):
     for n in range(12):
         make_turn(output_tokens=100 + n, **ENDED)

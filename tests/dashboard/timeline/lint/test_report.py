@@ -36,7 +36,7 @@ def test_the_report_counts_by_code_and_source_and_shows_examples_with_evidence(b
     section = html[html.index('id="lint-relabelled"') :].split("</section>")[0]
     assert "max_output_tokens" in section
     assert f"/turns/{lie.id}#signs" in section
-    assert "A proxy between" in section
+    assert "Often a proxy between" in section
     sources = html[html.index('id="lint-sources"') :]
     assert all(word in sources for word in ("simulator", lie.model))
 
