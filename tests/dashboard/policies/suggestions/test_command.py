@@ -107,7 +107,7 @@ def test_a_missing_turn_is_reported_in_a_sentence(given: str):
 
 def test_invalid_numbers_are_refused_with_an_explanation(play: Play):
     turn = play("sim-essay")
-    with pytest.raises(CommandError, match=r"max_tokens\) is 0"):
+    with pytest.raises(CommandError, match=r"max_tokens\) must be a whole number from 1 to 10,000,000"):
         told(str(turn.id), "--max-tokens", "0")
 
 
