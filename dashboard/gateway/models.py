@@ -235,8 +235,8 @@ class Alias(models.Model):
             raise ValidationError({"model": "An agent sets its own model. Leave this field empty."})
         if not self.name.isprintable():
             raise ValidationError({"name": "It contains a line break or another invisible character. Remove it."})
-        if self.connection is not None and not is_model(asked := self.model or self.name):
-            raise ValidationError({"model" if self.model else "name": f"{quoted(asked)} cannot be the name of a model."})
+        if self.connection is not None and not is_model(word := self.model or self.name):
+            raise ValidationError({"model" if self.model else "name": f"{quoted(word)} cannot be the name of a model."})
         taken = Alias.objects.filter(project=self.project_id, name=self.name).exclude(pk=self.pk)
         if taken.exists():
             raise ValidationError({"name": f"The alias “{self.name}” exists already. Choose another name."})
