@@ -20,7 +20,7 @@ from agentcore.cuts import same_caps
 from agentcore.envelope import EnvelopeFault
 from agentcore.error_policy import ErrorContext, ErrorHandlingDecision
 from agentcore.errors import ErrorType, ProviderError
-from agentcore.number_format import number, seconds
+from agentcore.number_format import as_set, number, seconds
 from agentcore.policy import LIMIT_NAMES, limit_in_words
 from agentcore.reasons import NormalizedStopReason
 from agentcore.resource import ALL_TOKENS, bound_of
@@ -87,8 +87,9 @@ def _seconds(said: Json, _snapshot: Snapshot | None, _error: ProviderError | Non
     used, limit = said["context"].get("used"), said["context"].get("limit")
     if used is None:
         return None
-    of = "" if limit is None else f" of {number(limit)}"
-    return f"{used:.1f}{of} s since the start, without pauses{'; no limit' * (limit is None)}"
+    if limit is None:
+        return f"{as_set(round(used, 1), 's')} since the start, without pauses; no limit"
+    return f"{used:.1f} of {as_set(limit, 's')} since the start, without pauses"
 
 
 def _final(said: Json, _snapshot: Snapshot | None, _error: ProviderError | None) -> str | None:

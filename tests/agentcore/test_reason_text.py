@@ -108,7 +108,7 @@ SEES = [
         None,
     ),
     (play(error()), MODEL_ERROR, MODEL_ERROR),
-    (play(ended("a")), "1.0 s since the start, without pauses; no limit", None),
+    (play(ended("a")), "1 s since the start, without pauses; no limit", None),
     (play(ended("a"), max_seconds=60), "1.0 of 60 s since the start, without pauses", None),
 ]  # fmt: skip
 

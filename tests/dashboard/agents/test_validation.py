@@ -15,7 +15,7 @@ def test_a_valid_name_can_be_part_of_a_url(name):
 @together
 @pytest.mark.parametrize("name", ["", "x" * 65, "two words", "a/b", "ä", "a\n", ".", "..", "<script>"])
 def test_a_name_that_cannot_be_part_of_a_url_is_refused(name):
-    with pytest.raises(ValidationError, match="1 to 64 letters"):
+    with pytest.raises(ValidationError, match="1 to 64 characters"):
         validation.name_valid(name)
 
 

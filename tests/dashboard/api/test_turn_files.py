@@ -86,7 +86,7 @@ def test_comments_are_created_and_listed(api: Program, cut: Turn):
     api.post(f"/turns/{cut.id}/comments", {"text": "As a whole."})
     assert [c["text"] for c in api.get(f"/turns/{cut.id}/comments").json()] == ["As a whole.", "Here."]
     assert "1 to 14" in str(api.problem(f"/turns/{cut.id}/comments", {"transition": 99, "text": "x"})["transition"])
-    assert "empty" in str(api.problem(f"/turns/{cut.id}/comments", {"transition": 1, "text": " \n"})["text"])
+    assert "Enter a comment." in str(api.problem(f"/turns/{cut.id}/comments", {"transition": 1, "text": " \n"})["text"])
     assert "transition" in str(api.problem(f"/turns/{cut.id}/comments", {"transition": -1, "text": "x"}))
     api.problem(f"/turns/{cut.id}/comments", {"transition": 1, "text": "x" * 4001})
     api.problem(f"/turns/{cut.id}/comments", {"transition": "1", "text": "x"}, status=422)

@@ -179,8 +179,8 @@ def test_a_form_returned_for_correction_keeps_the_running_backtest(admin_client:
 @pytest.mark.parametrize(
     ("said", "words"),
     [
-        ({"max_continuations": "-3"}, "Max continuations (<code>max_continuations</code>) is -3"),
-        ({"max_continuations": "a few"}, "Max continuations (<code>max_continuations</code>) must be"),
+        ({"max_continuations": "-3"}, "Max continuations must be a whole number from 0 to"),
+        ({"max_continuations": "a few"}, "Max continuations must be a whole number from 0 to"),
         ({"criteria": "["}, "Custom criteria must be valid JSON: it ends too early (line 1, column 1)."),
         ({"over-agent": "nobody"}, "this agent no longer exists"),
     ],

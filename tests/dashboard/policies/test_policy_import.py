@@ -150,7 +150,7 @@ def test_a_past_version_that_no_longer_loads_blocks_nothing(project: Project, li
         ({"schedule": [{}] * 51}, "at most 50"),
         ({"schedule": [{}]}, "needs a version and starts_at"),
         ({"schedule": [{"version": 77}]}, "version 77 is listed as scheduled"),
-        ({"schedule": [{"version": 1}]}, "“None” is not a moment"),
+        ({"schedule": [{"version": 1}]}, "null is not a moment"),
         ({"schedule": [{"version": 1, "starts_at": "0001-01-01T00:00+02:00"}]}, "is not a moment"),
         ({"schedule": [{"version": 4, "starts_at": "9000-01-01"}]}, "at most 366 days"),
     ],

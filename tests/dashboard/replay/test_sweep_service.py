@@ -232,7 +232,7 @@ def test_a_sweep_applies_the_other_overrides(whole: Turn):
         ("max_tokens", range(10, 5), "The range is empty"),
         ("max_tokens", range(1, 1000), "the maximum is 120"),
         ("max_tokens", range(1, 10**20, 9), "The range has 11,111,111,111,111,111,111 values; the maximum is 120"),
-        ("max_tokens", range(5), "max_tokens) is 0"),
+        ("max_tokens", range(5), "max_tokens) must be a whole number from 1"),
         ("max_continuations", range(0, 5000, 100), "from 0 to 1,000"),
     ],
 )

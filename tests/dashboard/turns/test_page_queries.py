@@ -24,7 +24,7 @@ def doubtful(play: Play) -> Turn:
     return turn
 
 
-@pytest.mark.parametrize(("address", "most"), [("/turns/{}", 36), ("/api/v1/turns/{}", 19)])
+@pytest.mark.parametrize(("address", "most"), [("/turns/{}", 36), ("/api/v1/turns/{}", 20)])
 def test_no_statement_runs_twice_for_one_turn(browser: Client, doubtful: Turn, address: str, most: int):
     browser.get(address.format(doubtful.id))  # what the process remembers
     with CaptureQueriesContext(connection) as asked:

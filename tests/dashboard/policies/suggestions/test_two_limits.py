@@ -272,7 +272,8 @@ def test_a_total_of_a_re_run_is_the_least_that_its_recording_shows_to_be_enough(
     assert ends[-1].turn["status"] != "completed"
     assert because(said).endswith(
         f"and used {used:,} input and output tokens. "
-        "This limit is checked before each call, so less than was used is enough."
+        "This limit is checked before each call, so less than was used is enough. "
+        f"{said.value:,} is 1 more than the {said.value - 1:,} used before its last call."
     )
     proof = drive(turn_rerun(turn=turn, overrides=said.overrides))
     assert (proof.status, proof.output_text) == ("completed", again.output_text)
