@@ -350,3 +350,11 @@ def finish(
         assert verification.verified, verification.divergence
 
     return check
+
+
+def play(*events: Event | Move, breakpoints: tuple[Breakpoint, ...] = (), **given: Any) -> Playbook:
+    """A turn under `given`, from its start through these events."""
+    book = Playbook(**given) >> started(breakpoints=breakpoints)
+    for event in events:
+        book = book >> event
+    return book

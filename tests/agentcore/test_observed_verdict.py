@@ -2,6 +2,7 @@
 state."""
 
 import re
+from functools import partial
 
 import pytest
 
@@ -16,7 +17,6 @@ from agentcore.values import replace
 from agentcore.verdict import verdict
 from agentcore.why import derive, roads_taken_past
 from tests.agentcore.playbook import (
-    Playbook,
     blocked,
     call,
     called,
@@ -26,7 +26,6 @@ from tests.agentcore.playbook import (
     error,
     malformed_call,
     paused,
-    started,
     stopped,
     tool_failed,
     tools_returned,
@@ -34,6 +33,9 @@ from tests.agentcore.playbook import (
     unknown,
     woke_up,
     worded,
+)
+from tests.agentcore.playbook import (
+    play as played,
 )
 from tests.together import together
 
@@ -52,11 +54,7 @@ NOT_TOLD = (
 UNRECORDED = {"extra": {"uncapped": "unknown"}}
 
 
-def play(*events, **given) -> Playbook:
-    book = Playbook(watched=True, **given) >> started()
-    for event in events:
-        book = book >> event
-    return book
+play = partial(played, watched=True)
 
 
 def cut(letter: str = "a", tokens: int = 60):

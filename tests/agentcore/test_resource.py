@@ -23,21 +23,13 @@ from tests.agentcore.playbook import (
     cut_call,
     ended,
     error,
-    started,
+    play,
     stopped,
     tools_returned,
     truncated,
     woke_up,
 )
 from tests.together import together
-
-
-def play(*events, **given) -> Playbook:
-    book = Playbook(**given) >> started()
-    for event in events:
-        book = book >> event
-    return book
-
 
 TWICE = {"error_policy": ErrorPolicy.retry_all(2)}
 Ends = list[tuple[Playbook, str, str | None]]

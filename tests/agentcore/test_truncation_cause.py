@@ -2,6 +2,7 @@
 
 from copy import copy
 from dataclasses import replace
+from functools import partial
 
 import pytest
 
@@ -32,8 +33,10 @@ from tests.agentcore.playbook import (
     error,
     malformed_call,
     responded,
-    started,
     truncated,
+)
+from tests.agentcore.playbook import (
+    play as played,
 )
 from tests.together import together
 
@@ -47,11 +50,7 @@ def cut(text: str = "Half", *, output: int | None, reasoning: int = 0, thought: 
     return ChatResponse(text, usage=usage, **said)
 
 
-def play(*events, **given) -> Playbook:
-    book = Playbook(**{"revision": 1, **given}) >> started()
-    for event in events:
-        book = book >> event
-    return book
+play = partial(played, revision=1)
 
 
 def replace_snapshot(book: Playbook, snapshot: Snapshot) -> Playbook:

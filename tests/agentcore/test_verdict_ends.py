@@ -27,7 +27,7 @@ from tests.agentcore.playbook import (
     malformed_call,
     operator,
     paused,
-    started,
+    play,
     stopped,
     tool_failed,
     tools_returned,
@@ -45,13 +45,6 @@ PREFILL = {"prefill": True}
 #: A call that nobody approved, so that its time limit refused it.
 EXPIRED = (called(call()), OperatorActed(0.0, APPROVAL_TIME_LIMIT, OperatorAction.REFUSE), tools_returned())
 WORDS = "The same words again and again, and again."
-
-
-def play(*events, **given) -> Playbook:
-    book = Playbook(**given) >> started()
-    for event in events:
-        book = book >> event
-    return book
 
 
 def cut(*tokens: int):

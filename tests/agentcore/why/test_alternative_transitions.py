@@ -18,7 +18,7 @@ from tests.agentcore.playbook import (
     cut_call,
     ended,
     error,
-    started,
+    play,
     tool_failed,
     tools_returned,
     truncated,
@@ -45,13 +45,6 @@ LIMITED = (
     lambda: play(truncated(FAMILY), max_total_output_chars=5, max_continuations=0),
     lambda: play(truncated(FAMILY), max_total_output_chars=5, max_continuations=3),
 )
-
-
-def play(*events, **given) -> Playbook:
-    book = Playbook(**given) >> started()
-    for event in events:
-        book = book >> event
-    return book
 
 
 def steps(book: Playbook) -> list[tuple[Case, tuple[AlternativeTransition, ...]]]:

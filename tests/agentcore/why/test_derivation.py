@@ -20,9 +20,9 @@ from tests.agentcore.playbook import (
     ended,
     error,
     operator,
+    play,
     released,
     said,
-    started,
     truncated,
     woke_up,
 )
@@ -38,13 +38,6 @@ UNDER = {
     Kind.INPUT: {Kind.PROVIDER_WORD},
     Kind.PROVIDER_WORD: set(),
 }
-
-
-def play(*events, breakpoints=(), **given) -> Playbook:
-    book = Playbook(**given) >> started(breakpoints=breakpoints)
-    for event in events:
-        book = book >> event
-    return book
 
 
 def why(book: Playbook) -> Derivation:

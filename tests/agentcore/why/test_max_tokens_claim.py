@@ -1,18 +1,17 @@
 """The number of a verdict in its tree: how certain it is, and the calls it rests on."""
 
+from functools import partial
+
 import pytest
 
 from agentcore.why import Kind, derive, lines_of
-from tests.agentcore.playbook import Playbook, ended, started, truncated, worded
+from tests.agentcore.playbook import Playbook, ended, truncated, worded
+from tests.agentcore.playbook import play as played
 
 CUT = (truncated(worded("a", 20), tokens=20), truncated(worded("b", 20), tokens=20), ended(worded("c", 16), tokens=16))
 
 
-def play(*events, **given) -> Playbook:
-    book = Playbook(max_tokens=20, **given) >> started()
-    for event in events:
-        book = book >> event
-    return book
+play = partial(played, max_tokens=20)
 
 
 def lines(book: Playbook) -> list[str]:

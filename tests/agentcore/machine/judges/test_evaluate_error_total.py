@@ -1,5 +1,7 @@
 """evaluate_error and the token total: a retry keeps to what failed attempts have left of it (design §3.3)."""
 
+from functools import partial
+
 import pytest
 
 from agentcore import (
@@ -15,7 +17,8 @@ from agentcore import (
 from agentcore.resource import resource_of
 from agentcore.verdict import verdict
 from agentcore.why import derive
-from tests.agentcore.playbook import Playbook, call_model, ended, error, responded, started, truncated, woke_up
+from tests.agentcore.playbook import call_model, ended, error, responded, truncated, woke_up
+from tests.agentcore.playbook import play as played
 
 TOTAL = {
     "error_policy": ErrorPolicy.retry_all(20),
@@ -29,11 +32,7 @@ def broke_off(text: str, tokens: int):
     return error(kind="incomplete_stream", partial=text, tokens=tokens)
 
 
-def play(*events, **given) -> Playbook:
-    book = Playbook(**{**TOTAL, **given}) >> started()
-    for event in events:
-        book = book >> event
-    return book
+play = partial(played, **TOTAL)
 
 
 @pytest.mark.parametrize("text", ["A text of some length, and more of it. ", ""])
