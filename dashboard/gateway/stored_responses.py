@@ -41,6 +41,7 @@ WITH stray AS (UPDATE gateway_gatewaycall SET answer_id = NULL WHERE turn_id = %
 UPDATE turns_turn SET call_answer_id = NULL WHERE id = %(turn)s AND call_answer_id IS NOT NULL
 """
 _EVENT = b"data:"
+MOST_ANSWERS = 256  #: whose items one request may name by their ids alone: each is read
 #: The ids that this product gives to items contain that of their turn.
 _ITEM = re.compile(r"[a-z_]{2,12}_([0-9a-f]{32})([0-9]{4})?")
 
@@ -109,6 +110,11 @@ def _forget(answer_id: str, caller: Caller) -> bytes | Fault:
 
 def _with_conversation(asked: ParsedRequest, caller: Caller) -> ParsedRequest | Fault:
     if asked.refers_to:
+        if len(_referred(asked)) > MOST_ANSWERS:
+            message = (
+                f"Items of more than {MOST_ANSWERS} responses are named by their ids. Send the items instead."
+            )
+            return Fault(400, message, code="too_many_item_references", param="input")
         referred = with_items(asked, _items(asked, caller))
         if isinstance(referred, Fault):
             return referred

@@ -207,9 +207,10 @@ def read_input(given: Any, before: Sequence[Message] = (), answered: Sequence[It
 
 def kind_of(item: Item) -> Any:
     """The type of an item, which messages and references may leave out."""
-    if item.get("type") is not None or ("type" in item and "role" in item):
-        return item["type"]
-    return "message" if "role" in item else REFERENCE if item.keys() - {"type"} == {"id"} else None
+    if "role" in item:
+        return item.get("type", "message")
+    named_alone = item.get("type") is None and item.keys() | {"type"} == {"id", "type"}
+    return REFERENCE if named_alone else item.get("type")
 
 
 def references_in(given: Any) -> tuple[str, ...]:

@@ -8,6 +8,7 @@ from dashboard.accounts.models import User
 from dashboard.accounts.services import OPERATOR
 from dashboard.gateway.models import GatewayCall
 from dashboard.gateway.services import key_create
+from dashboard.gateway.stored_responses import MOST_ANSWERS
 from dashboard.turns.models import Turn
 from tests.dashboard.gateway.served.conftest import turn_of
 from tests.dashboard.gateway.served.gate import Answer
@@ -83,6 +84,13 @@ def test_another_keys_item_is_not_found(ask, agent_at, upstream, connected):
     refused = ask(model="chat", input=[ASKED, reference(first), ASKED], headers={"Authorization": f"Bearer {other}"})
     assert (refused.status, refused.json["error"]["param"]) == (404, "input")
     assert refused.json["error"]["message"].startswith(f"Item with id '{first['id']}' not found.")
+
+
+def test_a_request_that_names_items_of_too_many_responses_is_refused_at_once(ask, above):
+    named = [{"type": "item_reference", "id": f"msg_{n:032x}"} for n in range(MOST_ANSWERS + 1)]
+    refused = ask(model="watched", input=[ASKED, *named])
+    assert (refused.status, refused.json["error"]["code"]) == (400, "too_many_item_references")
+    assert "Send the items instead." in refused.json["error"]["message"]
 
 
 def test_a_damaged_answer_is_reported_to_who_refers_to_its_item(ask, agent_at):
