@@ -111,9 +111,7 @@ def _forget(answer_id: str, caller: Caller) -> bytes | Fault:
 def _with_conversation(asked: ParsedRequest, caller: Caller) -> ParsedRequest | Fault:
     if asked.refers_to:
         if len(_referred(asked)) > MOST_ANSWERS:
-            message = (
-                f"Items of more than {MOST_ANSWERS} responses are named by their ids. Send the items instead."
-            )
+            message = f"Items of more than {MOST_ANSWERS} responses are named by their ids. Send the items instead."
             return Fault(400, message, code="too_many_item_references", param="input")
         referred = with_items(asked, _items(asked, caller))
         if isinstance(referred, Fault):
