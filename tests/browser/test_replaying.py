@@ -63,7 +63,7 @@ def test_an_impossible_number_is_reported_beside_its_field_while_typing(page: Pa
     )
     expect(page.get_by_label("Max continuations", exact=True)).to_have_value("2")
     page.get_by_label("Max tokens per call", exact=True).fill("50")
-    expect(page.locator("#budget_max_tokens_errors")).to_be_empty()
+    expect(page.locator("#budget_max_tokens_error")).to_be_empty()
 
 
 def test_the_smallest_limit_that_completes_is_found_and_confirmed(page: Page):
