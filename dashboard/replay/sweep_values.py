@@ -39,6 +39,7 @@ class SweepValues:
     elsewhere: bool = False
     in_vain: str = ""
     measured: tuple[MeasuredValue, ...] = ()  #: what live re-runs took, the smallest value first
+    covered: tuple[MeasuredValue, ...] = ()  #: what the same tells of values that nobody ran
     known: tuple[Point, ...] = ()  #: all that were tried, also those that are not listed
     within: tuple[int, int] | None = None  #: the range that was asked for, where it is a part of what is usually tried
     untimed: bool = False  #: the recording has no times, so that no value tells how long the turn would have taken
@@ -82,7 +83,8 @@ class SweepValues:
         number of calls the smallest value by the recording. Each value once."""
         said = tuple(row_of_suggested(each) for each in self.named_by_page)
         told = {row.value for row in said}
-        return (*said, *(row for row in self._rows_of(self.recommended) if row.value not in told))
+        rows = (*said, *(row for row in self._rows_of(self.recommended) if row.value not in told))
+        return tuple(row for row in rows if not any(_is_better(other, row) for other in rows))
 
     @property
     def value(self) -> int | None:
@@ -97,6 +99,7 @@ class SweepValues:
 
     def _rows_of(self, points: Iterable[Point]) -> tuple[Row, ...]:
         told, again = {each.value: each for each in reversed(self.named_by_page)}, self._again
+        again |= {each.value: each for each in self.covered}
         rows = (row_of(point, told.get(point.value), again.get(point.value)) for point in points)
         told_rows = (replace(row, why_in_words=f"{row.why_in_words}{self._beside_likely(row)}") for row in rows)
         return tuple(replace(row, seconds=None) if self.untimed and not row.rerun else row for row in told_rows)
@@ -125,8 +128,8 @@ class SweepValues:
     def told(self) -> dict[str, Found]:
         """What is worth saying: what is certain is likely too, and what the turn's page suggests is said already."""
         said = {each.value for each in self.suggested if each.known}
-        likely = self.marked.get("likely")
-        again = likely is not None and likely == self.marked.get("certain")
+        certain, likely = self.marked.get("certain"), self.marked.get("likely")
+        again = certain is not None and likely is not None and likely.value == certain.value
         told = {name: found for name, found in self.marked.items() if not (again and name == "likely")}
         return {name: found for name, found in told.items() if found.value not in said}
 
@@ -194,3 +197,9 @@ class SweepValues:
         near = range(self._without_margin, self.best.value)
         first, since = (self.best.value if value in near else value for value in (found.first, found.since))
         return replace(found, first=first if first is not None else found.first, since=since)
+
+
+def _is_better(one: Row, other: Row) -> bool:
+    """Whether a smaller value, alone, is surer to complete and known to take as few calls: nobody takes the other."""
+    smaller = one.value < other.value and not one.beside and one.certainty.rank < other.certainty.rank
+    return smaller and one.calls is not None and one.calls <= (other.calls or 1)

@@ -14,6 +14,7 @@ from agentcore.snapshot import Snapshot
 from agentcore.values import replace
 from dashboard.agents.approvals import LONGEST
 from dashboard.agents.limit_fields import LIMIT_FIELDS
+from dashboard.live.turn_loader import connection_of
 from dashboard.policies.suggestions.limit_to_raise import limit_to_raise
 from dashboard.policies.suggestions.repaired_calls import RepairedCalls, repaired_calls
 from dashboard.policies.suggestions.suggestion import Goal, Number
@@ -68,7 +69,7 @@ class ExhaustedLimit:
     goal: Goal = Goal.FINISH
     together: Mapping[str, Any] | None = None
     in_vain: int = 0  #: the largest value of the limit under which a live re-run was not complete either
-    allowed: int | None = None  #: the most that the connection lets one call ask for, today
+    allowed: int | None = None  #: the most that one call may ask for, as `ceiling_today` says
     refused: int | None = None  #: the least `max_tokens` that the provider refused as too large
     most: int | None = None  #: the most that it then said it allows
     full_at: int | None = None  #: the most that the connection lets one call request, where no larger cap is possible
@@ -100,7 +101,7 @@ class ExhaustedLimit:
         if self.limit != "max_tokens":
             return None
         below = None if self.refused is None else self.refused - 1
-        known = (self.last.asked.ceiling, self.allowed, self.most, below)
+        known = (self.allowed, self.most, below)
         return min((number for number in known if number is not None), default=None)
 
     @property
@@ -190,6 +191,18 @@ class ExhaustedLimit:
         return all(is_at_least(value, least[name]) for name, value in given.items())
 
 
+def ceiling_today(turn: Turn, last: Snapshot) -> int | None:
+    """The most that one call may ask for: as the connection says today, for that is what a re-run is held to; where it
+    is gone, as it said then. None: not known."""
+    connection = connection_of(turn)
+    return last.asked.ceiling if connection is None else connection.ceiling
+
+
+def of_cap(turn: Turn, last: Snapshot, goal: Goal = Goal.FINISH) -> ExhaustedLimit:
+    """A turn that the cap of its calls stopped, or made several calls of."""
+    return ExhaustedLimit(turn, last, "max_tokens", goal, allowed=ceiling_today(turn, last))
+
+
 def exhausted_limit_of(turn: Turn, last: Snapshot) -> ExhaustedLimit | None:
     """None while the turn runs, and where no limit would have helped, or none is known to."""
     if turn.status in UNFINISHED or last.end is None or last.setup is None:
@@ -205,8 +218,11 @@ def exhausted_limit_of(turn: Turn, last: Snapshot) -> ExhaustedLimit | None:
     if last.end.terminal_reason == "provider_error":
         return _retried(turn, last)
     limit = limit_to_raise(last)
-    case = None if limit is None else ExhaustedLimit(turn, last, limit, together=_together_in_the_end(last, limit))
-    if case is None or not case.is_full:
+    if limit is None:
+        return None
+    case = of_cap(turn, last) if limit == "max_tokens" else ExhaustedLimit(turn, last, limit)
+    case = replace(case, together=_together_in_the_end(last, limit))
+    if not case.is_full:
         return case
     return None if goes_on_in_vain(last) else replace(continued_instead(turn, last), full_at=case.ceiling)
 
@@ -216,12 +232,12 @@ def _completed(turn: Turn, last: Snapshot) -> ExhaustedLimit | None:
     if cut_sign(turn) and may_be_cut(turn):
         total = CONTINUING[1]
         is_used_up = is_total(last, total) and last.spent.output_tokens >= (value_of(last, total) or 0)
-        case = ExhaustedLimit(turn, last, total if is_used_up else "max_tokens")
+        case = ExhaustedLimit(turn, last, total) if is_used_up else of_cap(turn, last)
         return None if case.is_full else case
     # A fork that began with a continuation cannot take one call: its text begins in its parent's.
     more = last.own.continuations + last.own.envelope_retries
     several = 0 < more < last.own.attempts and last.iteration <= 1
-    return ExhaustedLimit(turn, last, "max_tokens", Goal.ONE_CALL) if several else _repaired(turn, last)
+    return of_cap(turn, last, Goal.ONE_CALL) if several else _repaired(turn, last)
 
 
 def _repaired(turn: Turn, last: Snapshot) -> ExhaustedLimit | None:
@@ -229,7 +245,7 @@ def _repaired(turn: Turn, last: Snapshot) -> ExhaustedLimit | None:
     repaired = repaired_calls(turn)
     if repaired is None:
         return None
-    case = ExhaustedLimit(turn, last, "max_tokens", Goal.NO_REPAIR, repaired=repaired)
+    case = replace(of_cap(turn, last, Goal.NO_REPAIR), repaired=repaired)
     return None if case.is_full else case
 
 

@@ -33,8 +33,9 @@ def limit_to_raise(last: Snapshot) -> str | None:
 
 def _below_cap(last: Snapshot, resource: str | None) -> str | None:
     """Of a cut that no cap of ours explains. Where a call had none, one may be set. Else more of what held further
-    continuations back, unless nothing shows that a continuation adds text: the context window may be full."""
+    continuations back, unless one was made and added no text: then the context window is full."""
     if last.uncapped:
         return "max_tokens"
-    continues = last.going_on_helped or resource in CONTINUING[1:]
+    untried = resource == CONTINUING[0] and not last.spent.continuations
+    continues = untried or last.going_on_helped or resource in CONTINUING[1:]
     return resource if continues and resource in USED and resource != "max_tokens" else None

@@ -19,18 +19,18 @@ from agentcore.reasons import TurnStatus
 from agentcore.resource import resource_of
 from agentcore.snapshot import Snapshot
 from agentcore.values import replace
-from dashboard.live.turn_loader import connection_of
 from dashboard.policies.suggestions.exhausted_limits import (
     RETRIED,
     ExhaustedLimit,
     continued_instead,
     exhausted_limit_of,
+    of_cap,
 )
 from dashboard.policies.suggestions.limit_usage import UsageOf, usage_of
 from dashboard.policies.suggestions.relatives import relatives_of, settings_changed
 from dashboard.policies.suggestions.reruns import LimitTrial, reruns_of
 from dashboard.policies.suggestions.suggestion import Goal, Lack, Suggestion
-from dashboard.policies.suggestions.used_amounts import CONTINUING, goes_on_in_vain, is_total, value_of
+from dashboard.policies.suggestions.used_amounts import CONTINUING, goes_on_in_vain, is_total, is_whole, value_of
 from dashboard.policies.suggestions.usual_limits import usual_limit
 from dashboard.turns.models import Turn
 
@@ -117,7 +117,7 @@ def limit_trials(turn: Turn, last: Snapshot, usage: UsageOf = usage_of) -> tuple
         return ()
     first = _tried(case)
     if is_total(last, case.limit) and not first.completed:
-        larger = _tried(ExhaustedLimit(turn, last, "max_tokens"))
+        larger = _tried(of_cap(turn, last))
         return (larger, first) if larger.completed else (first,)
     if case.limit != "max_tokens" or case.goal is not Goal.FINISH:
         return (first,)
@@ -138,15 +138,17 @@ def limit_trials(turn: Turn, last: Snapshot, usage: UsageOf = usage_of) -> tuple
 
 
 def _is_hopeless(case: ExhaustedLimit, usage: UsageOf) -> bool:
-    """Whether other turns needed more than one call may request, and no continuation is allowed: to try as much as that
-    would be of no use."""
-    alone = case.last.limits.max_continuations == 0
-    if case.ceiling is None or not alone or case.turn.status == TurnStatus.COMPLETED:
+    """Whether other turns needed more than all calls may request that the turn is allowed for one answer: to try as
+    much as one call may request would be of no use."""
+    if case.ceiling is None or case.turn.status == TurnStatus.COMPLETED or is_whole(case.last):
         return False
     known = usual_limit(case, usage)
     if isinstance(known, Suggestion):
         return False
-    return known.lack is Lack.CEILING or (known.usual is not None and known.usual.median > case.ceiling)
+    continued = case.last.limits.max_continuations
+    if known.usual is not None:
+        return known.usual.median > case.ceiling * (1 + continued)
+    return known.lack is Lack.CEILING and not continued
 
 
 def _continued(turn: Turn, last: Snapshot) -> TriedLimit | None:
@@ -200,9 +202,6 @@ def in_vain(reruns: Iterable[LimitTrial]) -> int:
 
 
 def _bounded(tried: TriedLimit) -> ExhaustedLimit:
-    """With what one call may ask for today."""
-    refusal, connection = refusal_of(tried.reruns), connection_of(tried.case.turn)
-    allowed = connection.ceiling if connection is not None else None
-    if refusal is None:
-        return replace(tried.case, allowed=allowed)
-    return replace(tried.case, allowed=allowed, refused=refusal.value, most=refusal.most)
+    """With what a provider has refused."""
+    refusal = refusal_of(tried.reruns)
+    return tried.case if refusal is None else replace(tried.case, refused=refusal.value, most=refusal.most)

@@ -11,7 +11,7 @@ from agentcore.snapshot import Snapshot
 from agentcore.verdict import verdict_of
 from dashboard.agents.models import Connection
 from dashboard.live.turn_loader import CANNOT_RERUN, connection_of, may_be_rerun
-from dashboard.policies.suggestions.exhausted_limits import OF_CONNECTION
+from dashboard.policies.suggestions.exhausted_limits import OF_CONNECTION, ceiling_today
 from dashboard.policies.suggestions.suggestion_text import full_in_words
 from dashboard.turns.end_summary import may_be_cut
 from dashboard.turns.envelope_faults import wrong_fields
@@ -56,11 +56,11 @@ def next_step_of(turn: Turn, last: Snapshot) -> NextStep | None:
     if turn.status in UNFINISHED or last.end is None:
         return None
     if turn.status == TurnStatus.COMPLETED:
-        full = _full(last) if may_be_cut(turn) else ""
+        full = _full(turn, last) if may_be_cut(turn) else ""
         return NextStep(full, None, may_be_rerun(turn)) if full else None
     kind = _kind_of_error(last)
     words = _BY_ERROR.get(kind) or _BY_END.get(last.end.terminal_reason, "") or _later(last, kind)
-    words = words or _repeated(last) or _invalid(last) or _full_where_cut(last)
+    words = words or _repeated(turn, last) or _invalid(last) or _full_where_cut(turn, last)
     if not may_be_rerun(turn):
         return NextStep(_without_rerun(turn, kind, words, last), None, reruns=False)
     if kind not in OF_CONNECTION:  # a connection is a query of its own
@@ -92,27 +92,27 @@ def _by_program(asked: float | None) -> str:
     return f"Another program made this call, and may try it again: {why}."
 
 
-def _repeated(last: Snapshot) -> str:
+def _repeated(turn: Turn, last: Snapshot) -> str:
     """Of truncated answers that added nothing: which limit stopped them, and why none can be raised."""
     if last.end is None or last.end.terminal_reason != "repetition":
         return ""
     words = (
         "No setting of the policy stopped this turn: Whystop always stops after two truncated answers without new text."
     )
-    full = _full(last)
+    full = _full(turn, last)
     return f"{words} {full}" if full else words
 
 
-def _full(last: Snapshot) -> str:
+def _full(turn: Turn, last: Snapshot) -> str:
     """Why the cap of the last call cannot be raised; empty where it can."""
-    ceiling, cap = last.asked.ceiling, last.sent_cap
+    ceiling, cap = ceiling_today(turn, last), last.sent_cap
     if ceiling is None or cap is None or cap < ceiling:
         return ""
     return f"{full_in_words(ceiling)} Raise that setting of the connection, or change the prompt."
 
 
-def _full_where_cut(last: Snapshot) -> str:
-    return _full(last) if last.model_stop_reason == NormalizedStopReason.MAX_TOKENS else ""
+def _full_where_cut(turn: Turn, last: Snapshot) -> str:
+    return _full(turn, last) if last.model_stop_reason == NormalizedStopReason.MAX_TOKENS else ""
 
 
 def _invalid(last: Snapshot) -> str:

@@ -5,8 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
 
-from agentcore.policy import LIMIT_NAMES, limit_in_words
-from agentcore.reasons import TurnStatus
+from agentcore.policy import LIMIT_NAMES
 from agentcore.replay import Certainty, fold
 from agentcore.resource import APPROVAL_SECONDS
 from agentcore.snapshot import Snapshot
@@ -20,6 +19,7 @@ from dashboard.policies.suggestions.relatives import is_reworded
 from dashboard.policies.suggestions.rerun_text import (
     rerun_found,
     rerun_named,
+    unanswered_in_words,
     why_no_less,
     why_not_again,
 )
@@ -28,7 +28,7 @@ from dashboard.policies.suggestions.selectors import suggestion_and_less, sugges
 from dashboard.policies.suggestions.services import backtest_found, backtest_of_cap, standing_value
 from dashboard.policies.suggestions.shown_values import says_nothing
 from dashboard.policies.suggestions.standing_text import had_in_words, standing_in_words
-from dashboard.policies.suggestions.suggestion import Basis, Suggestion
+from dashboard.policies.suggestions.suggestion import Basis, Number, Suggestion
 from dashboard.policies.suggestions.suggestion_text import (
     because,
     certainty_word,
@@ -39,8 +39,6 @@ from dashboard.policies.suggestions.trial_costs import costs_in_words
 from dashboard.replay.sweep_service import SWEPT
 from dashboard.turns.history import recording_of
 from dashboard.turns.models import Turn
-
-_STOPPED = {TurnStatus.CANCELLED: "was cancelled", TurnStatus.INTERRUPTED: "was interrupted"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,9 +161,13 @@ class Panel:
         if self.turn.agent is None:
             return False
         standing = standing_value(self.turn.agent, self.suggestion)
-        if standing is None or standing == self.suggestion.value:
+        if standing is None or standing == self.suggestion.value or self._is_likely_enough(standing):
             return False
         return standing < self.suggestion.value or (self.of_agent and self.by_rerun and standing in self.shown)
+
+    def _is_likely_enough(self, standing: Number) -> bool:
+        """Whether the agent has less than a re-run has shown, and no less than that re-run is likely to need."""
+        return self.less is not None and self.less.value <= standing < self.suggestion.value
 
     @property
     def needs_draft(self) -> bool:
@@ -187,7 +189,10 @@ class Panel:
         agent, said = self.turn.agent, self.suggestion
         if agent is None or not self.known or self.may_be_used:
             return ""
-        return standing_in_words(said.limit, standing_value(agent, said), agent=agent.name, own=self._set_by_the_turn)
+        standing = standing_value(agent, said)
+        is_less = standing is not None and self._is_likely_enough(standing)
+        own = self._set_by_the_turn
+        return standing_in_words(said.limit, standing, agent=agent.name, own=own, is_likely_enough=is_less)
 
     @property
     def _set_by_the_turn(self) -> bool:
@@ -236,11 +241,7 @@ class Panel:
     @property
     def unanswered_words(self) -> str:
         """How the re-run ended that tells nothing, behind `a re-run with Max tokens per call 640`."""
-        turn = self.unanswered.turn if self.unanswered else None
-        if turn is not None and turn.status == TurnStatus.PARTIAL and turn.resource:
-            return f"was stopped by {limit_in_words(turn.resource)}"
-        status = turn.status if turn else ""
-        return _STOPPED.get(TurnStatus(status), "failed") if status else "failed"
+        return unanswered_in_words(self.unanswered.turn if self.unanswered else None)
 
 
 def last_of(turn: Turn) -> Snapshot | None:

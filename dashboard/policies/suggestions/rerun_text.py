@@ -1,7 +1,8 @@
 """What live re-runs have shown, and why no other one is offered or started, in sentences. Nothing parses them."""
 
 from agentcore.number_format import count, duration, number
-from agentcore.policy import LIMIT_NAMES
+from agentcore.policy import LIMIT_NAMES, limit_in_words
+from agentcore.reasons import TurnStatus
 from agentcore.replay import Certainty
 from agentcore.sufficient_max_tokens import END_AT_MOST
 from dashboard.agents.limit_fields import amount_used, setting
@@ -9,6 +10,9 @@ from dashboard.policies.suggestions.reruns import LimitTrial
 from dashboard.policies.suggestions.shown_values import LIKELY_END
 from dashboard.policies.suggestions.suggestion import Suggestion
 from dashboard.replay.margin_text import whole_last_call, with_end
+from dashboard.turns.models import Turn
+
+_STOPPED = {TurnStatus.CANCELLED: "was cancelled", TurnStatus.INTERRUPTED: "was interrupted"}
 
 
 def rerun_named(said: Suggestion) -> str:
@@ -96,6 +100,14 @@ def why_no_less(said: Suggestion) -> str:
         return f"{_NOT_STARTED} the provider reported no tokens, so how many the answer needs is not known."
     used = count(said.longest, "token")
     return f"{_NOT_STARTED} this one reported {used}, but that does not show whether a limit near it is enough."
+
+
+def unanswered_in_words(turn: Turn | None) -> str:
+    """How a re-run ended that tells nothing, behind `a re-run with Max tokens per call 640`."""
+    if turn is not None and turn.status == TurnStatus.PARTIAL and turn.resource:
+        return f"was stopped by {limit_in_words(turn.resource)}"
+    status = turn.status if turn else ""
+    return _STOPPED.get(TurnStatus(status), "failed") if status else "failed"
 
 
 def why_not_again(trial: LimitTrial) -> str:

@@ -29,7 +29,7 @@ USED_BY_ROW: Mapping[str, Callable[[Turn], Number]] = {
     "schema_rounds": lambda turn: turn.envelope_retries,
     "max_seconds": lambda turn: (turn.took_ms or 0) / 1000,
 }
-_SURE = (Certainty.RECORDED, Certainty.CERTAIN)
+_LIKELY = (Certainty.RECORDED, Certainty.CERTAIN, Certainty.ESTIMATED)
 
 
 def shown_by_reruns(case: ExhaustedLimit, reruns: tuple[LimitTrial, ...]) -> Iterator[Suggestion]:
@@ -56,8 +56,10 @@ def shown_by_reruns(case: ExhaustedLimit, reruns: tuple[LimitTrial, ...]) -> Ite
     if case.limit == "max_tokens":
         longest, is_reported = _longest_call(least)
         told = replace(told, longest=longest, unreported_use=not is_reported)
-        if is_reported and _is_enough(case, least, longest + END_AT_MOST, again):
-            yield replace(told, value=longest + END_AT_MOST, spent=spent)
+        # Of another answer the cap that it had is no surer than what it used; of the same one it is what was run.
+        enough = longest + END_AT_MOST
+        if is_reported and not again and enough > case.in_vain and _completes(case, least, enough, _LIKELY):
+            yield replace(told, value=enough, spent=spent)
             return
     value = max(_needed(case, least, used), case.in_vain + 1)
     room = least.turn.max_tokens if case.limit == "max_total_completion_tokens" and value < least.value else None
@@ -66,18 +68,6 @@ def shown_by_reruns(case: ExhaustedLimit, reruns: tuple[LimitTrial, ...]) -> Ite
     likely = _likely_enough(case, least, told) if case.limit == "max_tokens" and again else None
     if likely is not None and not any(tried.value == likely and tried.may_be_cut for tried in reruns):
         yield replace(told, value=likely, certainty=Certainty.ESTIMATED)
-
-
-def _is_enough(case: ExhaustedLimit, trial: LimitTrial, value: int, again: bool) -> bool:
-    """Whether what the longest call of a re-run used, and an end, is certainly enough for it, and nothing is lost by
-    taking that for the value: the re-run said something else than the turn, so that its own cap is no surer; or the
-    agent has a cap that is enough, and less than the re-run was given. Else the value is what it was given."""
-    agent = case.turn.agent
-    has_enough = agent is not None and value <= agent.max_tokens < trial.value
-    if value <= case.in_vain or (again and not has_enough):
-        return False
-    sure = _SURE if again else (*_SURE, Certainty.ESTIMATED)  # of another answer, the cap that it had is no surer
-    return _completes(case, trial, value, sure)
 
 
 def _before_last(trial: LimitTrial, used: int) -> int | None:
@@ -141,7 +131,7 @@ def _likely_enough(case: ExhaustedLimit, trial: LimitTrial, told: Suggestion) ->
         return None
     if told.unreported_use:
         return tokens if max(case.recorded or 0, 0) < tokens <= trial.value // UNREPORTED else None
-    return tokens if _completes(case, trial, tokens, (*_SURE, Certainty.ESTIMATED)) else None
+    return tokens if _completes(case, trial, tokens, _LIKELY) else None
 
 
 def _completes(case: ExhaustedLimit, trial: LimitTrial, value: int, sure: tuple[Certainty, ...]) -> bool:

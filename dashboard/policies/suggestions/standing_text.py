@@ -7,9 +7,13 @@ from dashboard.policies.suggestions.suggestion import Number, Suggestion
 from dashboard.policies.suggestions.suggestion_text import error_kind, name_of, was_in_words
 
 
-def standing_in_words(limit: str, standing: Number | None, *, agent: str, own: bool) -> str:
-    """That as much as is suggested is allowed already. `own`: the turn itself had set the limit that stopped it."""
-    tail = "; this turn set its own limit." if own else " now."
+def standing_in_words(
+    limit: str, standing: Number | None, *, agent: str, own: bool, is_likely_enough: bool = False
+) -> str:
+    """That as much as is suggested is allowed already. `own`: the turn itself had set the limit that stopped it.
+    `is_likely_enough`: it is less than is suggested, and likely enough."""
+    likely = ", which is likely enough" if is_likely_enough else ""
+    tail = f"{likely}; this turn set its own limit." if own else f" now{likely}."
     if limit == "max_tokens":
         allowed = (
             f"already allows {number(standing or 0)} tokens per call"

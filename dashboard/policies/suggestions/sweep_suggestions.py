@@ -9,6 +9,7 @@ from agentcore.reasons import TurnStatus
 from agentcore.replay import Certainty
 from agentcore.verdict import verdict_of
 from dashboard.agents.policies import stored_policy
+from dashboard.policies.suggestions.covered_values import with_covered
 from dashboard.policies.suggestions.measured_values import measured_values
 from dashboard.policies.suggestions.next_step import next_step_of
 from dashboard.policies.suggestions.panel import last_of
@@ -66,7 +67,7 @@ def suggested_sweep(
     given: dict[str, Any] = {"turn": turn, "name": name, "values": values, "overrides": overrides}
     found = turn_sweep(**given, suggested=suggested, also=also, compared=beyond)
     elsewhere = bool(said) and all(each.limit != name for each in said)
-    found = _also_in_time(_as_run(found, _as_suggested(measured, suggested, said)), said)
+    found = with_covered(_as_run(found, _as_suggested(measured, said)), said)
     within = (values[0], values[-1]) if beyond else None
     return replace(found, elsewhere=elsewhere, in_vain="" if said and not elsewhere else _in_vain(turn), within=within)
 
@@ -108,32 +109,17 @@ def _as_run(found: Sweep, measured: tuple[MeasuredValue, ...]) -> Sweep:
     return replace(whole, measured=measured, recommended=recommended)
 
 
-def _also_in_time(found: Sweep, said: Iterable[Suggestion]) -> Sweep:
-    """Of the time limit: values above one that was enough for a re-run are as likely, for more time ends nothing."""
-    enough = min((int(each.value) for each in said if each.limit == found.name and each.rerun), default=None)
-    run = next((each for each in found.measured if each.is_enough), None)
-    if found.name != "max_seconds" or enough is None or run is None:
-        return found
-    known = {p.value: run.as_run(p) if p.undecidable and p.value >= enough else p for p in found.known}
-    return replace(found, points=tuple(known[p.value] for p in found.points), known=tuple(known.values()))
-
-
 def _not_run(suggested: Iterable[SuggestedValue], measured: Iterable[MeasuredValue]) -> tuple[SuggestedValue, ...]:
     """Without the likely values under which a re-run completed: it tells of them what is known."""
     shown = {each.value for each in measured if each.is_enough}
     return tuple(each for each in suggested if each.rerun or each.beside or each.value not in shown)
 
 
-def _as_suggested(
-    measured: Iterable[MeasuredValue], suggested: Iterable[SuggestedValue], said: Iterable[Suggestion]
-) -> tuple[MeasuredValue, ...]:
-    """With the certainty that the turn's page gives the same re-run of the same value."""
-    sure = {(each.value, each.rerun): each.certainty is Certainty.CERTAIN for each in said if each.rerun}
-    own = {each.value for each in suggested}
-    return tuple(
-        replace(each, proven=sure.get((each.value, each.rerun), each.proven)) if each.value in own else each
-        for each in measured
-    )
+def _as_suggested(measured: Iterable[MeasuredValue], said: Iterable[Suggestion]) -> tuple[MeasuredValue, ...]:
+    """With the certainty that the turn's page gives the same re-run."""
+    told = {each.rerun for each in said if each.rerun}
+    sure = {each.rerun for each in said if each.rerun and each.certainty is Certainty.CERTAIN}
+    return tuple(replace(each, proven=each.rerun in sure) if each.rerun in told else each for each in measured)
 
 
 def _in_vain(turn: Turn) -> str:

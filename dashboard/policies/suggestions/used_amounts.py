@@ -28,6 +28,11 @@ def is_cut_call(last: Snapshot) -> bool:
     return last.repairing is CallIssue.TRUNCATED or any(call.issue is CallIssue.TRUNCATED for call in calls)
 
 
+def is_whole(last: Snapshot) -> bool:
+    """Whether what was cut is requested again whole: a tool call or a structured answer is never continued."""
+    return is_cut_call(last) or (last.setup is not None and last.setup.envelope_schema is not None)
+
+
 def began_anew(last: Snapshot) -> bool:
     """Whether the last answers added nothing and had text of their own: no continuation helps."""
     assert last.end is not None, "asked of ended turns"
@@ -46,8 +51,7 @@ def _longest_known(last: Snapshot) -> int:
     if last.end is not None and began_anew(last):
         each = (last.response.usage.output_tokens if last.response and last.response.usage else 0) or last.sent_cap or 0
         return max(last.spent.output_tokens - last.idle_answers * each, min(each, last.spent.output_tokens))
-    alone = is_cut_call(last) or (last.setup is not None and last.setup.envelope_schema is not None)
-    if not alone or last.model_stop_reason != NormalizedStopReason.MAX_TOKENS or last.response is None:
+    if not is_whole(last) or last.model_stop_reason != NormalizedStopReason.MAX_TOKENS or last.response is None:
         return last.spent.output_tokens
     usage = last.response.usage
     return usage.output_tokens if usage and usage.output_tokens else last.sent_cap or last.spent.output_tokens

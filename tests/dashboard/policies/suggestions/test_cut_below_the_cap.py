@@ -73,13 +73,38 @@ def test_a_re_run_with_more_continuations_shows_how_many_are_enough(play: Play, 
     assert '<option value="max_continuations" selected>' in sweep
 
 
-def test_where_no_continuation_was_made_no_surface_names_a_limit(below: Any, browser: Client):
-    turn = below(max_continuations=0)
+#: What a turn was allowed, and the number of continuations that a try begins with; None: no limit is named.
+ALLOWED = {"none": (0, 5), "one": (1, 6), "two": (2, 7)}
+
+
+@pytest.mark.parametrize(("allowed", "first"), ALLOWED.values(), ids=ALLOWED)
+def test_however_many_continuations_were_allowed_the_same_way_on_is_offered_everywhere(
+    below: Any, browser: Client, allowed: int, first: int
+):
+    turn = below(max_continuations=allowed)
+    said, panel, row, sweep = surfaces(browser, turn)
+    assert (said["limit"], said["value"], said["certainty_word"]) == ("max_continuations", first, "not known")
+    assert said["words"] in panel
+    assert "Find the limit" in panel
+    assert f"One live re-run with Max continuations {first}" in panel
+    assert row.startswith("not known")
+    assert "Max continuations" in row
+    assert '<option value="max_continuations" selected>' in sweep
+    assert f"Re-run live with Max continuations {first}" in words(sweep)
+    assert "The recording does not show what would have helped" not in words(sweep)
+
+
+def test_a_continuation_that_added_nothing_is_not_tried_again(play: Play, browser: Client):
+    SCRIPTS.put("below", [PARTS[0], PARTS[0]])
+    turn = play("script-below", max_tokens=4_096, overrides={"limits": {"max_continuations": 1}})
+    SCRIPTS.delete("below")
+    assert (turn.status, turn.continuations) == ("partial", 1)
     said, panel, row, sweep = surfaces(browser, turn)
     assert (said, row) == (None, "–")
     why = "The context window was full, or the server has a limit of its own."
     assert why in panel
     assert why in words(sweep)
+    assert "Re-run live" not in words(sweep)
 
 
 @pytest.fixture

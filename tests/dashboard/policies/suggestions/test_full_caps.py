@@ -63,3 +63,60 @@ def test_no_value_is_tried_that_other_turns_show_to_be_too_small(under: PlayUnde
     panel = " ".join(text_of(browser.get(f"/turns/{turn.id}/limit", headers=HTMX).content.decode()).split())
     assert TOO_LOW in panel
     assert drive(turn_rerun(turn=turn, overrides=said.overrides)).status == "completed"
+
+
+#: Answers of other turns, Max continuations, and the limit that is tried first: all calls may request 300 tokens each.
+CONTINUED = {
+    "one call holds it": ([220, 240, 250], 1, "max_tokens"),
+    "two calls hold it": ([500, 520, 560], 1, "max_tokens"),
+    "two calls are too few": ([700, 740, 790], 1, "max_continuations"),
+    "three calls hold it": ([700, 740, 790], 2, "max_tokens"),
+}
+
+
+@pytest.mark.parametrize(("others", "continuations", "limit"), CONTINUED.values(), ids=CONTINUED)
+def test_a_try_at_the_ceiling_is_offered_where_all_calls_that_are_allowed_hold_the_answer(
+    under: PlayUnder, others: list[int], continuations: int, limit: str
+):
+    turn = under(300, "sim-endless", max_continuations=continuations)
+    lengths(turn, others)
+    said = suggestion_for(turn)
+    assert said is not None
+    assert said.limit == limit
+
+
+def told(browser: Client, turn: Turn) -> dict[str, str]:
+    """What panel, row, sweep and API say."""
+    row = browser.get(f"/turns/limits?turn={turn.id}", headers=HTMX).content.decode()
+    pages = {
+        "panel": browser.get(f"/turns/{turn.id}/limit", headers=HTMX).content.decode(),
+        "row": row,
+        "sweep": page(browser, f"/turns/{turn.id}/replay/sweep"),
+    }
+    api = str(browser.get(f"/api/v1/turns/{turn.id}").json()["suggestion"])
+    return {**{name: " ".join(text_of(html).split()) for name, html in pages.items()}, "api": api}
+
+
+@pytest.mark.parametrize(("model", "cap"), [("sim-essay", 100), ("sim-reasons", 100), ("sim-empty", 100)])
+@pytest.mark.parametrize("today", [400, None])
+def test_advice_about_the_ceiling_goes_with_the_ceiling(
+    under: PlayUnder, browser: Client, model: str, cap: int, today: int | None
+):
+    turn = under(cap, model, max_continuations=0)
+    before = told(browser, turn)
+    Connection.objects.update(max_output_tokens=today)
+    after = told(browser, turn)
+    full = "Max tokens per call cannot be raised: it is at Max output tokens of the connection (100)."
+    assert model == "sim-empty" or full in before["panel"]
+    assert full not in " ".join(after.values())
+    said = suggestion_for(Turn.objects.get(pk=turn.pk))
+    if model == "sim-empty":
+        assert said is None
+        return
+    assert said is not None
+    assert (said.limit, said.value) == ("max_tokens", 400)
+    assert "400" in after["sweep"]
+    assert after["row"].startswith("not known")
+    assert "Max tokens per call was 100" in after["row"]
+    for place in ("panel", "api"):
+        assert "400" in after[place], place

@@ -9,6 +9,7 @@ from django.test import Client
 from agentcore.sufficient_max_tokens import END_AT_MOST
 from dashboard.policies.suggestions.panel import last_of, panel_of
 from dashboard.policies.suggestions.selectors import suggestion_for
+from dashboard.policies.suggestions.shown_values import LIKELY_END
 from dashboard.policies.suggestions.suggestion import Basis, Suggestion
 from dashboard.policies.suggestions.suggestion_text import because, certainty_word
 from dashboard.replay.rerun_service import turn_rerun
@@ -47,26 +48,29 @@ def test_a_re_run_with_another_answer_suggests_what_it_used_and_an_end(cut: Turn
     assert because(said).startswith("A live re-run with Max tokens per call 2,000 completed in 1 call")
 
 
-def test_a_cap_that_the_agent_has_and_that_a_re_run_shows_to_be_enough_is_said_to_be_allowed(
-    cut: Turn, browser: Client
+@pytest.mark.parametrize("cap", [60, 150, 353, 700, 960, 2_000])
+def test_what_a_re_run_has_shown_is_the_same_number_whatever_cap_the_agent_has_now(
+    cut: Turn, browser: Client, cap: int
 ):
+    """Nobody ran less than 960, so nothing less is proven."""
     again = drive(turn_rerun(turn=cut, overrides={"max_tokens": 960}))
-    assert (told(cut).value, certainty_word(told(cut))) == (960, "proven"), "no larger than what was run"
     assert cut.agent is not None
-    cut.agent.max_tokens = 700
+    cut.agent.max_tokens = cap
     cut.agent.save()
     Turn.objects.filter(pk=cut.pk).update(overrides={**cut.overrides, "max_tokens": 60})
     cut = Turn.objects.get(pk=cut.pk)
     said = told(cut)
-    assert (said.value, certainty_word(said)) == (again.output_tokens + END_AT_MOST, "proven")
+    assert (said.value, certainty_word(said)) == (960, "proven")
     panel = panel_of(cut)
     assert panel is not None
-    assert not panel.may_be_used
-    assert panel.standing == "sim-essay already allows 700 tokens per call; this turn set its own limit."
+    assert panel.less is not None
+    assert (panel.less.value, certainty_word(panel.less)) == (again.output_tokens + LIKELY_END, "likely")
     shown = words(compact(browser.get(f"/turns/{cut.id}/limit", headers=HTMX).content.decode()))
-    assert END in shown
-    assert "Use 960" not in shown
-    assert "Try" not in shown
+    assert f"Try {panel.less.value} live" in shown
+    assert ("Use 960" in shown) == (cap < panel.less.value), "less is likely enough, or as much is allowed"
+    likely = ", which is likely enough" if cap < 960 else ""
+    allowed = f"sim-essay already allows {cap:,} tokens per call{likely}; this turn set its own limit."
+    assert (allowed in shown) == (cap >= panel.less.value)
 
 
 def test_page_and_sweep_explain_an_estimated_cap_by_one_range_and_one_margin(play: Play, browser: Client):

@@ -17,6 +17,7 @@ from dashboard.policies.suggestions.suggestion_text import because
 from dashboard.replay.rerun_changes import RerunChanges
 from dashboard.replay.rerun_service import turn_rerun
 from dashboard.turns.history import recording_of
+from dashboard.turns.models import Turn
 from tests.dashboard.driving import Play, drive
 from tests.dashboard.pages import HTMX, page, text_of
 
@@ -114,8 +115,10 @@ def test_a_structured_answer_that_its_schema_does_not_allow_names_the_field_and_
     assert told == "field “items[0].x”: the type must be string"
 
 
-def test_a_repetition_says_that_no_setting_stopped_it_and_a_cap_at_its_ceiling_that_it_cannot_be_raised(play: Play):
-    turn = play("sim-empty", max_tokens=400)
+def test_a_repetition_says_that_no_setting_stopped_it_and_a_cap_at_its_ceiling_that_it_cannot_be_raised(
+    play: Play, connection: Connection
+):
+    turn = play("sim-empty", connection=connection, max_tokens=400)
     last = fold(recording_of(turn))[-1].after
     assert last.end is not None
     repeated = replace(last, end=replace(last.end, terminal_reason="repetition"))
@@ -123,7 +126,8 @@ def test_a_repetition_says_that_no_setting_stopped_it_and_a_cap_at_its_ceiling_t
     assert step is not None
     assert step.advice.startswith("No setting of the policy stopped this turn")
     assert "cannot be raised" not in step.advice
-    full = next_step_of(turn, replace(repeated, setup=replace(last.asked, ceiling=400)))
+    Connection.objects.filter(pk=connection.pk).update(max_output_tokens=400)
+    full = next_step_of(Turn.objects.get(pk=turn.pk), repeated)
     assert full is not None
     assert "Max tokens per call cannot be raised: it is at Max output tokens of the connection (400)." in full.advice
 

@@ -435,7 +435,7 @@ def test_a_likely_value_that_a_re_run_completed_under_is_told_by_that_re_run_eve
         assert measured[likely.value] == "proven", "also where it is no value of the range"
         told = [*answer["recommendations"], *answer["suggested"]]
         assert likely.value not in [each["value"] for each in told if each["attempts"] is None]
-        assert f"{likely.value} likely" not in text_of(html)
+        assert f"{likely.value} likely completed" not in text_of(html)
         assert not [line for line in lines if f" {likely.value} (likely)" in line]
 
 
