@@ -66,8 +66,8 @@ def failed(snapshot: Snapshot, end: Finish) -> str:
 
 def stopped_in_time(snapshot: Snapshot) -> str:
     """In which call the turn's own time limit ended it; follows “Stopped”."""
-    outcome, attempts = snapshot.outcome, snapshot.spent.attempts
-    used = f" ({outcome.forbidding_reason()})" if outcome else ""
+    attempts, reason = snapshot.spent.attempts, reason_of_stop(snapshot)
+    used = f" ({reason})" if reason else ""
     call = "the first call" if attempts == 1 else f"call {number(attempts)}"
     kept = " The partial answer is kept." if snapshot.output_text else ""
     return f" at {limit_in_words('max_seconds')} during {call}{used}.{kept}"
@@ -158,10 +158,7 @@ def reason_of_stop(snapshot: Snapshot) -> str:
     no retry would have helped. Empty where none did."""
     evaluations = snapshot.outcome.evaluations if snapshot.outcome else ()
     said = next((each for each in evaluations if each.decision is ContinuationDecision.FORBID), None)
-    if said is None:
-        return ""
-    kept = said.criterion == "ExecutionTimeLimit"  # verdicts of this version give it as it is stored
-    return said.reason if kept else evaluation_text(said.to_dict(), snapshot)
+    return "" if said is None else evaluation_text(said.to_dict(), snapshot)
 
 
 #: Who refused to answer, in place of the provider's block.

@@ -29,7 +29,7 @@ class Limits:
     max_tool_repair_attempts: int = 1  #: how often a broken tool call is requested again
     max_steps: int = 20  #: iterations
     max_total_tokens: int | None = None  #: input and output tokens together; None: no limit
-    max_seconds: float | None = None  #: seconds in the model and in tools; None: no limit
+    max_seconds: float | None = None  #: seconds since the start, without pauses; None: no limit
     schema_rounds: int = 3  #: envelope retries, without the first call
     truncation_budget_multiplier: float = 2.0  #: factor of max_tokens after a truncated envelope, 1 to 8
 

@@ -26,7 +26,7 @@ class StopReason(StrEnum):
     STEPS_LIMIT = "steps_limit"  #: max_steps iterations
     #: a total of tokens
     TOKEN_LIMIT = "token_limit"  # noqa: S105
-    TIME_LIMIT = "time_limit"  #: max_seconds in model and tools
+    TIME_LIMIT = "time_limit"  #: max_seconds since the start, without pauses
     RETRY_LIMIT = "retry_limit"  #: continuations, repairs, envelope retries or error retries are used up
     ERROR = "error"  #: the error policy said stop, or a criterion failed
     FINISH_REASON = "finish_reason"  #: the model's stop reason ends the turn, as the policy says

@@ -23,7 +23,7 @@ class Spent:
     output_tokens: int = 0  #: reasoning included
     estimated: bool = False  #: some of these tokens are our estimate, not the provider's count
     output_chars: int = 0  #: of all iterations' answers
-    seconds: float = 0.0  #: in the model and in tools
+    seconds: float = 0.0  #: since the start, without pauses
     consecutive_failures: int = 0  #: since the last iteration without any
     total_failures: int = 0  #: of the turn
 

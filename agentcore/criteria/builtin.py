@@ -70,7 +70,8 @@ class TokenUsageLimit:
 @strict()
 @dataclass(frozen=True, slots=True)
 class ExecutionTimeLimit:
-    """Forbids once the time in the model and in tools reaches `max_seconds`."""
+    """Forbids once the time since the start, without pauses, reaches `max_seconds`. A history keeps its reason in the
+    sentence of the first version, by which it is verified; pages and verdicts tell it anew (`reason_text`)."""
 
     def decide(self, state: Snapshot) -> ContinuationDecision:
         limit = state.limits.max_seconds

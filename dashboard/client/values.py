@@ -13,7 +13,7 @@ LIMITS: Mapping[str, tuple[type[int] | type[float], str]] = {
     "max_tool_repair_attempts": (int, "repeated requests for a broken tool call"),
     "max_steps": (int, "cycles of a model call and its tool calls"),
     "max_total_tokens": (int, "input and output tokens of all calls together"),
-    "max_seconds": (float, "seconds in the model and in tools"),
+    "max_seconds": (float, "seconds since the start, without pauses"),
     "schema_rounds": (int, "repeated requests for an invalid envelope"),
     "truncation_budget_multiplier": (float, "factor by which Max tokens per call grows after a truncated envelope"),
 }

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from uuid import UUID
 
 from agentcore.errors import CoreError
-from agentcore.replay import Experience, Recording
+from agentcore.replay import Certainty, Experience, Recording
 from dashboard.platform.provided import Provided
 from dashboard.policies.backtests.recording_loader import TurnRow
 from dashboard.policies.backtests.tallies import TurnVerdict
@@ -37,14 +37,18 @@ def run_again(ids: Collection[UUID]) -> set[UUID]:
 def proven(
     told: TurnRow, recording: Recording | None, draft: DraftPolicy, *, experience: Experience
 ) -> TurnVerdict | None:
-    """How the turn ends under the draft by the first re-run that shows it; None where none does."""
+    """How the turn ends under the draft by the first re-run that proves it, else by the first that makes it likely;
+    None where none does."""
     if recording is None or not recording.records:
         return None
+    likely: TurnVerdict | None = None
     for again in completed_reruns.value(told.id):
         found = _by(told, recording, draft, again, experience)
-        if found is not None:
+        if found is not None and found.certainty == Certainty.CERTAIN:
             return replace(found, rerun=str(again.turn.id))
-    return None
+        if found is not None and likely is None:
+            likely = replace(found, rerun=str(again.turn.id))
+    return likely
 
 
 def _by(

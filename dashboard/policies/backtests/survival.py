@@ -11,7 +11,7 @@ Berliner and Hill 1988 (JASA 83).
 import math
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from agentcore.number_format import percent
 
@@ -22,10 +22,12 @@ LEAST_SHARE = 0.9  #: of further answers, below which a number of tokens is no p
 
 @dataclass(frozen=True, slots=True)
 class Length:
-    """One answer's tokens; `ended`: by itself, else it was cut there."""
+    """One answer's tokens; `ended`: by itself, else it was cut there. `output`: the output tokens of its whole turn,
+    where those were read."""
 
     tokens: int
     ended: bool
+    output: int = field(default=0, compare=False)
 
 
 @dataclass(frozen=True, slots=True)

@@ -162,17 +162,22 @@ def judge_by_rerun(
     repeats: bool,
     experience: Experience = NO_EXPERIENCE,
 ) -> TurnVerdict | None:
-    """The draft on a turn that ended short, by a live re-run whose recording `again` certainly completes under it; None
-    where it does not. `repeats`: whether the provider said the same twice, as far as is known."""
+    """The draft on a turn that ended short, by a live re-run whose recording `again` completes under it; None where it
+    does not. `repeats`: whether the provider said the same twice, as far as is known. No more than likely where it did
+    not, and where the recording itself is no surer, as of a cap close to the tokens of its longest call."""
     if told.status == TurnStatus.COMPLETED or was_watched(recording.policy) or not draft.sound:
         return None
     policy = draft.for_turn(told, recording.policy)
     found = None if policy is None else tried_under(again, policy, experience=experience)
-    if found is None or found.final is None or found.certainty not in (Certainty.RECORDED, Certainty.CERTAIN):
+    if found is None or found.final is None or found.undecidable:
         return None
     if found.final.end is None or found.final.end.status is not TurnStatus.COMPLETED:
         return None
-    certainty = Certainty.CERTAIN if repeats else Certainty.ESTIMATED
+    sure = found.certainty in (Certainty.RECORDED, Certainty.CERTAIN)
+    in_its_calls = repeats and found.final.own.attempts <= Past.of(again).after[-1][1].own.attempts
+    if not (sure or in_its_calls):  # a continuation that was never asked for: no page calls that likely
+        return None
+    certainty = Certainty.CERTAIN if sure and repeats else Certainty.ESTIMATED
     decided = _decided(told, recording, found, found.final, False)
     return replace(decided, how="gone_on", certainty=certainty.value)
 

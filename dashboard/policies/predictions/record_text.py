@@ -81,7 +81,7 @@ def record_words(tally: Tally) -> str:
 
 
 def difference_words(difference: Mapping[str, Any]) -> str:
-    """`terminal reason: predicted completed, was retry limit`."""
+    """`terminal reason: predicted completed, was continuation or retry limit`."""
     name = NAMES.get(difference["field"], difference["field"])
     if difference["field"] == "text":
         return "text: not the predicted one"
@@ -111,7 +111,7 @@ def _counted(said: Mapping[str, Any]) -> str:
 
 
 def suggested_difference_words(prediction: Prediction) -> str:
-    """`suggested Max tokens per call 378: predicted completed, was partial (retry limit)`"""
+    """`suggested Max tokens per call 378: predicted completed, was partial (continuation or retry limit)`"""
     said, actual = prediction.suggested, prediction.actual or {}
     wanted = GOALS[said["goal"]]
     was = f"{reason_label(actual.get('status'))} ({reason_label(actual.get('terminal_reason'))})"

@@ -145,25 +145,29 @@ def _rows(project: Project, used: Any, filters: TimelineFilters) -> QuerySet[Tur
 
 
 #: The columns that `_lengths_in` reads.
-_TOLD = ("id", "parent_id", "used", "status")
+_TOLD = ("id", "parent_id", "used", "status", "output_tokens")
 
 
 def _lengths_in(rows: Iterable[tuple[Any, ...]]) -> tuple[Length, ...]:
-    return _once((turn, parent, Length(int(used), _is_complete(status))) for turn, parent, used, status in rows)
+    return _once(
+        (turn, parent, Length(int(used), _is_complete(status), output)) for turn, parent, used, status, output in rows
+    )
 
 
 def _call_lengths(project: Project, filters: TimelineFilters) -> tuple[Length, ...]:
     """The tokens of each call that returned tool calls, the oldest turn first. Of a turn and its re-runs those of one
     count, as of answers."""
     turns = turns_matching(project=project, filters=filters).exclude(status__in=UNFINISHED).order_by("-id")
-    found = dict(turns.values_list("id", "parent_id")[:MOST])
+    found = {
+        turn: (parent, said) for turn, parent, said in turns.values_list("id", "parent_id", "output_tokens")[:MOST]
+    }
     made = Attempt.objects.filter(turn_id__in=found, error__isnull=True).exclude(tool_calls=[])
     lengths = defaultdict[UUID, list[Length]](list)
     for turn_id, calls, usage, reason in made.values_list("turn_id", "tool_calls", "usage", "stop_reason"):
         if tokens := (usage or {}).get("output_tokens"):
             is_cut = reason == NormalizedStopReason.MAX_TOKENS or any(call.get("issue") for call in calls)
-            lengths[turn_id].append(Length(tokens, not is_cut))
-    kept = one_per_family([(each, found[each], lengths[each]) for each in found if each in lengths], _longest)
+            lengths[turn_id].append(Length(tokens, not is_cut, found[turn_id][1]))
+    kept = one_per_family([(each, found[each][0], lengths[each]) for each in found if each in lengths], _longest)
     return tuple(length for each in kept for length in each)
 
 

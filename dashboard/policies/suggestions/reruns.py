@@ -188,8 +188,8 @@ def completed_reruns(turn_id: UUID) -> list[CompletedRerun]:
     """For backtests: the re-runs that completed, cannot have been cut and were not changed by an operator; those first
     whose provider said the same, then those of the fewest calls and tokens."""
     turn = Turn.objects.select_related("agent__connection", "project").get(pk=turn_id)
-    completed = (other for other in relatives_of(turn) if other.status == TurnStatus.COMPLETED)
-    done = [other for other in completed if not may_be_cut(other)]
+    completed = [other for other in relatives_of(turn) if other.status == TurnStatus.COMPLETED]
+    done = [other for other in completed if not may_be_cut(other) or ended_alike(other, completed)]
     acts = _acts_of([other.id for other in done]) if done else ()
     changed = {record.turn_id for record in acts if was_changed([serial.event_from_json(record.event)])}
     found = [CompletedRerun(other, _repeats(turn, other)) for other in done if other.id not in changed]

@@ -55,6 +55,7 @@ class Usual:
     of: str  #: the agent or model
     noun: str  #: which of the two it is
     counted: str  #: what was counted, as `Suggestion.counted`
+    output: int = 0  #: the median of the output tokens of those turns
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +79,7 @@ class Costs:
     price: Price | None
     most_tokens: int  #: output tokens, if every call that the limits allow is made and reaches its cap
     most_price: Price | None
-    filled_tokens: int = 0  #: output tokens, where all of the value is used
+    filled_tokens: int = 0  #: output tokens, where all of the value is used; of what is not counted in them, at most
     filled_price: Price | None = None
     usual: Usual | None = None  #: `output_tokens` is by these turns
     is_least: bool = False  #: it is what this turn used, and nothing tells how much more a try takes

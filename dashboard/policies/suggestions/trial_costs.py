@@ -1,5 +1,6 @@
 """What a live try of a suggested value costs, in figures and in words."""
 
+import math
 from collections.abc import Iterable
 from typing import Any
 
@@ -9,13 +10,14 @@ from agentcore.resource import APPROVAL_SECONDS
 from agentcore.values import replace
 from dashboard.policies.suggestions.exhausted_limits import ExhaustedLimit
 from dashboard.policies.suggestions.reruns import LimitTrial
-from dashboard.policies.suggestions.suggestion import Costs, Goal, Number, Suggestion
-from dashboard.replay.usage_bounds import usage_bound
+from dashboard.policies.suggestions.suggestion import Costs, Goal, Suggestion
+from dashboard.replay.usage_bounds import UsageBound, usage_bound
 from dashboard.turns.models import Turn
 from dashboard.turns.prices.rates import priced
 from dashboard.turns.prices.selectors import turn_rate
 from dashboard.turns.prices.templatetags.prices import money
 
+OUTPUT_LIMITS = ("max_tokens", "max_total_completion_tokens")  #: those that count output tokens
 NEAR = 2  #: times the value, or a part of it: a re-run so near tells what a try of the value takes
 
 
@@ -25,46 +27,50 @@ def costs_of(case: ExhaustedLimit, found: Suggestion, reruns: Iterable[LimitTria
     if found.limit == APPROVAL_SECONDS:
         return None
     turn, rate = case.turn, turn_rate(case.turn)
-    if found.goal is Goal.NO_REPAIR:  # about what it used: it calls its tools again
-        filled = TokenUsage(turn.input_tokens, turn.output_tokens)
-    else:
-        filled = _using(case, max(1, found.value))
     most = usage_bound(turn, found.overrides)
-    filled = replace(filled, output_tokens=min(filled.output_tokens, most.output_tokens))  # another limit may be nearer
-    likely, about = _likely(case, found, filled, _rerun_near(found, reruns))
+    filled = _as_usage(case, _filled(case, found, most), most)
+    run = _rerun_near(found, reruns)
+    output, about = _likely(case, found, filled.output_tokens)
+    likely = _as_usage(case, output, most) if run is None else TokenUsage(run.input_tokens, run.output_tokens)
     likely = replace(likely, output_tokens=min(likely.output_tokens, most.output_tokens))
     most_price = None if most.dollars is None else priced(rate, [most.usage], estimated=True)
     price, filled_price = (priced(rate, [usage], estimated=True) for usage in (likely, filled))
     known = (likely.output_tokens, price, most.output_tokens, most_price, filled.output_tokens, filled_price)
-    return Costs(*known, **about)
+    return Costs(*known, **(about if run is None else {}))
 
 
-def _using(case: ExhaustedLimit, amount: Number) -> TokenUsage:
-    """Of so much of the limit: one call of so many tokens, else all calls in proportion to what the turn used."""
-    turn = case.turn
-    if case.limit == "max_tokens":
-        return TokenUsage(turn.input_tokens // max(1, turn.attempts), int(amount))
-    grown = amount / max(1, case.used)
-    return TokenUsage(round(turn.input_tokens * grown), round(turn.output_tokens * grown))
+def _filled(case: ExhaustedLimit, found: Suggestion, most: UsageBound) -> int:
+    """Output tokens where all of the value is used: of a limit that counts something else, as many as may come."""
+    if found.goal is Goal.NO_REPAIR:  # about what it used: it calls its tools again
+        return min(case.turn.output_tokens, most.output_tokens)
+    counted = case.limit in OUTPUT_LIMITS
+    return min(max(1, math.ceil(found.value)), most.output_tokens) if counted else most.output_tokens
 
 
-def _likely(
-    case: ExhaustedLimit, found: Suggestion, filled: TokenUsage, run: Turn | None
-) -> tuple[TokenUsage, dict[str, Any]]:
-    """What the re-run took in all its calls, else as the recording shows it, else as other turns used, else no less
-    than this turn used."""
-    if run is not None:
-        return TokenUsage(run.input_tokens, run.output_tokens), {}
+def _likely(case: ExhaustedLimit, found: Suggestion, filled: int) -> tuple[int, dict[str, Any]]:
+    """The output tokens as the recording shows them, else those of other turns that used more of the limit, else no
+    less than this turn used."""
     if found.goal is Goal.NO_REPAIR:
         return filled, {}
     if found.used:
-        return replace(filled, output_tokens=found.used), {}
+        return found.used, {}
     usual = found.usual or (found.evidence.usual if found.evidence else None)
-    if usual is None:
-        return replace(filled, output_tokens=case.turn.output_tokens), {"is_least": True}
-    used = _using(case, usual.median)
-    come, said = min(used.input_tokens, filled.input_tokens), min(used.output_tokens, filled.output_tokens)
-    return TokenUsage(come, said), {"usual": usual}
+    if usual is not None and case.limit == case.counted == "max_tokens":  # one call gives the whole answer
+        return min(math.ceil(usual.median), filled), {"usual": usual}
+    if usual is None or usual.output <= case.turn.output_tokens:
+        return case.turn.output_tokens, {"is_least": True}
+    return usual.output, {"usual": usual}
+
+
+def _as_usage(case: ExhaustedLimit, output: int, most: UsageBound) -> TokenUsage:
+    """With the input that so many output tokens take: of a larger cap, one call; else what this turn took, and all that
+    was said before each further call again."""
+    turn = case.turn
+    each, cap = turn.input_tokens // max(1, turn.attempts), max(1, turn.max_tokens or output)
+    further = max(0, math.ceil((output - turn.output_tokens) / cap)) if case.limit != "max_tokens" else 0
+    in_one = case.limit == "max_tokens" and case.last.iteration <= 1
+    come = each if in_one else turn.input_tokens + further * (each + output)
+    return TokenUsage(come if most.dollars is None else min(come, most.input_tokens), output)
 
 
 def _rerun_near(found: Suggestion, reruns: Iterable[LimitTrial]) -> Turn | None:
@@ -100,7 +106,8 @@ def _by(costs: Costs) -> str:
     if costs.usual is None:
         return ""
     kind = "completed turn" if costs.usual.counted == "turn" else f"longer {costs.usual.counted}"
-    return f", by the median of {count(costs.usual.turns, kind)} of {costs.usual.noun} {costs.usual.of}"
+    of_turns = "the turns with " if costs.usual.counted == "tool-call response" else ""
+    return f", by the median of {of_turns}{count(costs.usual.turns, kind)} of {costs.usual.noun} {costs.usual.of}"
 
 
 _IF_ALL = " with all allowed calls"

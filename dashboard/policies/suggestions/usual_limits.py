@@ -8,7 +8,7 @@ from typing import Any
 from agentcore.replay import Certainty
 from agentcore.values import replace
 from dashboard.policies.backtests.answer_lengths import ENOUGH, newest_alike
-from dashboard.policies.backtests.survival import LEAST_ENDED, estimate
+from dashboard.policies.backtests.survival import LEAST_ENDED, Length, estimate
 from dashboard.policies.suggestions.exhausted_limits import ExhaustedLimit
 from dashboard.policies.suggestions.limit_usage import SCALE, UsageOf, alike
 from dashboard.policies.suggestions.suggestion import Basis, Evidence, Lack, Number, Suggestion, Usual
@@ -29,7 +29,7 @@ def usual_limit(case: ExhaustedLimit, usage: UsageOf) -> Suggestion | Evidence:
         longer = [length for length in lengths if length.tokens > least]
         newest = newest_alike(longer)
         names = (case.turn.agent_name if basis is Basis.AGENT else case.turn.model, basis, counted)
-        usual = usual or _usual([length.tokens / scale for length in longer if length.ended], *names)
+        usual = usual or _usual([length for length in longer if length.ended], scale, names)
         curve = estimate(newest)
         of = names[0]
         length, share = curve.expected(ENOUGH)
@@ -53,8 +53,12 @@ def usual_limit(case: ExhaustedLimit, usage: UsageOf) -> Suggestion | Evidence:
     return lacks
 
 
-def _usual(used: Sequence[float], *names: str) -> Usual | None:
-    return Usual(median(used), max(used), len(used), *names) if used else None
+def _usual(lengths: Sequence[Length], scale: int, names: tuple[str, str, str]) -> Usual | None:
+    used, output = [length.tokens / scale for length in lengths], [length.output or length.tokens for length in lengths]
+    if not used:
+        return None
+    of, noun, counted = names
+    return Usual(median(used), max(used), len(used), of, noun, counted, round(median(output)))
 
 
 def _counted(case: ExhaustedLimit) -> str:

@@ -10,6 +10,7 @@ from dashboard.live.services import turn_control
 from dashboard.policies.backtests import runner
 from dashboard.policies.backtests.models import Backtest
 from dashboard.policies.backtests.result_text import in_words
+from dashboard.policies.suggestions.panel import last_of, panel_of
 from dashboard.replay.rerun_service import turn_rerun
 from dashboard.runtime.management.commands.backtest import lines_of
 from dashboard.turns.models import Turn
@@ -54,6 +55,25 @@ def test_a_smaller_value_than_a_re_run_was_given_is_proven_only_if_its_answer_fi
     again = drive(turn_rerun(turn=cut, overrides={"max_tokens": 900}))
     assert backtested(again.output_tokens + 20).groups[0]["proven"] == 1
     assert backtested(again.output_tokens - 20).groups[0]["proven"] == 0
+
+
+def test_a_backtest_says_of_a_value_what_the_page_of_the_turn_says_of_it(play: Play):
+    """The second re-run used nearly all of its cap, and gave the answer that the first gave under a larger one."""
+    turn = play("sim-reasons", max_tokens=310, overrides={"limits": {"max_continuations": 0}})
+    drive(turn_rerun(turn=turn, overrides={"max_tokens": 1240}))
+    panel = panel_of(turn, last_of(turn))
+    assert panel is not None
+    assert panel.less is not None
+    less = panel.less.value
+    found = backtested(int(less))
+    assert (panel.less.certainty, found.flips[0]["certainty"]) == ("estimated", "estimated")
+    assert "1 would have continued" in in_words(found)
+    again = drive(turn_rerun(turn=turn, overrides=panel.less.overrides))
+    panel = panel_of(turn, last_of(turn))
+    assert panel is not None
+    assert (panel.suggestion.value, panel.suggestion.certainty) == (less, "certain")
+    found = backtested(int(less))
+    assert (found.groups[0]["proven"], found.flips[0]["rerun"]) == (1, str(again.id))
 
 
 def test_a_policy_that_allows_more_calls_is_proven_by_a_re_run_with_fewer(cut: Turn):

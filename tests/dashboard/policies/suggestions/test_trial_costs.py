@@ -2,12 +2,16 @@
 
 import pytest
 
+from dashboard.agents.models import Connection
 from dashboard.policies.suggestions.exhausted_limits import LEAST_TRY
 from dashboard.policies.suggestions.panel import Panel, last_of, panel_of
 from dashboard.replay.rerun_service import turn_rerun
 from dashboard.turns.models import Turn
 from tests.dashboard.driving import Play, drive
 from tests.dashboard.policies.suggestions.test_selectors import lengths
+
+#: Limits under which the sample essay completes in pieces of 60 tokens.
+ENOUGH = {"max_continuations": 20, "max_total_completion_tokens": 4_000}
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -77,3 +81,30 @@ def test_a_limit_of_which_nothing_was_used_costs_no_less_than_the_turn(play: Pla
     panel = shown(turn)
     assert turn.output_tokens > 0
     assert panel.costs.startswith(f"from {turn.output_tokens} output tokens (simulator, free), what this turn used")
+
+
+@pytest.mark.parametrize(
+    "limits", [{"max_total_completion_tokens": 100}, {"max_total_tokens": 120}, {"max_total_output_chars": 300}]
+)
+def test_without_a_re_run_every_limit_of_a_turn_has_the_price_that_its_model_usually_takes(
+    play: Play, limits: dict[str, int]
+):
+    """The same question takes the same tokens, whichever limit stopped it."""
+    whole = [play("sim-essay", name=f"a{n}", max_tokens=60, overrides={"limits": ENOUGH}) for n in range(3)]
+    assert {turn.status for turn in whole} == {"completed"}
+    turn = play("sim-essay", max_tokens=60, overrides={"limits": limits})
+    assert turn.status == "partial"
+    said = shown(turn).suggestion
+    assert said.costs is not None
+    assert said.costs.output_tokens == whole[0].output_tokens
+    again = drive(turn_rerun(turn=turn, overrides=said.overrides))
+    assert again.output_tokens == said.costs.output_tokens
+
+
+def test_a_try_beyond_a_connections_ceiling_is_priced_by_what_longer_turns_took(play: Play):
+    whole = play("sim-essay", name="a", max_tokens=300, overrides={"limits": {"max_continuations": 2}})
+    turn = play("sim-essay", max_tokens=300, overrides={"limits": {"max_continuations": 0}})
+    Connection.objects.update(max_output_tokens=300)
+    panel = shown(turn)
+    assert panel.suggestion.limit == "max_continuations"
+    assert f"about {whole.output_tokens} output tokens" in panel.costs
