@@ -16,6 +16,7 @@ from django.utils.text import capfirst
 from agentcore.number_format import as_set, number_rule
 from agentcore.quoting import shortened
 from dashboard.platform.number_fields import is_whole, read_numbers_as_shown
+from dashboard.platform.one_line import ONE_LINE, read_one_lines
 
 #: The faults of a number that one sentence answers: what it must be.
 NUMBER_CODES = frozenset({"invalid", "min_value", "max_value", "step_size"})
@@ -67,6 +68,7 @@ class FieldErrors(forms.BaseForm):
 
     def full_clean(self) -> None:
         read_numbers_as_shown(self)
+        read_one_lines(self)
         super().full_clean()
 
     def add_error(self, field: str | None, error: Any) -> None:
@@ -123,6 +125,8 @@ def _fault_of(field: forms.Field, fault: ValidationError, validators: Iterable[A
     code = str(fault.code)
     if isinstance(field, forms.IntegerField) and code in NUMBER_CODES:
         return _rule_of(validators, whole=is_whole(field))
+    if code == "one_line":
+        return ONE_LINE
     if code == "json":
         return f"must be valid JSON: {(fault.params or {}).get('why', '')}."
     if not isinstance(fault.message, Promise):
