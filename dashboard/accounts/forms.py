@@ -83,11 +83,13 @@ class PasswordWords(FieldErrors):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
+        self.fields["new_password1"].label = "New password"
         self.fields["new_password1"].help_text = PASSWORD_RULES
         self.fields["new_password2"].label = "Confirm new password"
         self.fields["new_password2"].help_text = ""
         if "old_password" in self.fields:
             self.fields["old_password"].label = "Current password"
+            del self.fields["old_password"].widget.attrs["autofocus"]  # it is one of the forms of a page
 
     def add_error(self, field: str | None, error: Any) -> None:
         told = error if isinstance(error, ValidationError) else ValidationError(error)
