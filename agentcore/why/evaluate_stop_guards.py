@@ -107,7 +107,7 @@ def _calls(_case: Case, response: ChatResponse) -> Stand:
         )
     if response.broken_tool_calls:
         return Stand(False, "not every tool call in the answer is complete")
-    return Stand(True, "it calls tools, all complete")
+    return Stand(True, "")
 
 
 def forbidden(case: Case) -> Stand:

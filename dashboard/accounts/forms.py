@@ -1,14 +1,31 @@
 """What people type on the sign-in and account pages."""
 
+from collections.abc import Mapping
 from datetime import timedelta
 from typing import Any, cast
 
 from django import forms
 from django.contrib.auth.forms import PasswordChangeForm, SetPasswordForm
+from django.core.exceptions import ValidationError
 
 from dashboard.accounts.models import ApiToken
 from dashboard.accounts.scopes import ALL, MEANINGS
 from dashboard.platform.form_errors import FieldErrors
+
+#: What AUTH_PASSWORD_VALIDATORS ask for.
+PASSWORD_RULES = "At least 8 characters. Not a common password, and not similar to your name or e-mail address."  # noqa: S105
+#: What is wrong with a password, by the code of the fault.
+PASSWORD_FAULTS: Mapping[str, str] = {
+    "password_mismatch": "The passwords do not match.",
+    "password_incorrect": "The current password is wrong.",
+    "password_too_short": "The new password must have at least %(min_length)d characters.",
+    "password_too_common": "This password is too common. Choose another.",
+    "password_too_similar": "The new password is too similar to your %(verbose_name)s. Choose another.",
+    "password_entirely_numeric": "The new password must not consist of digits only.",
+}
+OF_THE_FIRST = PASSWORD_FAULTS.keys() - {
+    "password_mismatch"
+}  #: what is wrong with the password, not with its repetition
 
 
 class SignInForm(FieldErrors, forms.Form):
@@ -61,11 +78,38 @@ class CurrentPasswordForm(FieldErrors, forms.Form):
     )
 
 
-class NewPasswordForm(FieldErrors, SetPasswordForm):  # type: ignore[type-arg]
+class PasswordWords(FieldErrors):
+    """What the fields of a new password are called, and what is said of them."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.fields["new_password1"].label = "New password"
+        self.fields["new_password1"].help_text = PASSWORD_RULES
+        self.fields["new_password2"].label = "Confirm new password"
+        self.fields["new_password2"].help_text = ""
+        if "old_password" in self.fields:
+            self.fields["old_password"].label = "Current password"
+            del self.fields["old_password"].widget.attrs["autofocus"]  # it is one of the forms of a page
+
+    def add_error(self, field: str | None, error: Any) -> None:
+        told = error if isinstance(error, ValidationError) else ValidationError(error)
+        if not hasattr(told, "error_dict"):
+            told = ValidationError([_worded(fault) for fault in told.error_list])
+            if field == "new_password2" and all(fault.code in OF_THE_FIRST for fault in told.error_list):
+                field = "new_password1"
+        super().add_error(field, told)
+
+
+def _worded(fault: ValidationError) -> ValidationError:
+    words = PASSWORD_FAULTS.get(str(fault.code))
+    return ValidationError(words % (fault.params or {}), code=fault.code) if words else fault
+
+
+class NewPasswordForm(PasswordWords, SetPasswordForm):  # type: ignore[type-arg]
     """The first password of a user."""
 
 
-class ChangedPasswordForm(FieldErrors, PasswordChangeForm):
+class ChangedPasswordForm(PasswordWords, PasswordChangeForm):
     """Another password, with the one that is to be replaced."""
 
 

@@ -72,6 +72,8 @@ class KeyNameInput(forms.TextInput):
 
 
 class ConnectionForm(StaleForm):
+    field_order = (*(name for names in CONNECTION_SECTIONS.values() for name in names), "why", "test_model")
+
     provider = forms.ChoiceField()
     prefill_way = forms.ChoiceField(
         label="Continuation method",

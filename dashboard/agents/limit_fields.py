@@ -31,10 +31,14 @@ class LimitField:
     unset: str | None = None
 
     @property
+    def told_unit(self) -> str:
+        """The unit, where the label does not say it."""
+        return self.unit if self.unit in UNNAMED_UNITS else ""
+
+    @property
     def rule(self) -> str:
         """`must be a whole number from 1 to 10,000.`"""
-        unit = self.unit if self.unit in UNNAMED_UNITS else ""
-        return number_rule(self.minimum, self.maximum, whole=self.whole, unit=unit)
+        return number_rule(self.minimum, self.maximum, whole=self.whole, unit=self.told_unit)
 
     @property
     def span_in_words(self) -> str:

@@ -10,7 +10,7 @@ from pydantic import BaseModel, BeforeValidator, Field
 
 from dashboard.agents.selectors import project_current
 from dashboard.api.callers import caller
-from dashboard.api.request_base import Body, Text, whole
+from dashboard.api.request_base import Body, Line, Text, whole
 from dashboard.board.alerts import selectors, services
 from dashboard.board.alerts.models import LARGEST, Alert
 from dashboard.board.alerts.presenters import FiringRow, firing_rows, preview_rows
@@ -42,7 +42,7 @@ Turns = Annotated[
     Field(ge=0, le=1_000_000, description="With fewer ended turns in the window, the rule is not evaluated."),
     BeforeValidator(whole),
 ]
-Name = Annotated[Text, Field(max_length=80)]
+Name = Annotated[Line, Field(max_length=80)]
 Filter = Annotated[Text, Field(max_length=200)]
 Emails = Annotated[list[Text], Field(max_length=20, description="E-mail addresses that receive notices.")]
 

@@ -15,7 +15,7 @@ from dashboard.api.callers import caller
 from dashboard.api.list_pages import PagedArray, rows_array
 from dashboard.api.name_lookup import asked_for
 from dashboard.api.problems import aware
-from dashboard.api.request_base import Body, Moment, Text, Whole
+from dashboard.api.request_base import Body, Line, Moment, Text, Whole
 from dashboard.gateway import services
 from dashboard.gateway.models import GatewayKey
 from dashboard.gateway.presenters import key_views
@@ -43,7 +43,7 @@ class KeyLimits(Body):
 class NewKey(Body):
     """A gateway key. It grants access to `/v1/…` only."""
 
-    name: Text = Field(description="The program that uses it.", examples=["notebook"])
+    name: Line = Field(description="The program that uses it.", examples=["notebook"])
     scope: list[Text] | None = Field(
         default=None,
         description="Names of agents, `connection/model`, `connection/*`, and `otlp` for traces. Default: everything.",

@@ -23,6 +23,7 @@ from ninja.errors import HttpError
 from ninja.errors import ValidationError as ShapeError
 
 from agentcore.number_format import as_set
+from agentcore.policy import SETTING_NAMES, setting_named
 from agentcore.quoting import shortened
 from dashboard.accounts.error_responses import RETRY_SECONDS, reason_unavailable
 from dashboard.api.body_parser import TOO_LARGE
@@ -30,6 +31,7 @@ from dashboard.ingest.turn_files.import_queue import ImportBusyError
 from dashboard.live.services import TurnConflict
 from dashboard.live.stream_limits import TooManyStreamsError
 from dashboard.platform.form_errors import told_of
+from dashboard.platform.one_line import ONE_LINE
 from dashboard.turns.damaged_pages import damage_words
 from dashboard.turns.selectors import BadCursorError
 
@@ -39,35 +41,41 @@ Fault = dict[str, str | None]
 
 REPLAY_MODES = ("verify", "what_if", "rerun", "sweep")
 #: What pydantic finds in a value of the right shape.
-VALUE_FAULTS = {"nul"}
-#: What a field of the wrong shape is told, by pydantic's word for it.
+VALUE_FAULTS = {"nul", "one_line"}
+#: What is said after the name of a field of the wrong shape, by pydantic's word for it.
 SHAPE_WORDS: Mapping[str, str] = {
-    "missing": "It is required.",
-    "string_type": "It must be text.",
-    "int_type": "It must be a whole number.",
-    "dict_type": "It must be an object.",
-    "model_type": "It must be an object.",
-    "model_attributes_type": "It must be an object.",
-    "list_type": "It must be a list.",
-    "too_long": "It is {actual_length} long; it must be at most {max_length}.",
-    "literal_error": "It must be one of {expected}.",
-    "union_tag_invalid": "It must be one of {expected_tags}.",
-    "union_tag_not_found": "It is required.",
-    "bool_type": "It must be true or false.",
-    "bool_parsing": "It must be true or false.",
-    "float_type": "It must be a number.",
-    "float_parsing": "It must be a number.",
-    "finite_number": "It must be a number.",
-    "int_parsing": "It must be a whole number.",
-    "int_parsing_size": "It must be a smaller whole number.",
-    "int_from_float": "It must be a whole number.",
-    "greater_than_equal": "It must be at least {ge}.",
-    "greater_than": "It must be more than {gt}.",
-    "less_than_equal": "It must be at most {le}.",
-    "less_than": "It must be less than {lt}.",
-    "string_too_short": "It must have at least {min_length} characters.",
-    "string_too_long": "It must have at most {max_length} characters.",
+    "missing": "is required.",
+    "string_type": "must be text.",
+    "int_type": "must be a whole number.",
+    "dict_type": "must be an object.",
+    "model_type": "must be an object.",
+    "model_attributes_type": "must be an object.",
+    "list_type": "must be a list.",
+    "too_long": "must have at most {max_length} {unit}; it has {actual_length}.",
+    "too_short": "must have at least {min_length} {unit}; it has {actual_length}.",
+    "literal_error": "must be one of {expected}.",
+    "union_tag_invalid": "must be one of {expected_tags}.",
+    "union_tag_not_found": "is required.",
+    "bool_type": "must be true or false.",
+    "bool_parsing": "must be true or false.",
+    "float_type": "must be a number.",
+    "float_parsing": "must be a number.",
+    "finite_number": "must be a number.",
+    "int_parsing": "must be a whole number.",
+    "int_parsing_size": "must be a smaller whole number.",
+    "int_from_float": "must be a whole number.",
+    "greater_than_equal": "must be at least {ge}.",
+    "greater_than": "must be more than {gt}.",
+    "less_than_equal": "must be at most {le}.",
+    "less_than": "must be less than {lt}.",
+    "string_too_short": "must have at least {min_length} characters.",
+    "string_too_long": "must have at most {max_length} characters.",
+    "nul": "must not contain the character U+0000.",
+    "moment": "must be a date and time as text, such as 2030-01-31T12:00:00Z.",
+    "one_line": ONE_LINE,
 }
+#: What the length of a value counts, by pydantic's word for its kind; of texts it counts characters.
+LENGTH_OF: Mapping[str, str] = {"List": "items", "Dictionary": "fields"}
 
 
 def problem(status: int, detail: str, faults: Iterable[Fault] = ()) -> HttpResponse:
@@ -133,7 +141,7 @@ def of_shape(_: HttpRequest, error: ShapeError) -> HttpResponse:
         return problem(404, "There is nothing at this address. An id has 32 hexadecimal digits with dashes.")
     faults = [_shape_fault(fault) for fault in error.errors]
     status = 400 if all(fault["type"] in VALUE_FAULTS for fault in error.errors) else 422
-    return problem(status, " ".join(": ".join(part for part in fault.values() if part) for fault in faults), faults)
+    return problem(status, " ".join(str(fault["message"]) for fault in faults), faults)
 
 
 def _shape_fault(fault: Mapping[str, Any]) -> Fault:
@@ -142,9 +150,19 @@ def _shape_fault(fault: Mapping[str, Any]) -> Fault:
     if field is None and fault["type"] == "missing":
         return {"field": None, "message": "The body is empty; send a JSON object."}
     words = SHAPE_WORDS.get(fault["type"])
+    if fault["type"] == "unknown_field":
+        return {"field": field, "message": fault["msg"]}
     if words is None:  # what pydantic says is no template: it may quote braces that a caller sent
-        return {"field": field, "message": fault["msg"].rstrip(".") + "."}
-    return {"field": field, "message": words.format_map(_Kept(_shown(context)))}
+        return {"field": field, "message": f"{field or 'The body'}: {fault['msg'].rstrip('.')}."}
+    told = words.format_map(_Kept({"unit": LENGTH_OF.get(context.get("field_type"), "characters"), **_shown(context)}))
+    return {"field": field, "message": f"{_named(field)} {told}"}
+
+
+def _named(field: str | None) -> str:
+    """A field as sentences name it: a setting by its name and key."""
+    if field is None:
+        return "The body"
+    return setting_named(field) if field in SETTING_NAMES else field
 
 
 def _shown(context: Mapping[str, Any]) -> dict[str, Any]:

@@ -20,12 +20,19 @@ from pydantic_core import PydanticCustomError
 
 from agentcore.quoting import shortened
 from dashboard.api import policy_openapi
+from dashboard.platform.one_line import is_one_line
 
 
 def _storable(value: Any) -> Any:
     """Postgres keeps no U+0000, which no name, prompt or schema needs."""
     if "\x00" in _text_of(value):
-        raise PydanticCustomError("nul", "It contains the character U+0000; remove it.")
+        raise PydanticCustomError("nul", "The text must not contain the character U+0000.")
+    return value
+
+
+def _one_line(value: str) -> str:
+    if not is_one_line(value):
+        raise PydanticCustomError("one_line", "The text must be one line without control characters.")
     return value
 
 
@@ -49,6 +56,7 @@ def _text_of(value: Any) -> str:
 
 
 Text = Annotated[str, AfterValidator(_storable)]
+Line = Annotated[str, AfterValidator(_storable), AfterValidator(_one_line)]  #: a name, as forms take it
 Whole = Annotated[int, BeforeValidator(whole)]  #: bounds stand before the validator, or no schema has them
 Id = Annotated[UUID, Field(strict=False)]  #: JSON has no UUIDs but their text
 Moment = Annotated[datetime, BeforeValidator(_written), Strict(False)]

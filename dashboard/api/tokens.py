@@ -16,7 +16,7 @@ from dashboard.accounts.scopes import ALL, MEANINGS, Scope
 from dashboard.api.callers import caller
 from dashboard.api.list_pages import PagedArray, rows_array
 from dashboard.api.problems import aware
-from dashboard.api.request_base import Body, Moment, Text
+from dashboard.api.request_base import Body, Line, Moment
 
 router = Router(tags=["tokens"])
 
@@ -27,7 +27,7 @@ MORE = "Your token does not have the scope “{}”, so it cannot grant it. It h
 class NewToken(Body):
     """A new token for your own account."""
 
-    name: Text = Field(description="The program that uses it.", max_length=80, min_length=1, examples=["ci"])
+    name: Line = Field(description="The program that uses it.", max_length=80, min_length=1, examples=["ci"])
     scopes: list[Annotated[Scope, Strict(False)]] | None = Field(
         default=None,
         description=f"{SCOPES} Default: all that you have.",

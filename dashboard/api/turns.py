@@ -113,6 +113,7 @@ def turn_attempts(
             raw_response=raw.get(attempt.index),
             removed_at=turn.raw_removed_at,
             demanded=demanded,
+            untimed=turn.untimed,
         )
         for attempt in rows_array(request, response, selectors.attempts_of(turn.id), page, order="index")
     ]

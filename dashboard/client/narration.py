@@ -41,7 +41,9 @@ class TurnNarration:
     def limit(self, suggestion: Json | None) -> None:
         """The limit that would have let the turn finish, as the API shows it."""
         if suggestion is not None:
-            self.line(f"[LIMIT] {suggestion['certainty_word'].capitalize()}. {suggestion['words']}")
+            is_known = suggestion["certainty"] != "undecidable"  # else the sentence begins with that
+            word = f"{suggestion['certainty_word'].capitalize()}. " if is_known else ""
+            self.line(f"[LIMIT] {word}{suggestion['words']}")
 
     def why(self, lines: Iterable[str]) -> None:
         """What the verdict rests on, as a tree."""

@@ -6,6 +6,8 @@ from django.contrib import admin, messages
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 
+from agentcore.number_format import number
+from agentcore.policy import LIMIT_NAMES
 from dashboard.accounts.models import User
 from dashboard.agents.change_tracking import on_behalf
 from dashboard.agents.forms import TEST, AgentForm, ConnectionForm
@@ -85,6 +87,10 @@ class ConnectionAdmin(Audited):
 @admin.register(Agent)
 class AgentAdmin(Audited):
     form = AgentForm
-    list_display = ("name", "connection", "model", "max_tokens", "policy", "gateway_mode")
+    list_display = ("name", "connection", "model", "cap", "policy", "gateway_mode")
     list_select_related = ("connection", "policy")
     search_fields = ("name", "model")
+
+    @admin.display(description=LIMIT_NAMES["max_tokens"], ordering="max_tokens")
+    def cap(self, agent: Agent) -> str:
+        return number(agent.max_tokens)

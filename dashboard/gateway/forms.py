@@ -21,6 +21,8 @@ MOST_CHARACTERS = 30_000
 class KeyForm(FieldErrors, forms.ModelForm):  # type: ignore[type-arg]
     """A new key. What it opens is written a name to a line; limits that are left empty do not limit."""
 
+    field_order = ("name", "lifetime", "mode", "default_connection", "scope", *LIMITS)
+
     lifetime = forms.ChoiceField(
         label="Expires",
         initial="90",

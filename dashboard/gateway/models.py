@@ -234,7 +234,7 @@ class Alias(models.Model):
         if self.agent is not None and self.model:
             raise ValidationError({"model": "An agent sets its own model. Leave this field empty."})
         if not self.name.isprintable():
-            raise ValidationError({"name": "It contains a line break or another invisible character. Remove it."})
+            raise ValidationError({"name": "Name must be one line without invisible characters."})
         if self.connection is not None and not is_model(word := self.model or self.name):
             raise ValidationError({"model" if self.model else "name": f"{quoted(word)} cannot be the name of a model."})
         taken = Alias.objects.filter(project=self.project_id, name=self.name).exclude(pk=self.pk)

@@ -69,7 +69,7 @@ def _check_may_exist(expires_at: datetime | None, parent: ApiToken | None, now: 
     if parent is not None and Scope.RUN not in parent.scopes:
         raise ValidationError(refusal(Scope.RUN))
     if expires_at is not None and expires_at <= now:
-        raise ValidationError({"expires_at": "It must be in the future."})
+        raise ValidationError({"expires_at": "The time of expiry must be in the future."})
 
 
 def _no_later(expires_at: datetime | None, parent: ApiToken, now: datetime) -> datetime | None:

@@ -102,8 +102,17 @@ class OperateForm(FieldErrors, forms.Form):
         for number in range(len(self.calls)):
             self.fields[f"arguments_{number}"] = json_area("Arguments")
             self.fields[f"result_{number}"] = area("Result (the tool is not run)", rows=2)
+        self.order_fields(self._of_page())
         for name in self.changed_data if sent else ():
             self.fields[name].widget.attrs["data-typed"] = "yes"
+
+    def _of_page(self) -> list[str]:
+        """The names of the fields in the order in which they stand on the page."""
+        calls = [f"{part}_{number}" for number in range(len(self.calls)) for part in ("arguments", "result")]
+        limits = [f"limit_{name}" for name in LIMIT_FIELDS]
+        messages = [name for name in self.fields if name.startswith("message_")]
+        answer = ("answer_text", "answer_calls", "answer_reason")
+        return [*calls, *limits, "preset", "max_tokens", "model", "system_prompt", *messages, *answer]
 
     @property
     def limits(self) -> list[forms.BoundField]:

@@ -16,6 +16,7 @@ from django.utils.text import capfirst
 from agentcore.number_format import as_set, number_rule
 from agentcore.quoting import shortened
 from dashboard.platform.number_fields import is_whole, read_numbers_as_shown
+from dashboard.platform.one_line import ONE_LINE, read_one_lines
 
 #: The faults of a number that one sentence answers: what it must be.
 NUMBER_CODES = frozenset({"invalid", "min_value", "max_value", "step_size"})
@@ -67,6 +68,7 @@ class FieldErrors(forms.BaseForm):
 
     def full_clean(self) -> None:
         read_numbers_as_shown(self)
+        read_one_lines(self)
         super().full_clean()
 
     def add_error(self, field: str | None, error: Any) -> None:
@@ -122,7 +124,9 @@ def _fault_of(field: forms.Field, fault: ValidationError, validators: Iterable[A
     """What follows the name of the field; None where the sentence is one of this product."""
     code = str(fault.code)
     if isinstance(field, forms.IntegerField) and code in NUMBER_CODES:
-        return _rule_of(validators, whole=is_whole(field))
+        return _rule_of(validators, whole=is_whole(field), unit=getattr(field, "unit", ""))
+    if code == "one_line":
+        return ONE_LINE
     if code == "json":
         return f"must be valid JSON: {(fault.params or {}).get('why', '')}."
     if not isinstance(fault.message, Promise):
@@ -134,24 +138,29 @@ def _fault_of(field: forms.Field, fault: ValidationError, validators: Iterable[A
 
 def fault_words(fault: ValidationError) -> str | None:
     """What follows the name of the field, of a fault that the library words; None for one that it does not know."""
+    return _words_of(fault) if isinstance(fault.message, Promise) else None
+
+
+def _words_of(fault: ValidationError) -> str | None:
     words = FAULTS.get(str(fault.code))
-    return words.format_map(_Shown(fault.params or {})) if words and isinstance(fault.message, Promise) else None
+    return words.format_map(_Shown(fault.params or {})) if words else None
 
 
 def told_of(name: str, faults: Iterable[ValidationError]) -> list[str]:
     """What a program is told of a field: the sentences of this product, else the library's in this wording."""
     known = list(faults)
+    bounds = [f"{name} {_words_of(fault)}" for fault in known if fault.code in FAULTS and fault.code in NUMBER_CODES]
     ours = [str(words) for fault in known if not isinstance(fault.message, Promise) for words in fault.messages]
     theirs = [f"{name} {fault_words(fault) or 'cannot be read.'}" for fault in known]
-    return list(dict.fromkeys(ours or theirs))
+    return list(dict.fromkeys(bounds or ours or theirs))
 
 
-def _rule_of(validators: Iterable[Any], *, whole: bool) -> str:
-    """What a number must be, of the bounds that hold."""
+def _rule_of(validators: Iterable[Any], *, whole: bool, unit: str) -> str:
+    """What a number must be, of the bounds that hold. `unit`: where the field says what it counts."""
     known = list(validators)
     least = [_limit(one) for one in known if isinstance(one, MinValueValidator)]
     most = [_limit(one) for one in known if isinstance(one, MaxValueValidator)]
-    return number_rule(max(least, default=None), min(most, default=None), whole=whole)
+    return number_rule(max(least, default=None), min(most, default=None), whole=whole, unit=unit)
 
 
 def _limit(validator: Any) -> float:

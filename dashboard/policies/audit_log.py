@@ -93,7 +93,11 @@ def _attachments(policy: Policy) -> Iterator[AuditEntry]:
     changed: Any = PolicyAttachment._meta.get_field("changes").related_model
     for row in changed.objects.filter(policy=policy).select_related("connection"):
         place = PolicyAttachment(connection=row.connection, model=row.model, provider=row.provider).place
-        word = {"made": "attached it to", "changed": "attached it to", "deleted": "detached it from"}[row.pgh_label]
+        word = {
+            "made": "attached the policy to",
+            "changed": "attached the policy to",
+            "deleted": "detached the policy from",
+        }[row.pgh_label]
         yield AuditEntry(row.pgh_created_at, who(row), f"{word} {place}", why(row))
 
 

@@ -138,14 +138,17 @@ Row = tuple[LimitControl, forms.BoundField, Number, forms.BoundField | None]
 
 def _number_field(dial: LimitControl) -> forms.Field:
     attrs = {"inputmode": "numeric" if dial.whole else "decimal", "placeholder": _placeholder(dial), "step": dial.step}
-    field = forms.IntegerField if dial.whole else forms.FloatField
-    return field(
+    known = LIMIT_FIELDS.get(dial.name)
+    kind: Any = forms.IntegerField if dial.whole else forms.FloatField
+    field: Any = kind(
         label=dial.label,
         required=False,
-        min_value=dial.least,  # type: ignore[arg-type]
-        max_value=LIMIT_FIELDS[dial.name].maximum if dial.name in LIMIT_FIELDS else MAX_TOKENS,  # type: ignore[arg-type]
+        min_value=dial.least,
+        max_value=known.maximum if known else MAX_TOKENS,
         widget=forms.NumberInput(attrs=attrs),
     )
+    field.unit = known.told_unit if known else ""
+    return field  # type: ignore[no-any-return]
 
 
 def _retries(policy: ErrorPolicy) -> forms.Field:

@@ -43,6 +43,7 @@ class RerunForm(FieldErrors, forms.Form):
         connection.choices = [(name, name) for name in names]
         for name, field in self._said():
             self.fields[name] = field
+        self.fields["hold"] = self.fields.pop("hold")  # the last of the page
 
     def _initial(self, turn: Turn, place: RerunPlace | None) -> dict[str, Any]:
         own = connection_of(turn)

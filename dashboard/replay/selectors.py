@@ -10,6 +10,7 @@ from agentcore.events import Setup, Started, without_uncapped
 from agentcore.messages import Message
 from agentcore.replay import Recording, fold, unforkable
 from agentcore.snapshot import Snapshot
+from agentcore.states import TERMINAL
 from agentcore.values import replace
 from dashboard.agents.models import Connection
 from dashboard.live.services import setup_of
@@ -43,6 +44,11 @@ class RerunPlace:
     words: str
     snapshot: Snapshot
     why_not: str | None
+
+    @property
+    def is_end(self) -> bool:
+        """Whether the turn ended with it: nobody looks for a place to begin there."""
+        return self.snapshot.state in TERMINAL
 
 
 def places_of(recording: Recording) -> tuple[RerunPlace, ...]:

@@ -33,10 +33,10 @@ from dashboard.turns import partitions
 from dashboard.turns.sql_views import view_installer
 
 #: Who is said to have made what nobody made.
-FIRST_START, LATER_START = "the first start", "a later start"
+FIRST_START, LATER_START = "the system (first start)", "the system (later start)"
 #: Where the simulator is when nobody says otherwise.
 SIMULATOR_URL = "http://127.0.0.1:8322/v1"
-WHY = "Created by the first start, without overrides."
+WHY = "First start of Whystop."
 _OPENAI = "openai"
 _OPENAI_KEY = "OPENAI_API_KEY"
 _OPENAI_ADDRESS = "https://api.openai.com/v1"

@@ -12,6 +12,7 @@ from django.http import HttpRequest, HttpResponse, QueryDict
 
 from dashboard.accounts.models import User
 from dashboard.agents.models import Project
+from dashboard.platform.one_line import ONE_LINE, is_one_line
 from dashboard.timeline.models import SavedView
 from dashboard.turns.filters import TimelineFilters, unknown_filters
 
@@ -67,6 +68,8 @@ def _name_clean(name: str) -> str:
         raise ValidationError({"name": f"Name must have at most {MAX_NAME_CHARS} characters; it has {len(said):,}."})
     if "\x00" in said:
         raise ValidationError({"name": "Name must not contain the character U+0000."})
+    if not is_one_line(said):
+        raise ValidationError({"name": f"Name {ONE_LINE}"})
     return said
 
 

@@ -26,7 +26,7 @@ def samples_copy(project: Project, **_: object) -> None:
     simulator. Without it the project stays empty."""
     found = selectors.connection_list(project=selectors.project_default()).filter(name=SIMULATOR).first()
     if found is not None and is_simulator(found):
-        samples_make(project, simulator_url=found.base_url, why="Created with the project, without overrides.")
+        samples_make(project, simulator_url=found.base_url, why="Created with the project.")
 
 
 def simulators_move(base_url: str) -> None:

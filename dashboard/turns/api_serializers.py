@@ -123,13 +123,16 @@ def attempt_json(
     raw_response: bytes | None,
     removed_at: datetime | None = None,
     demanded: bool = False,
+    untimed: bool = False,
 ) -> Shown:
     """`request_body`: JSON text as it was sent; `raw_response`: None where nothing came, or it was removed. `demanded`:
-    nobody set the turn's max_tokens (`sent_caps.cap_demanded`)."""
+    nobody set the turn's max_tokens (`sent_caps.cap_demanded`). `untimed`: of a turn whose log gives no times."""
     response = _response_shown(attempt, raw_response, removed_at)
     uncounted = attempt.usage is None and attempt.stop_reason is not None
     apart = {"request": json.loads(request_body), "response": response, "tokens_estimated": uncounted}
     apart["max_tokens_demanded"] = demanded
+    if untimed:
+        apart |= dict.fromkeys(("first_token_ms", "duration_ms"))
     return {key: apart[key] if key in apart else getattr(attempt, key) for key in ATTEMPT_KEYS}
 
 

@@ -29,13 +29,14 @@ MOVING = """() => {
 #: Where the focus is, and whether what had it before looks otherwise without it. A focus may be drawn on a child, on
 #: what stands beside or around the element, or on its row.
 FOCUSED = """() => {
-  const drawn = each => {
-    const style = getComputedStyle(each);
+  const drawn = (each, part) => {
+    const style = getComputedStyle(each, part);
     return [style.outlineStyle, style.outlineWidth, style.boxShadow, style.borderColor, style.stroke, style.strokeWidth,
       style.backgroundColor, style.clipPath, style.translate, style.transform, style.top].join(" ");
   };
   const look = each => [...[...each.querySelectorAll("*")].slice(0, 12), each, each.parentElement,
-    each.parentElement.parentElement, each.closest("tr"), each.nextElementSibling].filter(Boolean).map(drawn).join("|");
+    each.parentElement.parentElement, each.closest("tr"), each.nextElementSibling].filter(Boolean)
+    .flatMap(one => [drawn(one, null), drawn(one, "::after")]).join("|");
   const each = document.activeElement, left = window.left;
   const seen = !left || left.each === each || look(left.each) !== left.look;
   const there = each && each !== document.body;

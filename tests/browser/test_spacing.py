@@ -25,6 +25,18 @@ def test_choices_of_a_period_have_the_same_size_and_gaps_on_every_page(page: Pag
     assert len(spaces) == 1
 
 
+@pytest.mark.parametrize("width", [PHONE["width"], 1280])
+def test_the_button_of_the_sign_in_page_stands_under_its_fields(page: Page, width: int):
+    context = page.context.browser.new_context(viewport={"width": width, "height": 900})  # type: ignore[union-attr]
+    stranger = context.new_page()
+    page.goto("/glossary")
+    stranger.goto(page.url.removesuffix("glossary") + "sign-in/")
+    field, button, card = (box(stranger, each) for each in ("#id_code", ".sign-in .btn", ".sign-in"))
+    assert (button["x"], button["width"]) == (field["x"], field["width"])
+    assert card["y"] + card["height"] - button["y"] - button["height"] >= 24
+    context.close()
+
+
 #: Where something of the state diagram begins, and where it ends; its strokes do not count.
 EDGES = "drawn => { const box = drawn.getBBox(); return [box.x, box.x + box.width]; }"
 

@@ -21,6 +21,9 @@ from dashboard.board.alerts.presenters import firing_rows, preview_rows
 from dashboard.board.metrics import METRICS
 from dashboard.board.selectors import DIMENSIONS, values_of
 from dashboard.exports.webhooks.events import ALERT_FIRED
+from dashboard.platform.form_errors import label_of
+
+NOT_JUDGED = ("name", "emails")  #: what a preview does without
 
 
 @require_safe
@@ -71,7 +74,9 @@ def alert(request: HttpRequest, alert_id: UUID) -> HttpResponse:
 def preview(request: HttpRequest) -> HttpResponse:
     """What a rule would have done, as a part of the page that it is typed into."""
     form = _form(request.POST)
-    return render(request, "alerts/_preview.html", {"label": form["number"].label, **_previewed(form)})
+    found = _previewed(form)
+    judged = [form[name] for name in form.fields if name not in NOT_JUDGED]
+    return render(request, "alerts/_preview.html", {"label": form["number"].label, "judged": judged, **found})
 
 
 @require_POST
@@ -112,10 +117,10 @@ def _initial(request: HttpRequest) -> dict[str, str]:
 def _previewed(form: AlertForm) -> dict[str, Any]:
     """Of a form that says enough to be judged; its name need not be there yet."""
     form.full_clean()
-    faulty = [name for name in form.fields if name in form.errors and name not in ("name", "emails")]
+    faulty = [label_of(form, name) for name in form.fields if name in form.errors and name not in NOT_JUDGED]
     if faulty:
-        return {"preview_faults": [error for name in faulty for error in form.errors[name]]}
-    judged = {name: value for name, value in form.cleaned_data.items() if name not in ("name", "emails")}
+        return {"faulty": faulty}
+    judged = {name: value for name, value in form.cleaned_data.items() if name not in NOT_JUDGED}
     found = selectors.preview_of(Alert(project=project_current(), **judged))
     return {"preview": found, "preview_rows": preview_rows(found)}
 

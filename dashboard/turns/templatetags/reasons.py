@@ -45,6 +45,18 @@ def reason(word: object, *, text: str | None = None, badge: bool = False) -> Saf
     return _drawn(str(word), reason_label(word), str(conditional_escape(shown)), bool(badge))
 
 
+@register.simple_tag
+def reason_and_code(word: object) -> SafeString:
+    """A reason in words, and the API's code of it beside them where the words are others."""
+    label = reason_label(word)
+    code = code_beside(str(word))
+    return (
+        format_html('{} <code class="soft">{}</code>', reason(word, text=label), code)
+        if code
+        else reason(word, text=label)
+    )
+
+
 @lru_cache(maxsize=1_000)  # a list draws the same few words for each of its rows
 def _drawn(word: str, label: str, shown: str, badge: bool) -> SafeString:
     """`shown`: as HTML, so that a text which is markup and one which only looks like it are kept apart."""

@@ -305,3 +305,19 @@ def test_the_sign_in_page_says_what_whystop_is(stranger: Client):
     page = " ".join(stranger.get("/sign-in/").content.decode().split())
     assert "Whystop records the turns of LLM agents, and answers two questions" in page
     assert "why did it stop, and what limit would have let it finish?" in page
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "words"),
+    [
+        ("Long enough 1", "Long enough 2", "The passwords do not match."),
+        ("x", "x", "The new password must have at least 8 characters."),
+        ("password", "password", "This password is too common. Choose another."),
+    ],
+)
+def test_the_password_page_says_what_is_wrong_in_plain_words(browser: Client, first: str, second: str, words: str):
+    typed = {"csrfmiddlewaretoken": csrf_of(browser), "new_password1": first, "new_password2": second}
+    html = browser.post("/account/password/", typed).content.decode()
+    assert words in html
+    assert "Confirm new password" in html
+    assert "’" not in html.split("password-title")[1]

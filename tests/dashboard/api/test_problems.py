@@ -116,16 +116,34 @@ def test_braces_in_a_field_name_are_not_placeholders(api: Program, name: str):
 
 def test_a_text_that_is_too_long_is_reported_with_its_maximum(api: Program):
     wrong = api.problem("/policies", {"name": "p", "why": "x" * 501}, 422)
-    assert wrong == {"why": "It is 501 long; it must be at most 500."}
+    assert wrong == {"why": "why must have at most 500 characters; it has 501."}
 
 
 def test_missing_and_invalid_fields_are_reported_by_name(api: Program):
     assert api.problem("/connections", {"name": 5, "max_output_tokens": "many"}, 422) == {
-        "name": "It must be text.",
-        "max_output_tokens": "It must be a whole number.",
-        "provider": "It is required.",
-        "base_url": "It is required.",
+        "name": "name must be text.",
+        "max_output_tokens": "max_output_tokens must be a whole number.",
+        "provider": "provider is required.",
+        "base_url": "base_url is required.",
     }
+
+
+def test_every_fault_of_a_field_names_it(api: Program):
+    cap = api.problem("/agents", {"name": "a", "connection": "b", "model": "m", "max_tokens": "many"}, 422)
+    assert cap == {"max_tokens": "Max tokens per call (max_tokens) must be a whole number."}
+    calls = {"name": "a", "provider": "openai", "base_url": "http://127.0.0.1:1/v1", "max_concurrent_calls": 0}
+    assert api.problem("/connections", calls, 400) == {
+        "max_concurrent_calls": "max_concurrent_calls must be at least 1."
+    }
+    response = api.get("/lint?days=0")
+    assert response.json()["detail"] == "days must be at least 1."
+    assert api.problem("/tokens", {"name": ""}, 422)["name"] == "name must have at least 1 characters; it has 0."
+
+
+@pytest.mark.parametrize("path", ["tokens", "keys", "alerts"])
+def test_a_name_is_one_line(api: Program, path: str):
+    body = {"name": "a\nb", **({"metric": "turns", "number": 1} if path == "alerts" else {})}
+    assert api.problem(f"/{path}", body, 400) == {"name": "name must be one line without control characters."}
 
 
 def test_an_unknown_url_and_a_wrong_method_are_also_problems(api: Program):

@@ -143,6 +143,16 @@ def test_uncounted_tokens_are_marked_as_estimates(api: Program, play: Play, mode
     assert [attempt["usage"] is None for attempt in attempts] == [estimated]
 
 
+def test_calls_of_a_turn_whose_log_gives_no_times_have_no_duration(
+    api: Program, play: Play, monkeypatch: pytest.MonkeyPatch
+):
+    turn = play("sim-essay")
+    monkeypatch.setattr(Turn, "untimed", True)
+    assert api.get(f"/turns/{turn.id}").json()["duration_ms"] is None
+    (attempt,) = api.get(f"/turns/{turn.id}/attempts").json()
+    assert (attempt["duration_ms"], attempt["first_token_ms"]) == (None, None)
+
+
 def test_a_call_that_was_never_answered_has_no_tokens_to_estimate(api: Program, play: Play):
     turn = play("sim-500")
     (attempt,) = api.get(f"/turns/{turn.id}/attempts").json()

@@ -46,6 +46,7 @@ class _Parts:
     forms: list[PageForm] = field(default_factory=list)
     errors: list[str] = field(default_factory=list)  #: the ids of what encloses each error; empty: nothing does
     ids: set[str] = field(default_factory=set)
+    summary: list[str] = field(default_factory=list)  #: the ids of the fields that the summary of a form links to
 
 
 class _Reader(HTMLParser):
@@ -56,6 +57,7 @@ class _Reader(HTMLParser):
         self._area: Control | None = None
         self._select: Control | None = None
         self._around = ""
+        self._in_note = False
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         given = {name: value or "" for name, value in attrs}
@@ -65,6 +67,10 @@ class _Reader(HTMLParser):
             self._around = given.get("id", "")
         if tag == "p" and "error" in classes and "note" not in classes:
             self.parts.errors.append(self._around)
+        if tag == "p":
+            self._in_note = {"note", "error"} <= set(classes)
+        if tag == "a" and self._in_note and given.get("href", "").startswith("#"):
+            self.parts.summary.append(given["href"].removeprefix("#"))
         if tag == "form":
             self._form = PageForm(given.get("action", ""), given.get("method", "get").lower())
             self.parts.forms.append(self._form)

@@ -23,6 +23,7 @@ GARBAGE = {
     "too large": "1" + "0" * 30,
     "100 kB": "x" * 100_000,
     "NUL": "a\x00b",
+    "control character": "a\x01b",
     "emoji": "🙂👩‍👩‍👧",
     "right to left": "שלום\u202e",
     "markup": "<script>alert(1)</script>",
@@ -94,6 +95,9 @@ def faults_of(answer: HttpResponse, form: PageForm, data: dict[str, str | list[s
     parts = parts_of(text)
     if any(not around.endswith("_error") for around in parts.errors):
         yield "shows an error in another way"
+    wrong = list(dict.fromkeys(around.removesuffix("_error") for around in parts.errors if "over-" not in around))
+    if parts.summary != wrong and (parts.summary or len(form.seen) > 1):
+        yield f"lists {parts.summary} of {wrong} above the form"
     again = next((one for one in parts.forms if one.names == form.names), form)
     for one in again.seen:
         if one.invalid and one.kind not in {"checkbox", "radio"} and not set(one.described_by.split()) & parts.ids:

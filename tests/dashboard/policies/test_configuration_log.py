@@ -98,10 +98,12 @@ def test_the_creator_is_shown_from_the_start_and_imported_objects_are_marked(
 ):
     seed(simulator_url="http://127.0.0.1:1/v1")
     html = page(browser, "/policies/changes")
-    assert "<b>the first start</b> created the connection simulator" in html
-    assert "<b>the first start</b> created the agent sim-essay" in html
+    assert "<b>the system (first start)</b> created the connection simulator" in html
+    assert "<b>the system (first start)</b> created the agent sim-essay" in html
     seed(simulator_url="http://127.0.0.1:2/v1")
-    assert "<b>a later start</b> changed the connection simulator: base_url" in page(browser, "/policies/changes")
+    assert "<b>the system (later start)</b> changed the connection simulator: base_url" in page(
+        browser, "/policies/changes"
+    )
     with on_behalf(ann):
         Agent.objects.filter(name="sim-essay").update(max_tokens=7)
     Agent.objects.filter(name="sim-odd").update(max_tokens=7)

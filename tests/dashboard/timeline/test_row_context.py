@@ -176,6 +176,13 @@ def test_a_turn_whose_log_gave_no_times_shows_no_duration(browser: Client):
     assert "Not recorded: the log gives no times." not in page(browser, "/")
 
 
+def test_the_details_of_a_row_say_reasons_in_words_with_their_codes_beside(browser: Client):
+    make_turn(model_stop_reason="max_tokens", stop_reason="finish_reason", status="partial")
+    details = re.sub(r"\s+", " ", page(browser, "/").split('id="rows"')[1])
+    for label, code in (("cut off", "max_tokens"), ("ended by the model&#x27;s stop reason", "finish_reason")):
+        assert f'</svg>{label}</span> <code class="soft">{code}</code>' in details
+
+
 LONG = "so it goes " * 40
 
 

@@ -90,13 +90,21 @@ def test_a_fault_is_reported_at_its_field(browser: Client, wrong: dict[str, str]
     assert not Alert.objects.exists()
 
 
-def test_the_preview_says_each_fault_once(browser: Client):
-    html = browser.post(NEW, {**RULE, "number": "-1", "least_turns": "x"}).content.decode()
-    preview = html.split(">Preview</h2>")[1]
+def test_a_preview_says_each_fault_once_at_its_field(browser: Client):
+    wrong = {**RULE, "number": "-1", "least_turns": "x"}
     told = "Minimum turns must be a whole number from 0 to 1,000,000."
-    assert f'<p class="note error">{told}</p>' in preview
-    assert "Minimum turns: " not in preview
-    assert preview.index("Threshold") < preview.index("Minimum turns"), "in the order of the fields"
+    page = browser.post(NEW, wrong).content.decode()
+    assert page.count(told) == 1
+    assert "No preview yet. Correct Threshold (percent), Minimum turns." in compact(page)
+    part = browser.post("/metrics-board/alerts/preview", wrong).content.decode()
+    assert part.count(told) == 1
+    assert part.index('id="alert-least_turns_error"') < part.index(told)
+
+
+def test_a_preview_takes_back_the_errors_of_fields_that_were_corrected(browser: Client):
+    part = browser.post("/metrics-board/alerts/preview", {**RULE, "name": ""}).content.decode()
+    assert '<div class="errors" id="alert-number_error" role="alert" hx-swap-oob="true"></div>' in part
+    assert "alert-name_error" not in part, "a preview does not ask for a name"
 
 
 def test_names_are_unique(browser: Client, alert_of: AlertOf):
