@@ -169,7 +169,9 @@ def test_the_second_of_two_operators_is_informed_and_keeps_the_typed_input(page:
     page.get_by_label("System prompt").fill("In my own words.")
     other.get_by_role("button", name="Step").click()
     held(other, "Whystop ends the turn with a partial answer")
-    expect(page.locator("#operate .standing")).to_contain_text("before Whystop ends the turn with a partial answer", timeout=LONG)
+    expect(page.locator("#operate .standing")).to_contain_text(
+        "before Whystop ends the turn with a partial answer", timeout=LONG
+    )
     expect(page.get_by_label("System prompt")).to_have_value("In my own words.")
     page.get_by_role("button", name="Change and step").click()
     expect(page.locator("#operate-panel [role=alert]")).to_contain_text("operator was first and requested “step” at")
