@@ -25,7 +25,7 @@ verdict                         the sentence that says why a turn ended; `trunca
 remedies                        the limits that would have to be raised, and the words for them
 sufficient_max_tokens           when a verdict may name a value for `max_tokens`
 why                             the evidence of the verdict as a tree, down to the provider's own stop reason; and
-                                the other possible transitions at each step
+                                the other possible transitions beside each
 serial, values, number_format   values to JSON and back, copies of frozen values, numbers in sentences
 schema                          a JSON Schema validator, for programs that have `jsonschema-rs`
 type_check, json_values         whether a value matches its annotations, or consists of JSON values only

@@ -96,17 +96,17 @@ def _final(said: Json, _snapshot: Snapshot | None, _error: ProviderError | None)
     if said["decision"] == _FORBID:
         return f"the policy ends a turn at the stop reason “{said['context'].get('reason')}”"
     none = said["decision"] == _ALLOW and said["context"].get("reason") is None
-    return "no stop reason to check at this step" if none else None
+    return "no stop reason to check at this transition" if none else None
 
 
 def _calls(said: Json, _snapshot: Snapshot | None, _error: ProviderError | None) -> str | None:
-    return "no answer to check at this step" if said["decision"] == _ALLOW else None
+    return "no answer to check at this transition" if said["decision"] == _ALLOW else None
 
 
 def _truncation(said: Json, snapshot: Snapshot | None, _error: ProviderError | None) -> str | None:
     context, bound = said["context"], said["context"].get("bound")
     if said["decision"] == _ALLOW:
-        return "no truncated answer to continue at this step"
+        return "no truncated answer to continue at this transition"
     if bound == "retry_limit" and snapshot is not None and snapshot.observed:
         return _not_done(snapshot)
     if bound == "retry_limit" and _nothing_allowed(context):
@@ -204,7 +204,7 @@ _NOT_REQUESTED = "an observed call is not requested again"
 
 def _envelope(said: Json, snapshot: Snapshot | None, _error: ProviderError | None) -> str | None:
     if said["decision"] == _ALLOW:
-        return "no envelope to check at this step"
+        return "no envelope to check at this transition"
     if said["decision"] == _STOP:
         return "it ended by itself and is valid"
     if said["decision"] != _FORBID:

@@ -29,7 +29,7 @@ class Work:
     @property
     def words(self) -> str:
         """Why it stopped."""
-        calls = "1 imagined step" if self.steps == 1 else f"{self.steps:,} imagined steps"
+        calls = "1 imagined record" if self.steps == 1 else f"{self.steps:,} imagined records"
         return f"stopped after {calls}: the rest would take too much work"
 
     def follow(self, said: int, read: int) -> None:

@@ -97,9 +97,9 @@ class Step(BaseModel):
     observed: Objects
     provenance: Literal["recorded", "derived", "live"]
     certainty: Certainty = Field(
-        description="The certainty of this event. The certainty of the answer to the command is given at the next step."
+        description="The certainty of this event. That of the answer to the command is given at the next record."
     )
-    assumes: list[Assumption] = Field(description="The assumptions of this step; empty unless it is estimated.")
+    assumes: list[Assumption] = Field(description="The assumptions of this record; empty unless it is estimated.")
 
 
 class Ending(RecordedTurn):
@@ -109,16 +109,16 @@ class Ending(RecordedTurn):
         description="Without the time for which operators held the recorded turn, as limits count."
     )
     output_tokens_range: list[int] = Field(description=TOKENS_RANGE)
-    steps: list[Step]
+    steps: list[Step] = Field(description="Its records, in order.")
     undecidable: bool = Field(description="The recording does not determine how the turn ends. The what-if stops here.")
     why: Why | None = Field(description="Why it is undecidable; null if it is decidable. " + WHY_WORDS)
     stopped: str = Field(
         description="Why the what-if was stopped, as text, if evaluating it would take too long; otherwise empty."
     )
     certainty: Certainty = Field(
-        description="The certainty of its least certain step, by this recording alone. " + CERTAINTIES
+        description="The certainty of its least certain record, by this recording alone. " + CERTAINTIES
     )
-    assumes: list[Assumption] = Field(description="The assumptions of its steps, each with its widest range.")
+    assumes: list[Assumption] = Field(description="The assumptions of its records, each with its widest range.")
 
 
 class WhatIf(Ending):

@@ -15,7 +15,7 @@ from dashboard.board.measures import AGENT_STOP, LINT, MODEL_STOP, quantile
 from dashboard.board.metrics import CUT, METRICS, Metric, Sums, shown, written
 from dashboard.board.selectors import Board, Scope
 from dashboard.timeline.chart import GAP, HEIGHT, PATTERNS, TICKS, WIDTH
-from dashboard.turns.reason_looks import reason_label
+from dashboard.turns.reason_looks import WITHOUT, reason_label
 
 LEFT_CUT = "model_stop_reason=max_tokens&not_has=continuation"
 #: Of truncated answers that were requested again.
@@ -164,8 +164,8 @@ def _without(total: Sums, stopped: tuple[Part, ...], name: str) -> tuple[Part, .
         return sums.get(measures.TURNS, 0) - sum(part.of(sums) or 0 for part in stopped)
 
     filters = "&".join(f"not_{name}={part.key}" for part in stopped)
-    label = "no answer" if name == "model_stop_reason" else "not stopped yet"
-    return (Part("none", label, "", of, filters, pattern=PATTERNS[len(stopped) % len(PATTERNS)]),) if of(total) else ()
+    pattern = PATTERNS[len(stopped) % len(PATTERNS)]
+    return (Part("none", WITHOUT[name], "", of, filters, pattern=pattern),) if of(total) else ()
 
 
 def _truncation() -> tuple[Part, ...]:

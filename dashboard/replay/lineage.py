@@ -127,7 +127,7 @@ def _said(said: Mapping[str, Any]) -> Iterator[str]:
     if said.get("went_on"):
         yield "continued live where the recording ends"
     if estimates := said.get("estimates"):
-        yield f"without {count(estimates, 'estimated step')} of the what-if"
+        yield f"without {count(estimates, 'likely record')} of the what-if"
     places = said.get("messages", [])
     if places:
         yield f"message{'s' if len(places) > 1 else ''} {', '.join(map(str, places))} rewritten"

@@ -19,13 +19,11 @@ from dashboard.timeline.histogram import histogram
 from dashboard.timeline.row_context import with_row_context
 from dashboard.timeline.saved_views import EVERYTHING, opening_view, saved_views, view_id_of
 from dashboard.turns.filters import TimelineFilters
+from dashboard.turns.reason_looks import WITHOUT
 from dashboard.turns.timeline_page import address_of, newest_id, timeline_page
 
 MOST_VALUES = 60  #: of one facet that are listed
 STACKS = {"model_stop_reason": "why the model stopped", "stop_reason": "why the agent stopped"}
-
-#: What it means that a turn has no such reason; an answer without one counts as `unknown`.
-NONE = {"model_stop_reason": "no answer", "stop_reason": "not stopped yet"}
 
 
 @require_safe
@@ -89,7 +87,7 @@ def chart(request: HttpRequest) -> HttpResponse:
     context = {
         "chart": chart_of(counted, chosen=chosen),
         "stack": stack,
-        "none": NONE[stack],
+        "none": WITHOUT[stack],
         "stacks": STACKS,
         "when": when,
         "newest": newest,

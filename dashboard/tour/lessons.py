@@ -273,7 +273,7 @@ GROUPS: Mapping[str, tuple[Lesson, ...]] = {
         Lesson(
             "forked",
             "A fork",
-            "A fork re-runs a turn from one of its steps: the first cut, with 400 tokens per call.",
+            "A fork re-runs a turn from one of its records: the first cut, with 400 tokens per call.",
             "sim-essay",
             overrides={"max_tokens": 400},
             after="gave-up",

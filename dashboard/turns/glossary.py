@@ -63,8 +63,9 @@ _WORDS: Mapping[str, tuple[str, str]] = {
         "invalid one is requested again.",
     ),
     "iteration": (
-        "Iteration",
-        "One step of the agent: a model answer and the tools that it calls. Max steps limits their number.",
+        "Step",
+        "One iteration of the agent: a model answer and the tools that it calls. Max steps limits their number. The "
+        "state machine's moves are transitions, and what is stored of them are records.",
     ),
     "model_stop": ("Model stop reason", "Why the model ended an answer, in one vocabulary for all providers."),
     "provider_stop": ("Provider's stop reason", "The stop reason exactly as the provider reported it."),

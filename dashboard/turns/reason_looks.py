@@ -27,7 +27,7 @@ LOOKS: dict[str, Look] = {
     "safety_blocked": Look("block", "octagon", "blocked"),
     "cancelled": Look("wait", "cross", "cancelled"),
     "paused": Look("tool", "bars", "paused by the provider"),
-    "unknown": UNKNOWN,
+    "unknown": Look("odd", "question", "unknown or not given"),
     "doubtful": Look("cut", "question", "end not certain"),
     # why the agent stopped
     "completed": Look("end", "check", "completed"),
@@ -76,6 +76,10 @@ LOOKS: dict[str, Look] = {
     "relabelled": Look("cut", "torn", "truncation mislabelled"),
     "ambiguous_seam": Look("odd", "question", "possible repeat"),
 }
+
+
+#: What it means that a turn has no word of that kind. An answer whose stop reason was not given is `unknown`.
+WITHOUT = {"model_stop_reason": "no answer", "stop_reason": "not stopped yet"}
 
 
 def look_of(word: object) -> Look:

@@ -65,7 +65,7 @@ MODEL_ERROR = "model error, 1 failure; model errors stop the turn"
 IDLE = [truncated("a"), truncated(""), truncated("")]
 WATCHED = partial(play, watched=True, max_continuations=0, max_tool_repair_attempts=0, schema_rounds=0)
 SEES = [
-    (play(ended("a")), "no envelope to check at this step", "the provider said “stop”: end_turn"),
+    (play(ended("a")), "no envelope to check at this transition", "the provider said “stop”: end_turn"),
     (play(unknown(None, "a")), "1 of 20 steps", "the provider gave no stop reason: unknown"),
     (play(truncated("a"), max_continuations=0), NONE_ALLOWED, NONE_ALLOWED),
     (

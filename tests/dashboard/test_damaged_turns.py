@@ -223,7 +223,7 @@ def test_a_page_that_lacks_records_says_so_at_its_head(browser: Client, whole: T
     assert f"This turn is damaged: {told}" in html
     assert "No answer arrived." not in html
     assert whole.output_text[:20] in html
-    assert "No step has been evaluated yet." not in html
+    assert "No transition has been evaluated yet." not in html
 
 
 def test_an_internal_error_is_not_reported_as_damage_of_a_turn_that_does_not_verify(

@@ -11,9 +11,16 @@ from django.utils import timezone
 from agentcore.policy import LIMIT_NAMES, Limits
 from agentcore.reasons import TurnStatus
 from dashboard.agents.limit_fields import LIMIT_FIELDS
-from dashboard.agents.models import Policy, Project
+from dashboard.agents.models import Policy, PolicyVersion, Project
 from dashboard.agents.policies import POLICY_FIELDS
-from dashboard.agents.selectors import policy_get, policy_list, policy_version_standing, policy_versions_active
+from dashboard.agents.selectors import (
+    policy_get,
+    policy_list,
+    policy_version_get,
+    policy_version_list,
+    policy_version_standing,
+    policy_versions_active,
+)
 from dashboard.platform.form_errors import FieldErrors
 from dashboard.policies.backtests.selectors import TurnScope, turns_where, words_of_turns
 from dashboard.policies.backtests.services import MOST_TOKENS
@@ -23,13 +30,15 @@ from dashboard.turns.models import UNFINISHED
 
 DEFAULTS, ANY, ITS_OWN = "", "", ":own"
 DAYS = (1, 7, 30, 90)
+AT = "@"  #: between a policy's name, which has none, and a version's number
 DRAFTS_ONLY = " (newest draft, inactive)"
 #: Limits that stand on the page; a policy says the others.
 OFFERED = ("max_continuations", "max_total_completion_tokens")
 
 
 class DraftForm(FieldErrors, forms.Form):
-    """`policy`: a name, or empty for the default limits; the numbers are in place of the policy's own."""
+    """`policy`: a name, `name@version` of a version that is not active, or empty for the default limits; the numbers
+    are in place of the policy's own."""
 
     policy = forms.ChoiceField(required=False)
     max_tokens = forms.IntegerField(label=LIMIT_NAMES["max_tokens"], required=False, min_value=1, max_value=MOST_TOKENS)
@@ -40,6 +49,10 @@ class DraftForm(FieldErrors, forms.Form):
         policies = list(policy_list(project=project))
         counting = policy_versions_active(policy.pk for policy in policies)
         names = [(policy.name, policy.name + ("" if policy.pk in counting else DRAFTS_ONLY)) for policy in policies]
+        newest = [each for each in policy_version_list(project=project) if each.policy_id in counting]
+        drafts = [each for each in newest if each != counting[each.policy_id]]
+        names += [(f"{each.policy}{AT}{each.version}", f"{each.policy} v{each.version} (inactive)") for each in drafts]
+        names.sort()
         choice = self.fields["policy"]
         assert isinstance(choice, forms.ChoiceField), "declared above"
         choice.choices = [(DEFAULTS, "no policy: the default limits"), *names]
@@ -59,7 +72,8 @@ class DraftForm(FieldErrors, forms.Form):
     @property
     def stands_for(self) -> Policy | None:
         """Whose place the draft takes among the words of each turn; None: the default limits stand for all of them."""
-        return policy_list(project=self.project).filter(name=self.cleaned_data["policy"] or None).first()
+        name = self.cleaned_data["policy"].partition(AT)[0]
+        return policy_list(project=self.project).filter(name=name or None).first()
 
     @property
     def draft(self) -> dict[str, Any]:
@@ -70,14 +84,16 @@ class DraftForm(FieldErrors, forms.Form):
         known = {name: value for name, value in limits.items() if name in Limits.__dataclass_fields__}
         return {**said, "limits": known}
 
-    def _words(self, name: str) -> dict[str, Any]:
-        if name == DEFAULTS:
+    def _words(self, chosen: str) -> dict[str, Any]:
+        if chosen == DEFAULTS:
             return {}
+        name, _, number = chosen.partition(AT)
         try:
             policy = policy_get(project=self.project, name=name)
-        except Policy.DoesNotExist as error:
+            numbered = policy_version_get(policy=policy, version=int(number)) if number else None
+        except (Policy.DoesNotExist, PolicyVersion.DoesNotExist) as error:
             raise ValidationError("Choose one of the policies; that one no longer exists.") from error
-        version = policy_version_standing(policy=policy)
+        version = numbered or policy_version_standing(policy=policy)
         if version is None:
             raise ValidationError(f"“{policy}” has no version yet; create one under Policies.")
         return {field: getattr(version, field) for field in POLICY_FIELDS}

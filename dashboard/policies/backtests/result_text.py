@@ -57,11 +57,12 @@ _SURE_WORDS = {**{name: certainty_word(name) for name in SURE}, "proven": "prove
 
 
 def certainty_in_words(counts: Mapping[str, Any]) -> str:
-    """How certain the decided ones are, all three; empty where none was decided."""
+    """How certain the decided ones are; empty where none was decided."""
     if not counts["same"] + counts["flipped"]:
         return ""
     known = sure_counts(counts)
-    return ", ".join(f"{count:,} {_SURE_WORDS[name]}" for name, count in known.items()) or "how certain is not known"
+    told = (f"{count:,} {_SURE_WORDS[name]}" for name, count in known.items() if count)
+    return ", ".join(told) or "how certain is not known"
 
 
 def sure_counts(counts: Mapping[str, Any]) -> dict[str, int]:

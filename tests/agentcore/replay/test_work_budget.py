@@ -51,7 +51,7 @@ def test_a_what_if_of_thousands_of_calls_stops_and_reports_how_many_it_made(text
     imagined = asked(text, tokens, cap, **setup)
     assert (imagined.certainty, imagined.endings) == (Certainty.UNDECIDABLE, ())
     assert imagined.stopped.startswith("stopped after ")
-    assert imagined.stopped.endswith(" imagined steps: the rest would take too much work")
+    assert imagined.stopped.endswith(" imagined records: the rest would take too much work")
     assert imagined.work <= 2 * MOST_WORK, "a last step is whole, and the recorded ones are counted too"
 
 

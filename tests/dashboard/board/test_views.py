@@ -7,6 +7,7 @@ from html import unescape
 import pytest
 from django.core.exceptions import ValidationError
 from django.test import Client
+from django.urls import reverse
 from django.utils import timezone
 
 from dashboard.board.metrics import METRICS, shown
@@ -173,3 +174,13 @@ def test_any_period_up_to_the_maximum_is_drawn_in_few_bars(days: int):
 def test_a_longer_period_is_refused():
     with pytest.raises(ValidationError, match="400 days"):
         period_of({"since": "2020-01-01"}, now=NOW)
+
+
+@pytest.mark.django_db
+def test_an_answer_without_a_known_stop_reason_has_one_label_in_legend_filter_and_board(browser: Client):
+    """Such as one that the turn's own time limit ended, of which the provider gave none."""
+    make_turn(timezone.now() - timedelta(days=1), status="partial", attempts=1, model_stop_reason="unknown")
+    brought_up_to_date()
+    shown = [chart(page(browser, "/metrics-board"), "turns")]
+    shown += [page(browser, reverse(name)) for name in ("timeline:chart", "timeline:facets")]
+    assert ["unknown or not given" in each for each in shown] == [True] * 3

@@ -153,7 +153,7 @@ def test_a_live_continuation_uses_recorded_text_and_not_estimated_text(cut: Turn
     assert cut.output_text.startswith(text)
     child = drive(child)
     assert (child.status, turn_verify(turn=child).verified) == ("completed", True)
-    steps = f"{imagined.estimates} estimated step{'s' if imagined.estimates > 1 else ''}"
+    steps = f"{imagined.estimates} likely record{'s' if imagined.estimates > 1 else ''}"
     assert f"without {steps} of the what-if" in list(changes(child, cut))
 
 

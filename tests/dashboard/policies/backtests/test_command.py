@@ -33,7 +33,7 @@ def told(*words: str) -> str:
 def test_it_reports_how_many_turns_would_have_ended_differently_at_what_cost(play: Play):
     turn = play("sim-essay", overrides={"max_tokens": 150})
     lines = told("--max-continuations", "0").splitlines()
-    certainty = "1 recorded, 0 certain, 0 likely"
+    certainty = "1 recorded"
     assert lines[0] == f"A backtest over 1 turn: 1 would have stopped sooner, 0 not known; {certainty}."
     assert lines[1].startswith(f"Of the 1 decided: {turn.continuations} calls fewer, ")
     assert lines[1].endswith("; simulator, free")

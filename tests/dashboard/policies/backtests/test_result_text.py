@@ -41,14 +41,12 @@ def test_a_backtest_is_summarized_in_a_sentence(made: Backtest, words: str):
 
 def test_the_certainty_of_decided_turns_is_shown_with_all_counts():
     made = Backtest(status="done", done=9, same=5, undecidable=4, recorded=3, certain=0, estimated=2)
-    assert in_words(made).endswith(
-        "5 the same, 4 not known (44.4 %); of the 5 with a known end, 3 recorded, 0 certain, 2 likely"
-    )
+    assert in_words(made).endswith("5 the same, 4 not known (44.4 %); of the 5 with a known end, 3 recorded, 2 likely")
     unended = Backtest(
         status="done", done=2, same=1, undecidable=1, recorded=1, certain=0, estimated=0, groups=[{"unended": 1}]
     )
     assert in_words(unended).endswith(
-        "1 the same, 1 would have continued, end not known; of the 1 with a known end, 1 recorded, 0 certain, 0 likely"
+        "1 the same, 1 would have continued, end not known; of the 1 with a known end, 1 recorded"
     )
     before = Backtest(status="done", done=1, same=1, recorded=None, certain=None, estimated=None)
     assert in_words(before).endswith("1 the same, 0 not known; how certain is not known")

@@ -40,7 +40,7 @@ def test_the_active_version_of_a_policy_is_tried(browser: Client):
     first = policy_create(project=project, name="wide", limits={"max_continuations": 1})
     policy_create(project=project, name="wide", limits={"max_continuations": 5})
     version_activate(version=first, why="too dear")
-    assert "uses the active version" in page(browser, "/backtests/new")
+    assert "the active version, or a draft" in page(browser, "/backtests/new")
     browser.post("/backtests/new", {"policy": "wide", "query": ""})
     policy_create(project=project, name="new", limits={"max_continuations": 2}, activate=False)
     html = page(browser, "/backtests/new")
@@ -51,6 +51,26 @@ def test_the_active_version_of_a_policy_is_tried(browser: Client):
         {"max_continuations": 1},
         {"max_continuations": 2},
     ]
+
+
+def test_a_draft_of_a_policy_that_has_an_active_version_can_be_chosen(browser: Client):
+    project = project_default()
+    policy_create(project=project, name="wide", limits={"max_continuations": 1})
+    draft = policy_create(project=project, name="wide", limits={"max_continuations": 5}, activate=False)
+    assert ">wide v2 (inactive)</option>" in page(browser, "/backtests/new")
+    started = browser.post("/backtests/new", {"policy": f"wide@{draft.version}", "query": ""})
+    stored = Backtest.objects.get()
+    assert started["Location"] == f"/backtests/{stored.pk}"
+    assert (stored.policy["limits"], stored.stands_for) == ({"max_continuations": 5}, draft.policy)
+    assert browser.post("/backtests/new", {"policy": "wide@3", "query": ""}).status_code == 400
+
+
+def test_the_filtered_timeline_leads_to_a_backtest_and_to_the_limits_of_its_turns(browser: Client):
+    ways = ('href="/backtests/new?model=m"', 'href="/backtests/limits?model=m"')
+    assert not any(way in page(browser, "/") for way in ways)
+    assert all(way in page(browser, "/?model=m") for way in ways)
+    assert 'href="/?model=m">timeline</a>' in page(browser, "/backtests/new?model=m")
+    assert 'href="/?model=m">timeline</a>' in page(browser, "/backtests/limits?model=m")
 
 
 def test_the_page_and_the_form_of_a_policy_give_the_same_result(browser: Client, admin_client: Client, play: Play):
