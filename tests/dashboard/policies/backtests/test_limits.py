@@ -52,7 +52,7 @@ def test_the_page_says_which_of_the_matching_turns_it_uses_and_why_turn_pages_ma
     make_turn(output_tokens=100, **{**ENDED, "attempts": 3})
     make_turn(output_tokens=0, **ENDED)
     html = " ".join(text_of(page(browser, "/backtests/limits")).split())
-    assert "102 turns match; the estimate uses 100 of them." in html
+    assert "102 turns match; 100 of them are used here." in html
     assert "Re-runs count once with their original turn." in html
     assert "The page of a truncated turn may name another number: it uses only answers longer than that turn's" in html
 
