@@ -157,7 +157,9 @@ def _shape_fault(fault: Mapping[str, Any]) -> Fault:
         return {"field": field, "message": fault["msg"]}
     if words is None:  # what pydantic says is no template: it may quote braces that a caller sent
         return {"field": field, "message": f"{field or 'The body'}: {fault['msg'].rstrip('.')}."}
-    told = words.format_map(_Kept({"unit": LENGTH_OF.get(context.get("field_type"), "characters"), **_shown(context)}))
+    told = words.format_map(
+        _Kept({"unit": LENGTH_OF.get(str(context.get("field_type")), "characters"), **_shown(context)})
+    )
     return {"field": field, "message": f"{_named(field)} {told}"}
 
 
