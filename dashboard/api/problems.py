@@ -70,10 +70,12 @@ SHAPE_WORDS: Mapping[str, str] = {
     "less_than": "must be less than {lt}.",
     "string_too_short": "must have at least {min_length} characters.",
     "string_too_long": "must have at most {max_length} characters.",
+    "empty": "must not be empty.",
     "nul": "must not contain the character U+0000.",
     "moment": "must be a date and time as text, such as 2030-01-31T12:00:00Z.",
     "one_line": ONE_LINE,
 }
+TOO_SHORT = ("too_short", "string_too_short")
 #: What the length of a value counts, by pydantic's word for its kind; of texts it counts characters.
 LENGTH_OF: Mapping[str, str] = {"List": "items", "Dictionary": "fields"}
 
@@ -149,7 +151,8 @@ def _shape_fault(fault: Mapping[str, Any]) -> Fault:
     field = ".".join([*_place(fault["loc"]), *_added(fault["type"], context)]) or None
     if field is None and fault["type"] == "missing":
         return {"field": None, "message": "The body is empty; send a JSON object."}
-    words = SHAPE_WORDS.get(fault["type"])
+    kind = "empty" if fault["type"] in TOO_SHORT and context.get("min_length") == 1 else fault["type"]
+    words = SHAPE_WORDS.get(kind)
     if fault["type"] == "unknown_field":
         return {"field": field, "message": fault["msg"]}
     if words is None:  # what pydantic says is no template: it may quote braces that a caller sent

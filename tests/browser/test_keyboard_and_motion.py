@@ -35,8 +35,8 @@ FOCUSED = """() => {
       style.backgroundColor, style.clipPath, style.translate, style.transform, style.top].join(" ");
   };
   const look = each => [...[...each.querySelectorAll("*")].slice(0, 12), each, each.parentElement,
-    each.parentElement.parentElement, each.closest("tr"), each.nextElementSibling].filter(Boolean)
-    .flatMap(one => [drawn(one, null), drawn(one, "::after")]).join("|");
+    each.parentElement.parentElement, each.closest("tr"), each.closest("tr")?.lastElementChild,
+    each.nextElementSibling].filter(Boolean).flatMap(one => [drawn(one, null), drawn(one, "::after")]).join("|");
   const each = document.activeElement, left = window.left;
   const seen = !left || left.each === each || look(left.each) !== left.look;
   const there = each && each !== document.body;

@@ -122,7 +122,7 @@ def test_a_text_that_is_too_long_is_reported_with_its_maximum(api: Program):
 def test_missing_and_invalid_fields_are_reported_by_name(api: Program):
     assert api.problem("/connections", {"name": 5, "max_output_tokens": "many"}, 422) == {
         "name": "name must be text.",
-        "max_output_tokens": "max_output_tokens must be a whole number.",
+        "max_output_tokens": "Max output tokens (max_output_tokens) must be a whole number.",
         "provider": "provider is required.",
         "base_url": "base_url is required.",
     }
@@ -137,7 +137,7 @@ def test_every_fault_of_a_field_names_it(api: Program):
     }
     response = api.get("/lint?days=0")
     assert response.json()["detail"] == "days must be at least 1."
-    assert api.problem("/tokens", {"name": ""}, 422)["name"] == "name must have at least 1 characters; it has 0."
+    assert api.problem("/tokens", {"name": ""}, 422)["name"] == "name must not be empty."
 
 
 @pytest.mark.parametrize("path", ["tokens", "keys", "alerts"])

@@ -14,7 +14,7 @@ from django.core.serializers.json import DjangoJSONEncoder
 from agentcore.events import Interrupted
 from agentcore.number_format import count
 from agentcore.quoting import quoted
-from agentcore.replay import Divergence, Provenance
+from agentcore.replay import Certainty, Divergence, Provenance
 from agentcore.serial import event_to_json
 from dashboard.agents.limit_fields import LIMIT_FIELDS
 from dashboard.client.narration import lines_of
@@ -79,8 +79,9 @@ class Command(BaseCommand):
             self.stdout.write(vouched_of(turn).words)
             if suggestion := suggestion_for(turn):
                 tell(turn, suggestion)
-                word = certainty_word(suggestion).capitalize()
-                self.stdout.write(f"[LIMIT] {word}. {sentence(suggestion)} {because(suggestion)}")
+                is_known = suggestion.certainty is not Certainty.UNDECIDABLE  # else the sentence begins with that
+                word = f"{certainty_word(suggestion).capitalize()}. " if is_known else ""
+                self.stdout.write(f"[LIMIT] {word}{sentence(suggestion)} {because(suggestion)}")
         else:
             self._divergence(verification.records, verification.divergence)
         if not verification.verified:

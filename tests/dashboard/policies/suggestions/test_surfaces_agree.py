@@ -125,7 +125,7 @@ def pages_agree(browser: Client, turn: Turn, asked: Asked, said: Any) -> None:
         (advice,) = re.findall(
             r"(?:Higher limits|A higher Max tokens per call \(max_tokens\)) would not have helped\.", words(head)
         )
-        assert (said, cell) == (None, "–")
+        assert (said, cell) == (None, "– no limit to change")
         assert advice in sweep, "the sweep does not send on whom the turn's page holds back"
         assert "Re-run live" not in sweep
         return
