@@ -58,6 +58,9 @@ def test_every_value_above_what_a_re_run_used_ends_as_that_did(play: Play, brows
     rows = suggested_sweep(turn=turn, name=stopped.limit, values=values, overrides={}).listed
     assert {row.badge for row in rows if row.value >= least} == {stopped.word}
     assert {row.ends_in_words for row in rows if row.value >= least} == {"completed"}
+    near = range(max(1, least - 1), least + 2)  # without the value that was run
+    narrow = suggested_sweep(turn=turn, name=stopped.limit, values=near, overrides={}).listed
+    assert {row.badge for row in narrow if row.value >= least} == {stopped.word}
     told = text_of(page(browser, f"/turns/{turn.id}/replay/sweep?limit={stopped.limit}"))
     assert "not known for some" not in told
 
