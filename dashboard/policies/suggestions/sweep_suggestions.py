@@ -5,6 +5,7 @@ from dataclasses import replace
 from typing import Any
 
 from agentcore.errors import CoreError
+from agentcore.observed_verdict import NO_HELP
 from agentcore.reasons import TurnStatus
 from agentcore.replay import Certainty
 from agentcore.verdict import verdict_of
@@ -127,7 +128,7 @@ def _in_vain(turn: Turn) -> str:
         return ""
     step = next_step_of(turn, last)
     told = " ".join(filter(None, (verdict.helps, step.advice if step else "")))
-    return told or (NO_LIMIT if turn.status == TurnStatus.CANCELLED else "")
+    return told or (NO_LIMIT if turn.status == TurnStatus.CANCELLED else NO_HELP)
 
 
 def _beyond(said: Iterable[Suggestion], name: str) -> tuple[Suggestion, ...]:
