@@ -129,7 +129,9 @@ class SweepValues:
         """What is worth saying: what is certain is likely too, and what the turn's page suggests is said already."""
         said = {each.value for each in self.suggested if each.known}
         certain, likely = self.marked.get("certain"), self.marked.get("likely")
-        again = certain is not None and likely is not None and likely.value == certain.value
+        again = likely is not None and likely == certain
+        if certain is not None and likely is not None and certain.gap == "likely":  # its words say what is likely
+            again = likely.value == certain.value
         told = {name: found for name, found in self.marked.items() if not (again and name == "likely")}
         return {name: found for name, found in told.items() if found.value not in said}
 
