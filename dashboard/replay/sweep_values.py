@@ -50,7 +50,7 @@ class SweepValues:
     def with_reruns(self) -> dict[str, Found | None]:
         """`certain` and `likely`, with what live re-runs took in place of what the recording tells, and without values
         at which an answer may have been cut."""
-        reruns = self.measured or any(each.rerun for each in self.suggested)
+        reruns = self.measured or self.covered or any(each.rerun for each in self.suggested)
         if not reruns and not any(point.at_cap for point in self.known):
             return {"certain": self.certain, "likely": self.likely}
         certain = found_in(self.known, lambda point: point.is_enough and point.completes_certainly)

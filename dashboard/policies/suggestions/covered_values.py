@@ -38,7 +38,7 @@ def _covered(
     found: Sweep, measured: tuple[MeasuredValue, ...], run: MeasuredValue, enough: int
 ) -> Iterable[MeasuredValue]:
     """`enough`: the smallest value that the turn's page names by this re-run, or what that was given."""
-    ran = {each.value for each in measured}
+    ran = {each.value for each in measured if each in found.measured or not each.is_enough}
     unsure = [p for p in found.known if p.value not in ran and p.certainty.rank >= Certainty.ESTIMATED.rank]
     if found.name == "max_seconds":  # more time ends nothing
         yield from (replace(run, value=p.value, varies=True) for p in unsure if p.undecidable and p.value >= enough)

@@ -59,8 +59,11 @@ def test_every_value_above_what_a_re_run_used_ends_as_that_did(play: Play, brows
     assert {row.badge for row in rows if row.value >= least} == {stopped.word}
     assert {row.ends_in_words for row in rows if row.value >= least} == {"completed"}
     near = range(max(1, least - 1), least + 2)  # without the value that was run
-    narrow = suggested_sweep(turn=turn, name=stopped.limit, values=near, overrides={}).listed
-    assert {row.badge for row in narrow if row.value >= least} == {stopped.word}
+    narrow = suggested_sweep(turn=turn, name=stopped.limit, values=near, overrides={})
+    assert {row.badge for row in narrow.listed if row.value >= least} == {stopped.word}
+    assert {found and found.since for found in narrow.with_reruns.values()} <= {least, None}
+    assert narrow.with_reruns["likely"] is not None
+    assert narrow.with_reruns["likely"].since == least, "nor at values that are compared and not listed"
     api, panel, row, sweep = surfaces(browser, turn)
     assert (api["limit"], api["value"], api["certainty_word"]) == (stopped.limit, said.value, stopped.word)
     assert panel.startswith(stopped.word)
