@@ -50,7 +50,7 @@ class SweepValues:
     def with_reruns(self) -> dict[str, Found | None]:
         """`certain` and `likely`, with what live re-runs took in place of what the recording tells, and without values
         at which an answer may have been cut."""
-        reruns = self.measured or any(each.rerun for each in self.suggested)
+        reruns = self.measured or self.covered or any(each.rerun for each in self.suggested)
         if not reruns and not any(point.at_cap for point in self.known):
             return {"certain": self.certain, "likely": self.likely}
         certain = found_in(self.known, lambda point: point.is_enough and point.completes_certainly)
@@ -129,7 +129,9 @@ class SweepValues:
         """What is worth saying: what is certain is likely too, and what the turn's page suggests is said already."""
         said = {each.value for each in self.suggested if each.known}
         certain, likely = self.marked.get("certain"), self.marked.get("likely")
-        again = certain is not None and likely is not None and likely.value == certain.value
+        again = likely is not None and likely == certain
+        if certain is not None and likely is not None and certain.gap == "likely":  # its words say what is likely
+            again = likely.value == certain.value
         told = {name: found for name, found in self.marked.items() if not (again and name == "likely")}
         return {name: found for name, found in told.items() if found.value not in said}
 

@@ -6,6 +6,7 @@ from typing import Any
 
 from agentcore.criteria.builtin import ErrorPolicyCriterion
 from agentcore.number_format import seconds
+from agentcore.observed_verdict import full
 from agentcore.reasons import NormalizedStopReason, TurnStatus
 from agentcore.snapshot import Snapshot
 from agentcore.verdict import verdict_of
@@ -56,11 +57,11 @@ def next_step_of(turn: Turn, last: Snapshot) -> NextStep | None:
     if turn.status in UNFINISHED or last.end is None:
         return None
     if turn.status == TurnStatus.COMPLETED:
-        full = _full(turn, last) if may_be_cut(turn) else ""
-        return NextStep(full, None, may_be_rerun(turn)) if full else None
+        told = _full(turn, last) if may_be_cut(turn) else ""
+        return NextStep(told, None, may_be_rerun(turn)) if told else None
     kind = _kind_of_error(last)
     words = _BY_ERROR.get(kind) or _BY_END.get(last.end.terminal_reason, "") or _later(last, kind)
-    words = words or _repeated(turn, last) or _invalid(last) or _full_where_cut(turn, last)
+    words = words or _repeated(turn, last) or _invalid(last) or _full_where_cut(turn, last) or _cut_below(last)
     if not may_be_rerun(turn):
         return NextStep(_without_rerun(turn, kind, words, last), None, reruns=False)
     if kind not in OF_CONNECTION:  # a connection is a query of its own
@@ -99,8 +100,7 @@ def _repeated(turn: Turn, last: Snapshot) -> str:
     words = (
         "No setting of the policy stopped this turn: Whystop always stops after two truncated answers without new text."
     )
-    full = _full(turn, last)
-    return f"{words} {full}" if full else words
+    return f"{words} {_full(turn, last)}".rstrip()
 
 
 def _full(turn: Turn, last: Snapshot) -> str:
@@ -113,6 +113,12 @@ def _full(turn: Turn, last: Snapshot) -> str:
 
 def _full_where_cut(turn: Turn, last: Snapshot) -> str:
     return _full(turn, last) if last.model_stop_reason == NormalizedStopReason.MAX_TOKENS else ""
+
+
+def _cut_below(last: Snapshot) -> str:
+    """Of a structured answer that was cut below its cap, whose verdict tells only that it had no valid end."""
+    structured = last.setup is not None and last.setup.envelope_schema is not None
+    return full(last) if structured and last.cut_below_cap else ""
 
 
 def _invalid(last: Snapshot) -> str:

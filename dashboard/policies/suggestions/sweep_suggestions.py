@@ -5,6 +5,7 @@ from dataclasses import replace
 from typing import Any
 
 from agentcore.errors import CoreError
+from agentcore.observed_verdict import NO_HELP
 from agentcore.reasons import TurnStatus
 from agentcore.replay import Certainty
 from agentcore.verdict import verdict_of
@@ -56,18 +57,15 @@ def suggested_sweep(
         tell(turn, *(each for each in said if each.limit == name))
     suggested = () if _others(overrides, name) else tuple(_value(turn, each) for each in _beyond(said, name))
     named = {each.value for each in suggested}
-    measured = tuple(
-        each
-        for each in measured_values(turn=turn, name=name, overrides=overrides)
-        if values and (values[0] <= each.value <= values[-1] or each.value in named)
-    )
+    run = _as_suggested(measured_values(turn=turn, name=name, overrides=overrides), said)
+    measured = tuple(each for each in run if values and (values[0] <= each.value <= values[-1] or each.value in named))
     suggested = _not_run(suggested, measured)
     also = [each.value for each in measured]
     beyond = _beyond_range(turn, name, values, largest_by_limit(said).get(name, 0))
     given: dict[str, Any] = {"turn": turn, "name": name, "values": values, "overrides": overrides}
     found = turn_sweep(**given, suggested=suggested, also=also, compared=beyond)
     elsewhere = bool(said) and all(each.limit != name for each in said)
-    found = with_covered(_as_run(found, _as_suggested(measured, said)), said)
+    found = with_covered(_as_run(found, measured), said, run)
     within = (values[0], values[-1]) if beyond else None
     return replace(found, elsewhere=elsewhere, in_vain="" if said and not elsewhere else _in_vain(turn), within=within)
 
@@ -130,7 +128,7 @@ def _in_vain(turn: Turn) -> str:
         return ""
     step = next_step_of(turn, last)
     told = " ".join(filter(None, (verdict.helps, step.advice if step else "")))
-    return told or (NO_LIMIT if turn.status == TurnStatus.CANCELLED else "")
+    return told or (NO_LIMIT if turn.status == TurnStatus.CANCELLED else NO_HELP)
 
 
 def _beyond(said: Iterable[Suggestion], name: str) -> tuple[Suggestion, ...]:

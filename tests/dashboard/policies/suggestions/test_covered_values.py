@@ -14,7 +14,7 @@ from dashboard.replay.rerun_service import turn_rerun
 from dashboard.replay.sweep_chart import charts_of
 from dashboard.turns.models import Turn
 from tests.dashboard.driving import Play, drive
-from tests.dashboard.pages import page, text_of
+from tests.dashboard.policies.suggestions.test_cut_below_the_cap import surfaces, words
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -58,7 +58,19 @@ def test_every_value_above_what_a_re_run_used_ends_as_that_did(play: Play, brows
     rows = suggested_sweep(turn=turn, name=stopped.limit, values=values, overrides={}).listed
     assert {row.badge for row in rows if row.value >= least} == {stopped.word}
     assert {row.ends_in_words for row in rows if row.value >= least} == {"completed"}
-    told = text_of(page(browser, f"/turns/{turn.id}/replay/sweep?limit={stopped.limit}"))
+    near = range(max(1, least - 1), least + 2)  # without the value that was run
+    narrow = suggested_sweep(turn=turn, name=stopped.limit, values=near, overrides={})
+    assert {row.badge for row in narrow.listed if row.value >= least} == {stopped.word}
+    assert {found and found.since for found in narrow.with_reruns.values()} <= {least, None}
+    assert narrow.with_reruns["likely"] is not None
+    assert narrow.with_reruns["likely"].since == least, "nor at values that are compared and not listed"
+    api, panel, row, sweep = surfaces(browser, turn)
+    assert (api["limit"], api["value"], api["certainty_word"]) == (stopped.limit, said.value, stopped.word)
+    assert panel.startswith(stopped.word)
+    assert row.startswith(f"{said.value:,}")
+    told = words(sweep)
+    for place in (panel, told):
+        assert words(api["words"]) in place
     assert "not known for some" not in told
 
 

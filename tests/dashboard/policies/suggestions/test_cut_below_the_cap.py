@@ -107,6 +107,28 @@ def test_a_continuation_that_added_nothing_is_not_tried_again(play: Play, browse
     assert "Re-run live" not in words(sweep)
 
 
+ONE_FIELD = {"type": "object", "required": ["city"], "properties": {"city": {"type": "string"}}}
+STRUCTURED = '{"city":"Bern of the many names and of the long winters and summers"}'
+
+
+@pytest.mark.parametrize("rounds", [1, 2, 3])
+def test_a_structured_answer_that_was_cut_below_its_raised_caps_is_tried_with_no_larger_one(
+    play: Play, browser: Client, rounds: int
+):
+    SCRIPTS.put("below", [Answer(STRUCTURED, cut_after=6)])
+    limits = {"limits": {"schema_rounds": rounds}}
+    turn = play("script-below", max_tokens=6, envelope_schema=ONE_FIELD, overrides=limits)
+    SCRIPTS.delete("below")
+    assert (turn.status, turn.envelope_retries) == ("failed", rounds)
+    said, panel, row, sweep = surfaces(browser, turn)
+    assert (said, row) == (None, "–")
+    why = "The context window was full, or the server has a limit of its own."
+    assert why in panel
+    assert why in words(sweep)
+    assert "Re-run live" not in words(sweep)
+    assert "Find the limit" not in panel
+
+
 @pytest.fixture
 def unset() -> Turn:
     """Imported from a log that has the whole request, which sets no max_tokens."""
