@@ -21,10 +21,12 @@ from dashboard.replay.selectors import changed_since
 from dashboard.replay.verification_view import verified
 from dashboard.turns.models import Turn
 from dashboard.turns.page_lookup import turn_or_404
+from dashboard.turns.read_ahead import reading_once
 from dashboard.turns.verification import cores
 
 
 @require_safe
+@reading_once()
 def page(request: HttpRequest, turn_id: UUID) -> HttpResponse:
     """The turn beside the one it would have been under the numbers of the address; htmx swaps that one alone."""
     asked = ReplayQuery.of(turn_or_404(turn_id), request.GET)

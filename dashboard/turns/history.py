@@ -60,7 +60,15 @@ def base_snapshot_of(turn: models.Turn) -> Snapshot:
 
 def recording_of(turn: models.Turn, *, upto: int | None = None) -> Recording:
     """The whole history of a turn, or its records up to number `upto`."""
-    return once(("recording", turn.id, upto), lambda: recording_from(turn, records_of(turn.id, upto=upto)))
+    return once(("recording", turn.id, upto), lambda: recording_from(turn, _all_read(turn.id, upto)))
+
+
+def _all_read(turn_id: UUID, upto: int | None) -> list[models.Record]:
+    """The records, of which the first is asked for again: it has what the turn began with."""
+    rows, held = list(records_of(turn_id, upto=upto)), read_ahead()
+    if held.answers is not None and rows:
+        held.first_records.setdefault(turn_id, rows[:1])
+    return rows
 
 
 def recording_from(turn: models.Turn, rows: Iterable[models.Record]) -> Recording:
@@ -240,6 +248,13 @@ def first_attempt(turn_id: UUID, *columns: str) -> Attempt | None:
         return known[0] if known else None
     rows = Attempt.objects.filter(turn_id=turn_id).order_by("index").only("turn_id", "index", *columns)
     return once(("first call", turn_id, columns), rows.first)
+
+
+def attempts_read_ahead(turns: Iterable[UUID]) -> None:
+    """Where a page or an answer remembers what was read: those of all these turns, by one statement."""
+    held = read_ahead()
+    if held.answers is not None:
+        held.attempts.update(attempts_of_all([turn_id for turn_id in turns if turn_id not in held.attempts]))
 
 
 def attempts_of_all(turns: Collection[UUID]) -> dict[UUID, list[Attempt]]:

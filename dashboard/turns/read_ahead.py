@@ -3,7 +3,7 @@
 Within `reading_ahead` the readers of nodes, records, attempts and connections answer from what was read; of other
 turns, and outside, they ask the database one by one.
 
-Within `reading_once` a page or an answer that asks the same of a turn several times reads it once.
+Within either of them, a page or an answer that asks the same of a turn several times reads it once.
 """
 
 from collections.abc import Callable, Hashable, Iterator
@@ -43,7 +43,7 @@ def read_ahead() -> ReadAhead:
 @contextmanager
 def reading_ahead() -> Iterator[ReadAhead]:
     """Empty to begin with; forgotten at the end."""
-    token = _read.set(ReadAhead())
+    token = _read.set(ReadAhead(answers={}))
     try:
         yield _read.get()
     finally:
@@ -52,7 +52,10 @@ def reading_ahead() -> Iterator[ReadAhead]:
 
 @contextmanager
 def reading_once() -> Iterator[None]:
-    """Within, nothing is written of what is read `once`."""
+    """Within, nothing is written of what is read `once`. What was read before stays known within another such block."""
+    if _read.get() is not _NOTHING:
+        yield
+        return
     token = _read.set(ReadAhead(answers={}))
     try:
         yield
@@ -61,7 +64,7 @@ def reading_once() -> Iterator[None]:
 
 
 def once(question: Hashable, reader: Callable[[], Read]) -> Read:
-    """What the reader gives; within `reading_once` what it gave for the same question before."""
+    """What the reader gives; within such a block what it gave for the same question before."""
     answers = _read.get().answers
     if answers is None:
         return reader()

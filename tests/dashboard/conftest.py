@@ -19,6 +19,7 @@ from dashboard.agents.models import Agent, Connection
 from dashboard.agents.services import agent_create, connection_create
 from dashboard.ingest.turn_files import import_runner
 from dashboard.live.services import turn_start
+from dashboard.runtime import database_setup
 from dashboard.simulator.app import Simulator
 from dashboard.turns.models import Turn
 from tests.dashboard import importing
@@ -38,6 +39,15 @@ def serving(simulator: Simulator) -> Iterator[str]:
         yield f"http://127.0.0.1:{listener.getsockname()[1]}/v1"
         server.should_exit = True
         thread.join(10)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _nothing_seeded() -> Iterator[None]:
+    """A command that a test calls makes no agents of a first start: it would make all of them each time, for the tables
+    were emptied since. A first start has tests of its own, which call `seed`."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(database_setup, "seed", lambda **_: None)
+        yield
 
 
 @pytest.fixture(scope="session")

@@ -33,6 +33,7 @@ from dashboard.policies.suggestions.suggestion import Goal, Lack, Suggestion
 from dashboard.policies.suggestions.used_amounts import CONTINUING, goes_on_in_vain, is_total, is_whole, value_of
 from dashboard.policies.suggestions.usual_limits import usual_limit
 from dashboard.turns.models import Turn
+from dashboard.turns.read_ahead import once
 
 #: By who says so. `most`: the largest cap that is allowed; `below`: the smallest that is not.
 PATTERNS: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
@@ -112,6 +113,10 @@ class TriedLimit:
 def limit_trials(turn: Turn, last: Snapshot, usage: UsageOf = usage_of) -> tuple[TriedLimit, ...]:
     """Empty where the turn needs no limit raised, or none would have helped. A total that ended an answer comes after a
     larger cap only where a re-run was complete with that. `usage`: what turns like it used of a limit."""
+    return once(("limits tried", turn.id, usage), lambda: _limit_trials(turn, last, usage))
+
+
+def _limit_trials(turn: Turn, last: Snapshot, usage: UsageOf) -> tuple[TriedLimit, ...]:
     case = exhausted_limit_of(turn, last)
     if case is None:
         return ()

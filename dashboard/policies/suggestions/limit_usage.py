@@ -20,7 +20,7 @@ from dashboard.turns.filters import TimelineFilters
 from dashboard.turns.indexes import TOOK
 from dashboard.turns.models import UNFINISHED, Attempt, Turn
 from dashboard.turns.provider_words import stored
-from dashboard.turns.read_ahead import read_ahead
+from dashboard.turns.read_ahead import once, read_ahead
 from dashboard.turns.selectors import turns_matching
 
 LATELY = 5.0
@@ -86,11 +86,15 @@ def _remember(key: tuple[object, ...], used: tuple[Length, ...]) -> None:
 def usage_of(*, turn: Turn, limit: str, filters: TimelineFilters) -> tuple[Length, ...]:
     """What each of these turns used of a limit, in parts of its unit (`SCALE`); none where the limit is not one that is
     counted so."""
+    return once(("usage", turn.project_id, limit, filters), lambda: _usage_of(turn.project, limit, filters))
+
+
+def _usage_of(project: Project, limit: str, filters: TimelineFilters) -> tuple[Length, ...]:
     if limit == "max_tokens":
-        return lengths_of(project=turn.project, filters=filters)
+        return lengths_of(project=project, filters=filters)
     if limit == CALLS:
-        return _call_lengths(turn.project, filters)
-    return _lengths(turn.project, USED[limit], filters) if limit in USED else ()
+        return _call_lengths(project, filters)
+    return _lengths(project, USED[limit], filters) if limit in USED else ()
 
 
 def alike(turn: Turn) -> tuple[TimelineFilters, TimelineFilters]:

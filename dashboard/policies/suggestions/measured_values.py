@@ -13,7 +13,8 @@ from dashboard.replay.endings import was_changed
 from dashboard.replay.suggested_value import MeasuredValue
 from dashboard.turns.end_summary import may_be_cut
 from dashboard.turns.models import Turn
-from dashboard.turns.prices.selectors import price_of
+from dashboard.turns.prices.rates import Price
+from dashboard.turns.prices.selectors import prices_of
 from dashboard.turns.record_reader import acts_of
 
 #: Limits of which another run may need more, so that a re-run proves nothing of the next one.
@@ -35,7 +36,10 @@ def measured_values(*, turn: Turn, name: str, overrides: Mapping[str, Any]) -> t
     acts = acts_of([again.id for again in found.values()]) if found else ()
     changed = {record.turn_id for record in acts if was_changed([serial.event_from_json(record.event)])}
     kept = {value: again for value, again in found.items() if again.id not in changed}
-    measured = (_measured(turn, value, kept[value], kept.values()) for value in sorted(kept))
+    wholes = Turn.objects.select_related("agent__connection").in_bulk([again.id for again in kept.values()])
+    prices = prices_of(wholes.values()) if wholes else {}
+    read = [(value, again, wholes[again.id], prices[again.id]) for value, again in sorted(kept.items())]
+    measured = (_measured(turn, *each, kept.values()) for each in read)
     return tuple(replace(each, varies=name in VARYING) for each in measured)
 
 
@@ -45,8 +49,10 @@ def _value(given: dict[str, Any], name: str, beside: Mapping[str, Any]) -> int |
     return value if isinstance(value, int) and given == beside else None
 
 
-def _measured(turn: Turn, value: int, again: Turn, others: Iterable[Turn]) -> MeasuredValue:
-    whole = Turn.objects.select_related("agent__connection").get(pk=again.pk)
+def _measured(
+    turn: Turn, value: int, again: Turn, whole: Turn, price: Price | None, others: Iterable[Turn]
+) -> MeasuredValue:
+    """`whole`: the re-run with the columns that a relative is read without."""
     completed, at_cap = again.status == TurnStatus.COMPLETED, may_be_cut(again) and not ended_alike(again, others)
     late = again.resource == "max_seconds"
     return MeasuredValue(
@@ -57,7 +63,7 @@ def _measured(turn: Turn, value: int, again: Turn, others: Iterable[Turn]) -> Me
         completed and not at_cap and bool(turn.output_text) and whole.output_text.startswith(turn.output_text),
         again.attempts,
         again.output_tokens,
-        price_of(whole),
+        price,
         None if whole.took_ms is None else whole.took_ms / 1000,
         again.resource if late or again.status == TurnStatus.PARTIAL else None,
         at_cap,

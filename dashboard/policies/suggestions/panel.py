@@ -39,6 +39,7 @@ from dashboard.policies.suggestions.trial_costs import costs_in_words
 from dashboard.replay.sweep_service import SWEPT
 from dashboard.turns.history import recording_of
 from dashboard.turns.models import Turn
+from dashboard.turns.read_ahead import reading_once
 
 
 @dataclass(frozen=True, slots=True)
@@ -250,16 +251,14 @@ def last_of(turn: Turn) -> Snapshot | None:
     return spans[-1].after if spans else None
 
 
+@reading_once()
 def panel_of(turn: Turn, last: Snapshot | None = None) -> Panel | None:
     """None where the turn needs no limit raised, or none would have helped. `last`: None, to be read."""
     last = last_of(turn) if last is None else last
-    # Before the suggestion: of a re-run that ends between the two, the page asks again.
     limits = limit_trials(turn, last) if last is not None else ()
     suggestion, less = suggestion_and_less(turn, last) if last is not None and limits else (None, None)
     if suggestion is None:
         return None
-    if last is not None and any(it.running and it.turn.id == suggestion.rerun for each in limits for it in each.reruns):
-        limits = limit_trials(turn, last)  # it ended between the two: a page shows one state
     case, reruns = _of_limit(limits, suggestion.limit)
     running = next((tried for each in limits for tried in reversed(each.reruns) if tried.running), None)
     raised = [tried for tried in reruns if tried.value > (case.recorded or 0)]  # a lower limit tells nothing of more

@@ -15,7 +15,7 @@ from dashboard.live.turn_loader import connection_of
 from dashboard.replay.rerun_changes import said_at
 from dashboard.replay.selectors import origin_of
 from dashboard.turns.end_summary import is_doubtful
-from dashboard.turns.history import attempts_of_all, begun_as
+from dashboard.turns.history import attempts_read_ahead, begun_as
 from dashboard.turns.models import Turn
 from dashboard.turns.read_ahead import once, read_ahead
 from dashboard.turns.record_reader import records_of_all
@@ -37,13 +37,13 @@ def relatives_of(turn: Turn) -> list[Turn]:
     fork is asked what its parent is, unless its conversation was changed: it asks something else from then on. Of many,
     the turns that it runs again, the newest `MOST` others, and the newest `MOST` that completed, which prove a value.
     """
-    known = read_ahead().relatives.get(turn.id)
-    if known is not None:
-        return _asked_the_same(turn, known) if known and not is_reworded(turn) else []
     return once(("relatives", turn.id), lambda: _relatives_of(turn))
 
 
 def _relatives_of(turn: Turn) -> list[Turn]:
+    known = read_ahead().relatives.get(turn.id)
+    if known is not None:
+        return _asked_the_same(turn, known) if known and not is_reworded(turn) else []
     near = _line_of(turn)
     children = set(Turn.objects.filter(parent_id__in=near).order_by().values_list("id", flat=True))
     if len(near) == 1 and not children:
@@ -57,8 +57,9 @@ def _read_together(turns: Sequence[Turn]) -> None:
     """What is asked of each of them next, by two statements for all."""
     held = read_ahead()
     if held.answers is not None:
-        held.first_records.update(records_of_all([each.id for each in turns], upto=1))
-        held.attempts.update(attempts_of_all([each.id for each in turns[1:] if is_doubtful(each)]))
+        began = [each.id for each in turns if each.id not in held.first_records]
+        held.first_records.update(records_of_all(began, upto=1))
+        attempts_read_ahead([each.id for each in turns[1:] if is_doubtful(each)])
 
 
 def _begun(near: Collection[UUID], children: Collection[UUID], turn: Turn) -> list[Turn]:
@@ -67,7 +68,18 @@ def _begun(near: Collection[UUID], children: Collection[UUID], turn: Turn) -> li
     family = Q(parent_id__in={*near, *children}) | Q(id__in=near)
     alike = Turn.objects.filter(family, model=turn.model, base_snapshot__isnull=True).exclude(id=turn.id)
     kept = newest(near, dict(alike.order_by().values_list("id", "status")))
-    return list(Turn.objects.filter(id__in=kept).defer(*UNREAD).order_by("id")) if kept else []
+    found = list(Turn.objects.filter(id__in=kept).defer(*UNREAD).order_by("id")) if kept else []
+    for each in found:
+        _share(turn, each)
+    return found
+
+
+def _share(turn: Turn, other: Turn) -> None:
+    """A re-run is most often the same agent's: what was read of that is not read for each."""
+    for name in ("project", "agent"):
+        column = Turn._meta.get_field(name)
+        if column.is_cached(turn) and getattr(other, column.attname) == getattr(turn, column.attname):
+            column.set_cached_value(other, column.get_cached_value(turn))
 
 
 def newest(near: Collection[UUID], found: Mapping[UUID, str]) -> set[UUID]:

@@ -18,7 +18,7 @@ from dashboard.policies.suggestions.suggestion import Goal
 from dashboard.replay.endings import was_changed
 from dashboard.replay.sweep_point import CAPPING, margin_of
 from dashboard.turns.end_summary import may_be_cut
-from dashboard.turns.history import attempts_read
+from dashboard.turns.history import attempts_read, attempts_read_ahead
 from dashboard.turns.models import UNFINISHED, Attempt, Record, Turn
 from dashboard.turns.read_ahead import once, read_ahead
 from dashboard.turns.record_reader import acts_of
@@ -229,6 +229,7 @@ def said_the_same(case: ExhaustedLimit, trial: LimitTrial) -> bool:
 
 def answers_repeat(turn: Turn, other: Turn, *, until_cut: bool) -> bool:
     """The same of a turn and its re-run. `until_cut`: only up to the first answer that was cut."""
+    attempts_read_ahead((turn.id, other.id))
     recorded, again = _answers(turn), _answers(other)
     if until_cut and not may_be_cut(turn):  # of one that may be cut, nobody knows whether its last answer was
         recorded = recorded[: next((place for place, said in enumerate(recorded, 1) if said.cut), 0)]

@@ -30,12 +30,14 @@ from dashboard.replay.sweep_service import SWEPT, TooMuchWork, completes_within,
 from dashboard.turns.end_summary import may_be_cut
 from dashboard.turns.history import recording_of
 from dashboard.turns.models import UNFINISHED, Turn
+from dashboard.turns.read_ahead import reading_once
 from dashboard.turns.sent_caps import cap_is_recorded
 
 LEAST = LEAST_ENDED  #: answers, below which nothing is said of their share
 FAR = 16  #: times the value to begin with: how far a recording is searched
 
 
+@reading_once()
 def suggestion_for(turn: Turn, *, usage: UsageOf = usage_of) -> Suggestion | None:
     """The suggestion for a stored turn, from its history. `usage`: what turns like it used of a limit."""
     if turn.status in UNFINISHED:
@@ -45,6 +47,7 @@ def suggestion_for(turn: Turn, *, usage: UsageOf = usage_of) -> Suggestion | Non
     return next(_suggestions(turn, spans[-1].after, usage, recording), None) if spans else None
 
 
+@reading_once()
 def suggestions_for(turn: Turn, *, usage: UsageOf = usage_of) -> tuple[Suggestion, ...]:
     """All that tells of the limit, the surest first: `suggestion_for` is the first of them. The value to begin with
     is among them only where nothing else tells."""
@@ -57,6 +60,7 @@ def suggestions_for(turn: Turn, *, usage: UsageOf = usage_of) -> tuple[Suggestio
     return tuple(said for said in found if said.known) or found[:1]
 
 
+@reading_once()
 def suggestion_of(turn: Turn, last: Snapshot, *, usage: UsageOf = usage_of) -> Suggestion | None:
     """The limit that would have let a turn finish, or complete in one call. `last`: as the history leaves it.
 
@@ -235,6 +239,7 @@ def _recorded(case: ExhaustedLimit, recording: Recording | None) -> Suggestion |
     return None
 
 
+@reading_once()
 def cases_of(turn: Turn, usage: UsageOf = usage_of) -> tuple[TriedLimit, ...]:
     """The limits that may let the turn finish, or complete in one call, each with the re-runs that tried it."""
     spans = fold(recording_of(turn))

@@ -96,8 +96,10 @@ def _backtest_of(turn: Turn, suggestion: Suggestion, value: Number) -> dict[str,
 
 def _shown_at(suggestion: Suggestion) -> datetime | None:
     """When the re-run ended that shows the value: a backtest of before could not count it."""
-    again = Turn.objects.filter(pk=suggestion.rerun).only("finished_at").first() if suggestion.rerun else None
-    return again.finished_at if again is not None else None
+    if suggestion.rerun is None:
+        return None
+    row = Turn.objects.filter(pk=suggestion.rerun).values_list("finished_at", flat=True)
+    return once(("finished", suggestion.rerun), row.first)
 
 
 def standing_value(agent: Agent, suggestion: Suggestion) -> Number | None:

@@ -27,6 +27,7 @@ from dashboard.replay.sweep_result import Sweep
 from dashboard.replay.sweep_service import turn_sweep
 from dashboard.turns.models import UNFINISHED, Turn
 from dashboard.turns.prices.selectors import price_of
+from dashboard.turns.read_ahead import reading_once
 
 #: Of a turn that a person or a client cancelled.
 NO_LIMIT = "The turn was cancelled, not stopped by a limit."
@@ -40,6 +41,7 @@ def suggestions_of_sweep(turn: Turn) -> tuple[Suggestion, ...]:
         return ()
 
 
+@reading_once()
 def suggested_sweep(
     *,
     turn: Turn,

@@ -30,9 +30,11 @@ from dashboard.replay.sweep_chart import charts_of
 from dashboard.replay.sweep_range import RANGE, RangeForm, other_limit_chosen, range_form
 from dashboard.replay.sweep_result import Sweep
 from dashboard.turns.page_lookup import turn_or_404
+from dashboard.turns.read_ahead import reading_once
 
 
 @require_safe
+@reading_once()
 def sweep(request: HttpRequest, turn_id: UUID) -> HttpResponse:
     """The sweep that the address asks for; htmx swaps the chart alone."""
     asked = ReplayQuery.of(turn_or_404(turn_id), request.GET)

@@ -34,6 +34,7 @@ from dashboard.policies.suggestions.suggestion_log import tell, tell_all
 from dashboard.policies.suggestions.suggestion_text import because, given
 from dashboard.turns.models import Turn
 from dashboard.turns.page_lookup import turn_or_404
+from dashboard.turns.read_ahead import reading_once
 
 #: Which of the two re-runs of one click a browser waits for: the second is made by itself, and never a third.
 MOST_CELLS = 100  #: of one request: a page has 50 rows
@@ -204,6 +205,7 @@ def _value(given: str, limit: str) -> int:
     return int(given)
 
 
+@reading_once()
 def _shown(request: HttpRequest, turn: Turn, fault: str = "", *, asked: str = "") -> HttpResponse:
     """`asked`: what this browser had tried last, `FIRST` or `SECOND`; empty: nothing."""
     if not request.headers.get("HX-Request"):

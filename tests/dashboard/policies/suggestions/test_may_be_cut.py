@@ -1,5 +1,6 @@
 """A re-run, or a turn, whose last call used all of its own cap may have been cut there: it proves nothing."""
 
+from contextvars import Context
 from typing import Any
 
 import pytest
@@ -120,7 +121,7 @@ def test_a_turn_that_ended_short_of_its_cap_needs_none(play: Play):
     assert suggestion_for(play("sim-essay", max_tokens=900)) is None
 
 
-def test_a_re_run_that_ends_while_the_panel_is_made_is_not_shown_as_under_way(
+def test_a_panel_shows_the_state_that_it_read_when_a_re_run_ends_while_it_is_made(
     play: Play, monkeypatch: pytest.MonkeyPatch
 ):
     turn = play("sim-essay", max_tokens=60)
@@ -128,10 +129,15 @@ def test_a_re_run_that_ends_while_the_panel_is_made_is_not_shown_as_under_way(
     found = panel.suggestion_and_less
 
     def after_it_ended(*asked: Any) -> Any:
-        drive(again)
+        Context().run(drive, again)
         return found(*asked)
 
     monkeypatch.setattr(panel, "suggestion_and_less", after_it_ended)
+    shown = panel_of(turn)
+    assert shown is not None
+    assert shown.running is not None
+    assert (shown.certainty, shown.suggestion.rerun, shown.running.turn) == ("not known", None, again)
+    monkeypatch.undo()
     shown = panel_of(turn)
     assert shown is not None
     assert (shown.certainty, shown.suggestion.rerun, shown.running) == ("proven", again.id, None)

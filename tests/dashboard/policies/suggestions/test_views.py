@@ -1,6 +1,7 @@
 """From a truncated turn to a changed limit: found by a live re-run, backtested, and used."""
 
 import re
+from contextvars import Context
 from typing import Any
 
 import pytest
@@ -577,7 +578,7 @@ def test_a_re_run_that_ends_while_its_panel_is_built_is_requested_again(cut: Tur
 
     def suggest(*given: Any) -> tuple[Suggestion | None, Suggestion | None]:
         said = suggestion_and_less(*given)
-        assert drive(child).status == "completed"
+        assert Context().run(drive, child).status == "completed"
         return said
 
     monkeypatch.setattr(panel, "suggestion_and_less", suggest)
