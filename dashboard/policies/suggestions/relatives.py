@@ -5,7 +5,7 @@ from typing import Any
 from uuid import UUID
 
 from django.core.exceptions import ValidationError
-from django.db.models import Q
+from django.db.models import ForeignKey, Q
 
 from agentcore import serial
 from agentcore.events import Setup
@@ -78,6 +78,7 @@ def _share(turn: Turn, other: Turn) -> None:
     """A re-run is most often the same agent's: what was read of that is not read for each."""
     for name in ("project", "agent"):
         column = Turn._meta.get_field(name)
+        assert isinstance(column, ForeignKey)
         if column.is_cached(turn) and getattr(other, column.attname) == getattr(turn, column.attname):
             column.set_cached_value(other, column.get_cached_value(turn))
 
