@@ -110,4 +110,4 @@ def test_the_creator_is_shown_from_the_start_and_imported_objects_are_marked(
     html = page(browser, "/policies/changes")
     assert "<b>ann</b> changed the agent sim-essay: Max tokens per call 150 → 7" in html
     assert "<b>the system (nobody was signed in)</b> changed the agent sim-odd" in html
-    assert html.count("<b>the system</b>") == 1
+    assert html.count("the system (nobody was signed in)") == 1
