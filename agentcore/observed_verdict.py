@@ -15,7 +15,8 @@ from agentcore.truncation_text import NAME, broken_off, cut_call, how_cut, of_ca
 NO_HELP = "The recording does not show what would have helped."
 #: What may help a call without a cap, by the name of the cap.
 MAY_HELP = "Setting {} may help: without it, many servers apply a low default limit."
-_FULL = "The context window was full, or the server has a limit of its own."
+#: What may have cut an answer that its cap did not cut.
+FULL = "The context window was full, or the server has a limit of its own."
 _UNKNOWN = "The recording does not show how many more tokens it needed."
 _NOT_TOLD = f"{SHOWN.name} of the request was not recorded, so which limit cut the answer is not known."
 _OBSERVED = "this call was only observed"
@@ -24,7 +25,7 @@ _SEND_BACK = "To continue, the program sends the answer back unchanged in anothe
 
 def full(snapshot: Snapshot) -> str:
     """What may have cut an answer that its cap did not cut, and what may help against it."""
-    return f"{_FULL} {MAY_HELP.format(NAME) if snapshot.uncapped else NO_HELP}"
+    return f"{FULL} {MAY_HELP.format(NAME) if snapshot.uncapped else NO_HELP}"
 
 
 def not_continued(snapshot: Snapshot) -> Verdict:

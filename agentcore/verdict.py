@@ -15,7 +15,7 @@ from agentcore.cuts import UNRECORDED, cuts_of, last_cut, same_caps
 from agentcore.envelope import EnvelopeFault
 from agentcore.error_text import Refuser, error_text, failed, reason_of_stop, refuser_of, stop_text, stopped_in_time
 from agentcore.number_format import count, number
-from agentcore.observed_verdict import MAY_HELP, NO_HELP, full, not_continued, observed_broken_call, observed_cut
+from agentcore.observed_verdict import FULL, MAY_HELP, NO_HELP, full, not_continued, observed_broken_call, observed_cut
 from agentcore.policy import higher, limit_in_words
 from agentcore.reason_text import bound_of_errors, criterion_in_words
 from agentcore.reasons import NormalizedStopReason, TurnStatus
@@ -79,9 +79,12 @@ def _retry_limit(snapshot: Snapshot, _end: Finish) -> Verdict:
     stopped = f"{'' if lead == STOPPED else _then_stopped(snapshot)}at {at}"
     stopped = stopped if limit or used else f"and not continued because {limit_in_words('max_continuations')} is 0"
     happened = f"{by}, {stopped}. {used_in_words(snapshot)}"
+    helps = would_continue(snapshot, *more)
     if below_caps(snapshot) and not snapshot.going_on_helped:
-        return Verdict(lead, happened, full(snapshot))
-    return Verdict(lead, happened, *would_continue(snapshot, *more))
+        if used or snapshot.uncapped:  # a continuation added no text, or setting a cap comes first
+            return Verdict(lead, happened, full(snapshot))
+        helps = (f"{FULL} {helps[0]}", helps[1])
+    return Verdict(lead, happened, *helps)
 
 
 def _then_stopped(snapshot: Snapshot) -> str:

@@ -120,12 +120,13 @@ def test_a_truncation_below_the_cap_of_an_observed_call_names_no_limit_of_ours()
     assert lint(book.snapshot.response, 4000) == ()
 
 
-def test_a_binding_continuation_limit_is_named_and_no_remedy_is_claimed_for_a_full_window():
+def test_a_binding_continuation_limit_is_named_and_the_remedy_is_said_only_to_continue_it():
     book = play(responded(cut(output=482)), max_tokens=4000, max_continuations=0)
     assert (book.end.terminal_reason, resource_of(book.snapshot)) == ("retry_limit", "max_continuations")
     assert verdict(book.snapshot) == (
         "Cut off at 482 of 4,000 tokens, below Max tokens per call (max_tokens), and not continued because Max "
-        f"continuations (max_continuations) is 0. 482 of 16,000 completion tokens used. {FULL}"
+        f"continuations (max_continuations) is 0. 482 of 16,000 completion tokens used. {SERVER}"
+        "With 1 continuation it would have continued. The recording does not show how it would have ended."
     )
     assert "the model stopped: max_tokens, at 482 of 4,000 tokens: below the cap" in words_of(book)
 

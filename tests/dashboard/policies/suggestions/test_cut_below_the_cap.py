@@ -100,7 +100,7 @@ def test_a_continuation_that_added_nothing_is_not_tried_again(play: Play, browse
     SCRIPTS.delete("below")
     assert (turn.status, turn.continuations) == ("partial", 1)
     said, panel, row, sweep = surfaces(browser, turn)
-    assert (said, row) == (None, "–")
+    assert (said, row) == (None, "– no limit to change")
     why = "The context window was full, or the server has a limit of its own."
     assert why in panel
     assert why in words(sweep)
@@ -121,7 +121,7 @@ def test_a_structured_answer_that_was_cut_below_its_raised_caps_is_tried_with_no
     SCRIPTS.delete("below")
     assert (turn.status, turn.envelope_retries) == ("failed", rounds)
     said, panel, row, sweep = surfaces(browser, turn)
-    assert (said, row) == (None, "–")
+    assert (said, row) == (None, "– no limit to change")
     why = "The context window was full, or the server has a limit of its own."
     assert why in panel
     assert why in words(sweep)
