@@ -53,6 +53,14 @@ def test_a_page_read_during_a_running_turn_shows_one_consistent_state(held: Turn
     assert (now["page"].shown.count, then["page"].shown.count) == (3, 1)
 
 
+def test_the_legend_names_each_call_once_also_where_its_text_may_repeat_what_stands_before_it(agent_of: AgentOf):
+    turn = drive(turn_start(agent=agent_of("sim-array", max_tokens=20), input_text="hi"))
+    shown = turn_view(turn).shown
+    assert any(piece.doubtful for passage in shown.transcript.passages for piece in passage.pieces)
+    assert [words for _tint, words in shown.tinted] == ["1: initial", *(f"{n}: continuation" for n in (2, 3, 4))]
+    assert shown.more_tinted == 0
+
+
 @pytest.mark.parametrize("stop", ["continue_pending", "abort_partial"])
 def test_a_judged_answer_is_the_answers_own_text(held: Turn, stop: str):
     turn_control(turn=held, by="ada", action="release", run_to=stop, breakpoints=[], limits={"max_continuations": 0})
