@@ -83,6 +83,7 @@ class Costs:
     filled_price: Price | None = None
     usual: Usual | None = None  #: `output_tokens` is by these turns
     is_least: bool = False  #: it is what this turn used, and nothing tells how much more a try takes
+    by_rerun: bool = False  #: that least is what a re-run used which was not enough
 
     @property
     def twice(self) -> "Costs":

@@ -1,7 +1,7 @@
 """What a live try of a suggested value costs, in figures and in words."""
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from agentcore.messages import TokenUsage
@@ -29,8 +29,9 @@ def costs_of(case: ExhaustedLimit, found: Suggestion, reruns: Iterable[LimitTria
     turn, rate = case.turn, turn_rate(case.turn)
     most = usage_bound(turn, found.overrides)
     filled = _as_usage(case, _filled(case, found, most), most)
-    run = _rerun_near(found, reruns)
-    output, about = _likely(case, found, filled.output_tokens)
+    tried = (*reruns,)
+    run = _rerun_near(found, tried)
+    output, about = _likely(case, found, filled.output_tokens, _most_in_vain(tried))
     likely = _as_usage(case, output, most) if run is None else TokenUsage(run.input_tokens, run.output_tokens)
     likely = replace(likely, output_tokens=min(likely.output_tokens, most.output_tokens))
     most_price = None if most.dollars is None else priced(rate, [most.usage], estimated=True)
@@ -47,9 +48,9 @@ def _filled(case: ExhaustedLimit, found: Suggestion, most: UsageBound) -> int:
     return min(max(1, math.ceil(found.value)), most.output_tokens) if counted else most.output_tokens
 
 
-def _likely(case: ExhaustedLimit, found: Suggestion, filled: int) -> tuple[int, dict[str, Any]]:
+def _likely(case: ExhaustedLimit, found: Suggestion, filled: int, in_vain: int) -> tuple[int, dict[str, Any]]:
     """The output tokens as the recording shows them, else those of other turns that used more of the limit, else no
-    less than this turn used."""
+    less than this turn used, or a re-run that was not enough (`in_vain`)."""
     if found.goal is Goal.NO_REPAIR:
         return filled, {}
     if found.used:
@@ -57,9 +58,15 @@ def _likely(case: ExhaustedLimit, found: Suggestion, filled: int) -> tuple[int, 
     usual = found.usual or (found.evidence.usual if found.evidence else None)
     if usual is not None and case.limit == case.counted == "max_tokens":  # one call gives the whole answer
         return min(math.ceil(usual.median), filled), {"usual": usual}
-    if usual is None or usual.output <= case.turn.output_tokens:
-        return case.turn.output_tokens, {"is_least": True}
+    least = max(case.turn.output_tokens, in_vain)
+    if usual is None or usual.output <= least:
+        return least, {"is_least": True, "by_rerun": in_vain > case.turn.output_tokens}
     return usual.output, {"usual": usual}
+
+
+def _most_in_vain(reruns: Iterable[LimitTrial]) -> int:
+    """The most output tokens that a re-run used which was not enough."""
+    return max((tried.turn.output_tokens for tried in reruns if tried.in_vain and not tried.is_original), default=0)
 
 
 def _as_usage(case: ExhaustedLimit, output: int, most: UsageBound) -> TokenUsage:
@@ -73,9 +80,9 @@ def _as_usage(case: ExhaustedLimit, output: int, most: UsageBound) -> TokenUsage
     return TokenUsage(come if most.dollars is None else min(come, most.input_tokens), output)
 
 
-def _rerun_near(found: Suggestion, reruns: Iterable[LimitTrial]) -> Turn | None:
+def _rerun_near(found: Suggestion, reruns: Sequence[LimitTrial]) -> Turn | None:
     """The re-run that shows the value; else the newest of those that completed nearest to it, and near enough."""
-    done = [tried for tried in reversed((*reruns,)) if tried.completed]
+    done = [tried for tried in reversed(reruns) if tried.completed]
     own = next((tried.turn for tried in done if tried.turn.id == found.rerun), None)
     near = [tried for tried in done if tried.value <= NEAR * found.value and found.value <= NEAR * tried.value]
     nearest = min(near, key=lambda tried: abs(tried.value - found.value), default=None)
@@ -102,7 +109,7 @@ def costs_in_words(costs: Costs | None, *, model: str = "") -> str:
 def _by(costs: Costs) -> str:
     """What the number is taken from, where no re-run and no recording shows it."""
     if costs.is_least:
-        return ", what this turn used"
+        return ", what a re-run used that was not enough" if costs.by_rerun else ", what this turn used"
     if costs.usual is None:
         return ""
     kind = "completed turn" if costs.usual.counted == "turn" else f"longer {costs.usual.counted}"

@@ -47,6 +47,14 @@ def test_without_other_turns_it_is_what_this_turn_used_once_and_more_may_follow(
     assert shown(cut).costs.startswith(f"from {cut.output_tokens} output tokens (simulator, free), what this turn used")
 
 
+def test_after_a_re_run_that_was_not_enough_it_is_no_less_than_that_used(play: Play):
+    turn = play("sim-endless", max_tokens=100)
+    again = drive(turn_rerun(turn=turn, overrides={"max_tokens": 400}))
+    assert (again.status, again.output_tokens > turn.output_tokens) == ("partial", True)
+    told = f"from {again.output_tokens:,} output tokens (simulator, free), what a re-run used that was not enough"
+    assert shown(turn).costs.startswith(told)
+
+
 @pytest.mark.parametrize("cap", [1, 5, 20])
 def test_the_first_try_of_a_tiny_cap_is_not_a_multiple_of_it(play: Play, cap: int):
     panel = shown(play("sim-essay", max_tokens=cap))
