@@ -7,7 +7,7 @@ from typing import Any
 from agentcore.number_format import count
 from agentcore.policy import LIMIT_NAMES, limit_in_words
 from agentcore.replay import Certainty
-from dashboard.agents.limit_fields import amount, unit_of
+from dashboard.agents.limit_fields import UNNAMED_UNITS, amount, unit_of
 from dashboard.replay.found_values import Found
 from dashboard.replay.margin_text import one_call_estimated
 from dashboard.replay.sweep_values import SweepValues
@@ -76,6 +76,11 @@ class Sweep(SweepValues):
     def title(self) -> str:
         """What people call the limit."""
         return LIMIT_NAMES[self.name]
+
+    @property
+    def axis(self) -> str:
+        """What the values of the chart are: the unit, where the name does not say it."""
+        return f"{self.title}, in {self.unit}" if self.unit in UNNAMED_UNITS else self.title
 
     @property
     def proof(self) -> str:

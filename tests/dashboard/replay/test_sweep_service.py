@@ -313,6 +313,13 @@ def test_htmx_gets_only_the_chart_and_the_url_keeps_the_query(browser: Client, w
     assert b"<html" not in response.content
 
 
+def test_the_axis_says_a_unit_that_the_name_of_the_limit_does_not(whole: Turn):
+    axes = {name: turn_sweep(turn=whole, name=name, values=[1, 2], overrides={}).axis for name in SWEPT}
+    assert axes["max_tokens"] == "Max tokens per call"
+    assert axes["max_retries"] == "Max failures in a row"
+    assert axes["max_seconds"] == "Time limit, in seconds"
+
+
 def test_another_limit_is_swept_over_its_own_default_range(browser: Client, whole: Turn):
     address = f"/turns/{whole.id}/replay/sweep"
     asked = f"{address}?limit=max_continuations&begin=20&end=720&step=20&range_of=max_tokens&max_steps=5"
