@@ -314,7 +314,7 @@ def test_htmx_gets_only_the_chart_and_the_url_keeps_the_query(browser: Client, w
 
 
 def test_the_axis_says_a_unit_that_the_name_of_the_limit_does_not(whole: Turn):
-    axes = {name: turn_sweep(turn=whole, name=name, values=[1, 2], overrides={}).axis for name in SWEPT}
+    axes = {name: turn_sweep(turn=whole, name=name, values=range(1, 3), overrides={}).axis for name in SWEPT}
     assert axes["max_tokens"] == "Max tokens per call"
     assert axes["max_retries"] == "Max failures in a row"
     assert axes["max_seconds"] == "Time limit, in seconds"
