@@ -100,7 +100,7 @@ def test_a_live_trial_shows_how_such_a_turn_ends(cut: Turn, browser: Client):
     most = tried_so_far(asked_of_backtest(backtest)).most_tokens
     told = text_of(compact(before)).replace("\u00a0", " ")
     likely = cut.input_tokens + cut.output_tokens
-    assert f"1 re-run: from {likely:,} input and output tokens, what the recorded turns used; if every call that" in told
+    assert f"1 re-run: from {likely:,} input and output tokens, what the recorded turns used; if every call" in told
     assert f"limits allow is made, at most {most:,} (simulator, free)." in told
     answer = browser.post(f"{address}/live", {"tokens": f"{ENOUGH}"}).content.decode()
     assert "1</b>\u00a0turn tried live" in answer
