@@ -11,7 +11,7 @@ from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.views.decorators.http import require_POST, require_safe
 
-from agentcore.number_format import number
+from agentcore.number_format import number, read_number
 from agentcore.policy import LIMIT_NAMES, SETTING_NAMES
 from agentcore.replay import Certainty
 from agentcore.values import replace
@@ -200,9 +200,10 @@ def _draft_in_words(version: PolicyVersion, settings: str, *, is_new: bool) -> s
 
 
 def _value(given: str, limit: str) -> int:
-    if not (given.isascii() and given.isdigit() and len(given) < 12):
+    value = read_number(given)
+    if not isinstance(value, int):
         raise ValidationError(f"{SETTING_NAMES.get(limit, 'The value')} must be a whole number.")
-    return int(given)
+    return value
 
 
 @reading_once()

@@ -8,6 +8,7 @@ from django import template
 from django.template.context import Context
 from django.urls import reverse
 
+from agentcore.number_format import read_number
 from agentcore.reasons import TurnStatus
 from dashboard.agents.models import PolicyActivation
 from dashboard.policies.backtests.models import Backtest
@@ -70,7 +71,8 @@ def _typed(context: Context) -> dict[str, Any]:
 
 def tokens_in(text: str) -> int:
     """A budget as it was typed; 0 where that is no number of tokens."""
-    return int(text) if text.isascii() and text.isdigit() and len(text) < 10 else 0
+    number = read_number(text)
+    return number if isinstance(number, int) else 0
 
 
 def _price(tried: TrialProgress) -> str:

@@ -102,7 +102,7 @@ def test_a_live_trial_shows_how_such_a_turn_ends(cut: Turn, browser: Client):
     likely = cut.input_tokens + cut.output_tokens
     assert f"1 re-run: from {likely:,} input and output tokens, what the recorded turns used; if every call" in told
     assert f"limits allow is made, at most {most:,} (simulator, free)." in told
-    answer = browser.post(f"{address}/live", {"tokens": f"{ENOUGH}"}).content.decode()
+    answer = browser.post(f"{address}/live", {"tokens": f"{ENOUGH:,}"}).content.decode()
     assert "1</b>\u00a0turn tried live" in answer
     child = Turn.objects.get(parent=cut)
     assert drive(child).status == "completed"
@@ -151,7 +151,7 @@ def test_a_simulated_turn_among_others_does_not_hide_their_price(play: Play):
 
 def test_a_re_run_leads_back_to_the_backtest_that_it_was_tried_from(cut: Turn, browser: Client):
     backtest, _ = tried(max_continuations=9, max_total_completion_tokens=5_000), tried(max_continuations=8)
-    browser.post(f"/backtests/{backtest.pk}/live", {"tokens": f"{ENOUGH}"})
+    browser.post(f"/backtests/{backtest.pk}/live", {"tokens": f"{ENOUGH:,}"})
     child = drive(Turn.objects.get(parent=cut))
     shown = page(browser, f"/turns/{child.id}")
     assert f'<a href="/backtests/{backtest.pk}">tried live from a backtest</a>' in shown
@@ -172,7 +172,7 @@ def test_no_trial_that_could_exceed_the_budget_is_started(cut: Turn, browser: Cl
     drive(Turn.objects.get(parent=cut))
     assert tried_so_far(asked).used.tokens <= least
     address = f"/backtests/{asked.key.removeprefix('backtest-')}/live"
-    for typed in ("", "0", "-5", "12.5", "10000001", '">'):
+    for typed in ("", "0", "-5", "12.5", "1,00", "10000001", '">'):
         answer = browser.post(address, {"tokens": typed}).content.decode()
         assert "The budget must be a whole number of tokens from 1 to 10,000,000." in answer
         field = answer.partition(f'id="live-{asked.key}-tokens"')
@@ -245,7 +245,7 @@ def test_a_shadow_lists_such_turns_and_tries_them(play: Play, browser: Client):
     assert (tally.unended, tally.undecidable, tally.judged) == (1, 1, 1)
     assert tried_so_far(asked_of_shadow(shadow)).next[0].overrides == {"limits": {"max_continuations": 1}}
     assert "1</b>\u00a0turn would have continued" in page(browser, f"/policies/{draft.policy_id}")
-    browser.post(f"/policies/shadows/{shadow.pk}/live", {"tokens": f"{ENOUGH}"})
+    browser.post(f"/policies/shadows/{shadow.pk}/live", {"tokens": f"{ENOUGH:,}"})
     child = drive(Turn.objects.get(parent=turn))
     assert child.continuations == 1
     way_back = f'<a href="/policies/{draft.policy_id}">tried live from a shadow</a>'

@@ -590,7 +590,8 @@ def test_a_re_run_that_ends_while_its_panel_is_built_is_requested_again(cut: Tur
 def test_an_unusable_value_is_reported_and_nothing_changes(browser: Client, cut: Turn, play: Play):
     whole = play("sim-odd")
     for address, given, said in (
-        (f"/turns/{cut.id}", {"value": "-1"}, "Max tokens per call must be a whole number."),
+        (f"/turns/{cut.id}", {"value": "1,2"}, "Max tokens per call must be a whole number."),
+        (f"/turns/{cut.id}", {"value": "-1"}, "must be a whole number from 1 to 10,000,000."),
         (f"/turns/{cut.id}", {"value": "99999999999"}, "must be a whole number from 1 to 10,000,000."),
         (f"/turns/{whole.id}", {"value": "9"}, "No limit would have let this turn finish"),
     ):
