@@ -106,7 +106,10 @@ def _budget(snapshot: Snapshot, _end: Finish) -> Verdict:
     if total is not None and (snapshot.repairing or not completion_spent(snapshot)):
         used = f"{about(snapshot)}{number(snapshot.spent.total_tokens)} of {number(total)} input and output tokens used"
         return _stopped_at(snapshot, "max_total_tokens", used)
-    return _stopped_at(snapshot, "max_total_completion_tokens", completion_used(snapshot))
+    used, left, floor = completion_used(snapshot), snapshot.completion_left, snapshot.asked.output_floor
+    if left is not None and 0 < left < floor:
+        used = f"{used}, and this provider takes no cap below {number(floor)}"
+    return _stopped_at(snapshot, "max_total_completion_tokens", used)
 
 
 def _stopped_at(snapshot: Snapshot, limit: str, used: str) -> Verdict:
