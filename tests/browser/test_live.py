@@ -32,7 +32,8 @@ def test_an_empty_prompt_is_refused_beside_its_field_which_gets_the_focus(page: 
     page.goto("/agents/sim-essay/live")
     page.get_by_label("Max tokens per call").fill("70")
     page.get_by_role("button", name="Send").click()
-    expect(page.get_by_role("alert")).to_have_text("Prompt is required.")
+    expect(page.get_by_role("alert").last).to_have_text("Prompt is required.")
+    expect(page.get_by_role("alert").first).to_contain_text("Nothing was sent. Correct 1 field: Prompt")
     expect(page.get_by_label("Prompt for sim-essay")).to_be_focused()
     expect(page.get_by_label("Max tokens per call")).to_have_value("70")
 
