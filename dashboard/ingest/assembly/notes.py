@@ -142,13 +142,19 @@ def _of_reason(call: ModelCall) -> Iterator[tuple[str, str]]:
     dialect = dialect_of(call.provider)
     renamed = [word for word in raw if word in _RENAMED.get(dialect, ()) or _HYPHEN in word or word == AUTOGEN_CALLS]
     if renamed:
-        own = [word for word in raw if word not in renamed]
+        own = [word for word in raw if word not in renamed and _spelt(word) != _spelt(renamed[0])]
         said = (
             f"; the provider's own stop reason was “{own[0]}”"
             if own
             else "; the provider's own stop reason is not in the trace"
         )
         yield "reason_renamed", f"The instrumentation's word for the stop reason is “{renamed[0]}”{said}."
+
+
+def _spelt(word: str) -> str:
+    """The word without what two spellings of it differ by: AI SDK 7 writes “tool-calls” beside “tool_call”, and neither
+    is the provider's own."""
+    return word.replace(_HYPHEN, "_").removesuffix("s")
 
 
 def _of_calls(step: TurnCall) -> Iterator[tuple[str, str]]:

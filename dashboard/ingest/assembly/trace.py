@@ -14,6 +14,7 @@ from dashboard.ingest.assembly.notes import Note, notes_of
 from dashboard.ingest.assembly.runs_without_calls import runs_without_calls
 from dashboard.ingest.assembly.span_tree import span_tree_of
 from dashboard.ingest.assembly.tool_call_spans import with_tool_call_spans
+from dashboard.ingest.assembly.tool_run_ids import with_call_ids
 from dashboard.ingest.assembly.tools_within import with_tools_within
 from dashboard.ingest.assembly.turn_grouping import TurnCalls, joined
 from dashboard.ingest.conventions.observations import Loop, ModelCall, Seen, ToolRun
@@ -44,6 +45,7 @@ def turns_of(
     places = span_tree_of(parents, (one for one in told if isinstance(one, Loop)))
     tools = [one for one in told if isinstance(one, ToolRun)]
     calls = as_one((one for one in told if isinstance(one, ModelCall)), places)
+    tools = with_call_ids(tools, calls, places)
     calls = with_tools_within([*calls, *runs_without_calls(calls, places)], tools, places)
     runs = {one.call_id: one for one in tools if one.call_id}
     made: list[TraceTurn] = []

@@ -150,6 +150,7 @@ class ToolRun:
     call_id: str = ""
     result: str | None = None
     failed: bool = False
+    arguments: Mapping[str, Any] | None = None  #: None where the trace does not hold them
 
 
 @quickly_made

@@ -50,6 +50,7 @@ from dashboard.ingest.conventions.vendor_tables import (
     VOLTAGENT,
 )
 
+_GIVEN = ("gen_ai.tool.call.arguments", "ai.toolCall.args", "input.value")  #: what a tool was called with
 _ASKED = ("traceloop.entity.input", "input.value")  #: what an agent was asked, as a text
 _WRAPPED = frozenset({"type", "value"})  #: LangWatch's form of any value
 _LLAMA_INDEX_DEFAULT = 256
@@ -259,7 +260,14 @@ def _tool(convention: Convention, span: Span) -> ToolRun:
         text_of(convention, attributes, "call_id"),
         None if result is None else _result(result),
         span.failed,
+        _given(read_json(first(attributes, _GIVEN))),
     )
+
+
+def _given(told: Any) -> dict[str, Any] | None:
+    """The arguments of a tool. smolagents writes those of its own method around them."""
+    within = mapping(told).get("kwargs") if "sanitize_inputs_outputs" in mapping(told) else told
+    return within if isinstance(within, dict) else None
 
 
 def _asked(convention: Convention, attributes: Attributes) -> AskedCall:

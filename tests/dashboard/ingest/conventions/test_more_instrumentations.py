@@ -618,3 +618,18 @@ def test_traceai_has_openinferences_messages_under_other_names(more: dict[str, A
     assert (step.call.model, step.call.max_tokens, sent) == ("m", 30, ["Why?"])
     assert [call.raw for call in step.answer.broken_tool_calls] == ([] if more else [cut])
     assert (step.call.error is not None) is bool(more)
+
+
+@pytest.mark.parametrize(("word", "message_word"), [("tool-calls", "tool_call"), ("content-filter", "content_filter")])
+def test_neither_of_two_spellings_of_a_stop_reason_is_called_the_providers_own(word: str, message_word: str) -> None:
+    """AI SDK 7 writes its own word on the span and OpenTelemetry's in the message. OpenAI's is “tool_calls”."""
+    part: dict[str, Any] = {"type": "text", "content": "I look."}
+    if word == "tool-calls":
+        part = {"type": "tool_call", "id": "call_1", "name": "look", "arguments": {"q": 1}}
+    output = [{"role": "assistant", "parts": [part], "finish_reason": message_word}]
+    told = {
+        "gen_ai.operation.name": "chat", "gen_ai.provider.name": "openai", "gen_ai.request.model": "m",
+        "gen_ai.response.finish_reasons": [word], "gen_ai.output.messages": json.dumps(output),
+    }  # fmt: skip
+    (said,) = [note.words for note in one_turn(**told).notes if note.code == "reason_renamed"]
+    assert said.endswith("; the provider's own stop reason is not in the trace.")
