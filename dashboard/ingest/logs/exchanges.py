@@ -169,18 +169,24 @@ def _read(raw: bytes) -> Any:
         return None
 
 
+def _in_words(logged: LoggedCall) -> bytes:
+    """The error that a log tells in words alone, as a body."""
+    return json.dumps({"error": {"message": logged.error}}).encode()
+
+
 def _answered(
     logged: LoggedCall, raw: bytes, dialect: str, cap: int | None
 ) -> tuple[ChatResponse | None, ProviderError | None]:
     provider = get_provider(dialect)
     if logged.status is not None and not 200 <= logged.status < 300:
-        return None, provider.decode_error(logged.status, logged.headers, raw)
+        said = raw if raw.strip() or not logged.error else _in_words(logged)
+        return None, provider.decode_error(logged.status, logged.headers, said)
     if _is_error(raw):
         return None, changed(provider.decode_error(logged.status or _ERROR_STATUS, {}, raw), status=logged.status)
     if not raw.strip():
         if not logged.error:
             raise UnreadableError("It contains no answer.")
-        error = provider.decode_error(_ERROR_STATUS, {}, json.dumps({"error": {"message": logged.error}}).encode())
+        error = provider.decode_error(_ERROR_STATUS, {}, _in_words(logged))
         return None, changed(error, status=None)
     decoder = provider.stream_decoder(max_tokens=cap)
     try:

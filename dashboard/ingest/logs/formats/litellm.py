@@ -16,6 +16,12 @@ RENAMED = (
 )
 _MARKS = frozenset({"litellm_call_id", "custom_llm_provider", "model_group", "api_base", "hidden_params", "request_id"})
 _CALLS = frozenset({"completion", "acompletion", "responses", "aresponses", "anthropic_messages", ""})
+_RESPONSES_COUNTS = {
+    "prompt_tokens": "input_tokens",
+    "completion_tokens": "output_tokens",
+    "prompt_tokens_details": "input_tokens_details",
+    "completion_tokens_details": "output_tokens_details",
+}
 _OWN_WORDS = frozenset({"", "openai", "azure"})
 
 
@@ -36,6 +42,7 @@ def logged(told: Json) -> LoggedCall | None:
     status = as_count(about.get("error_code")) if failed else None
     provider = words(told.get("custom_llm_provider"))
     answer = None if failed else body_of(told.get("response")) or None
+    answer = _in_own_names(answer) if isinstance(answer, dict) and "output" in answer else answer
     is_mapped = isinstance(answer, dict) and "choices" in answer and provider not in _OWN_WORDS
     return LoggedCall(
         request=_request(told),
@@ -49,6 +56,16 @@ def logged(told: Json) -> LoggedCall | None:
         error=(words(told.get("error_str")) or words(about.get("error_message")))[:2_000] if failed else "",
         dialect="openai",
         notes=(RENAMED,) if is_mapped else (),
+    )
+
+
+def _in_own_names(answer: Json) -> Json:
+    """An answer of the Responses API with its token counts by that API's names: LiteLLM logs them by chat's."""
+    used = mapping(answer.get("usage"))
+    return (
+        {**answer, "usage": {_RESPONSES_COUNTS.get(name, name): told for name, told in used.items()}}
+        if used
+        else answer
     )
 
 

@@ -184,7 +184,21 @@ def test_litellms_failures_are_errors() -> None:
     about = {"error_code": "429", "error_class": "RateLimitError"}
     failed = {**LITELLM, "status": "failure", "response": None, "error_str": "Slow down", "error_information": about}
     (call,) = calls_in(lines(failed))
-    assert (call.error.status, call.error.type) == (429, "rate_limit")
+    assert (call.error.status, call.error.type, call.error.message) == (429, "rate_limit", "Slow down")
+
+
+def test_litellm_counts_the_tokens_of_responses_by_the_names_of_chat() -> None:
+    """As LiteLLM logs `litellm.responses`, whole and streamed."""
+    said = {"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": "Once upon"}]}
+    answer = {
+        "id": "resp_1", "object": "response", "model": "m", "status": "incomplete", "output": [said],
+        "incomplete_details": {"reason": "max_output_tokens"},
+        "usage": {"prompt_tokens": 2, "completion_tokens": 60, "total_tokens": 62,
+                  "completion_tokens_details": {"reasoning_tokens": 7}},
+    }  # fmt: skip
+    told = {**LITELLM, "call_type": "responses", "custom_llm_provider": "openai", "response": answer}
+    (call,) = calls_in(lines(told))
+    assert (call.usage.input_tokens, call.usage.output_tokens, call.usage.reasoning_tokens) == (2, 60, 7)
 
 
 LANGFUSE = {
