@@ -10,6 +10,7 @@ from agentcore.replay import Certainty
 from dashboard.agents.limit_fields import UNNAMED_UNITS, amount, unit_of
 from dashboard.replay.found_values import Found
 from dashboard.replay.margin_text import one_call_estimated
+from dashboard.replay.sweep_point import CAPPING
 from dashboard.replay.sweep_values import SweepValues
 
 DOUBTFUL = "The recorded answer may be cut off whatever the limit is; the turn's page says why."
@@ -76,6 +77,16 @@ class Sweep(SweepValues):
     def title(self) -> str:
         """What people call the limit."""
         return LIMIT_NAMES[self.name]
+
+    @property
+    def why_likely(self) -> str:
+        """Why values beside one that was proven are no more than likely; empty where none are."""
+        if self.name not in CAPPING or not any(each.likely and not each.at_cap for each in self.covered):
+            return ""
+        return (
+            f"Values called likely here were not run: another {self.title} changes what a call requests, so the model "
+            "may answer differently."
+        )
 
     @property
     def axis(self) -> str:

@@ -84,7 +84,8 @@ class SweepValues:
         said = tuple(row_of_suggested(each) for each in self.named_by_page)
         told = {row.value for row in said}
         rows = (*said, *(row for row in self._rows_of(self.recommended) if row.value not in told))
-        return tuple(row for row in rows if not any(_is_better(other, row) for other in rows))
+        one_call = self.name == "max_tokens"  # of a likely value that other turns tell, nobody counted the calls
+        return tuple(row for row in rows if not any(_is_better(other, row, one_call=one_call) for other in rows))
 
     @property
     def value(self) -> int | None:
@@ -201,7 +202,10 @@ class SweepValues:
         return replace(found, first=first if first is not None else found.first, since=since)
 
 
-def _is_better(one: Row, other: Row) -> bool:
-    """Whether a smaller value, alone, is surer to complete and known to take as few calls: nobody takes the other."""
-    smaller = one.value < other.value and not one.beside and one.certainty.rank < other.certainty.rank
-    return smaller and one.calls is not None and one.calls <= (other.calls or 1)
+def _is_better(one: Row, other: Row, *, one_call: bool) -> bool:
+    """Whether a smaller value, alone, is as sure to complete and known to take as few calls: nobody takes the other.
+    `one_call`: whether a value whose calls are not known may need only one; else it needs no fewer."""
+    smaller = one.value < other.value and not one.beside and one.certainty.rank <= other.certainty.rank
+    if not smaller or one.calls is None:
+        return False
+    return one.calls <= (other.calls or (1 if one_call else one.calls))

@@ -64,7 +64,8 @@ def _unlike(said: Suggestion) -> str:
         return " Another run may need more retries."
     if said.limit == "max_tokens" and needed_less(said) and said.unreported_use:
         return " The provider reported no tokens, so they are estimated by the text."
-    if said.limit == "max_tokens" and needed_less(said) and not said.by_longest:
+    is_less = needed_less(said) and not said.by_longest
+    if is_less and (said.limit == "max_tokens" or (said.limit == "max_total_completion_tokens" and said.room is None)):
         return " Some servers also count the end of an answer, which they do not report."
     if said.limit == "max_tokens":
         return " It is not known to be the same answer."

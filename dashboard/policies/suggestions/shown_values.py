@@ -64,8 +64,9 @@ def shown_by_reruns(case: ExhaustedLimit, reruns: tuple[LimitTrial, ...]) -> Ite
     value = max(_needed(case, least, used), case.in_vain + 1)
     room = least.turn.max_tokens if case.limit == "max_total_completion_tokens" and value < least.value else None
     before = _before_last(least, used) if case.limit == "max_total_tokens" and value < used else None
-    yield replace(told, value=value, spent=spent, room=room, before=before)
-    likely = _likely_enough(case, least, told) if case.limit == "max_tokens" and again else None
+    shown = replace(told, value=value, spent=spent, room=room, before=before)
+    yield shown
+    likely = _LESS[case.limit](case, least, shown) if case.limit in _LESS and again else None
     if likely is not None and not any(tried.value == likely and tried.may_be_cut for tried in reruns):
         yield replace(told, value=likely, certainty=Certainty.ESTIMATED)
 
@@ -122,6 +123,15 @@ def _needed(case: ExhaustedLimit, trial: LimitTrial, used: int) -> int:
     return used if _completes(case, trial, used, (Certainty.RECORDED,)) else trial.value
 
 
+def _likely_total(case: ExhaustedLimit, trial: LimitTrial, told: Suggestion) -> int | None:
+    """A total smaller than the proven one, by what a re-run used: it only lowers the cap of the last call, which ended
+    below that. Likely, as `_likely_enough` is."""
+    tokens = trial.turn.output_tokens + LIKELY_END
+    if tokens <= case.in_vain or tokens >= told.value or not _longest_call(trial)[1]:
+        return None
+    return tokens if _completes(case, trial, tokens, _LIKELY) else None
+
+
 def _likely_enough(case: ExhaustedLimit, trial: LimitTrial, told: Suggestion) -> int | None:
     """A smaller max_tokens by the longest call of a re-run that continued none. No more than likely: nobody knows how
     many more tokens the provider counts for the end of an answer, or at all where it reports none."""
@@ -132,6 +142,10 @@ def _likely_enough(case: ExhaustedLimit, trial: LimitTrial, told: Suggestion) ->
     if told.unreported_use:
         return tokens if max(case.recorded or 0, 0) < tokens <= trial.value // UNREPORTED else None
     return tokens if _completes(case, trial, tokens, _LIKELY) else None
+
+
+#: What gives a smaller value than the proven one, by the limit.
+_LESS = {"max_tokens": _likely_enough, "max_total_completion_tokens": _likely_total}
 
 
 def _completes(case: ExhaustedLimit, trial: LimitTrial, value: int, sure: tuple[Certainty, ...]) -> bool:

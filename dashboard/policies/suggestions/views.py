@@ -220,7 +220,8 @@ def _shown(request: HttpRequest, turn: Turn, fault: str = "", *, asked: str = ""
     # Who had it found is shown the backtest of what was found as well, without asking for it.
     asked = asked if asked in (FIRST, SECOND) and not fault else ""
     just_found = bool(asked) and panel is not None and panel.by_rerun
-    follows = just_found and asked == FIRST and panel is not None and panel.may_be_less and not panel.less_tried
+    first = just_found and asked == FIRST
+    follows = first and panel is not None and panel.of_agent and panel.may_be_less and not panel.less_tried
     context = {
         "turn": turn,
         "panel": panel,

@@ -7,14 +7,16 @@ from typing import Any
 import pytest
 from django.test import Client
 
-from dashboard.policies.suggestions.selectors import suggestion_for
+from dashboard.policies.suggestions.selectors import suggestion_for, suggestions_for
 from dashboard.policies.suggestions.suggestion_text import certainty_word
 from dashboard.policies.suggestions.sweep_suggestions import suggested_sweep
+from dashboard.replay.found_values import Found
 from dashboard.replay.rerun_service import turn_rerun
 from dashboard.replay.sweep_chart import charts_of
 from dashboard.turns.models import Turn
 from tests.dashboard.driving import Play, drive
 from tests.dashboard.policies.suggestions.test_cut_below_the_cap import surfaces, words
+from tests.dashboard.policies.suggestions.test_selectors import lengths
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -61,9 +63,10 @@ def test_every_value_above_what_a_re_run_used_ends_as_that_did(play: Play, brows
     near = range(max(1, least - 1), least + 2)  # without the value that was run
     narrow = suggested_sweep(turn=turn, name=stopped.limit, values=near, overrides={})
     assert {row.badge for row in narrow.listed if row.value >= least} == {stopped.word}
-    assert {found and found.since for found in narrow.with_reruns.values()} <= {least, None}
+    assert narrow.with_reruns["certain"] in (None, Found(least, least))
     assert narrow.with_reruns["likely"] is not None
-    assert narrow.with_reruns["likely"].since == least, "nor at values that are compared and not listed"
+    less = [int(each.value) for each in suggestions_for(turn) if each.limit == said.limit]
+    assert narrow.with_reruns["likely"].since == min(less), "nor at values that are compared and not listed"
     api, panel, row, sweep = surfaces(browser, turn)
     assert (api["limit"], api["value"], api["certainty_word"]) == (stopped.limit, said.value, stopped.word)
     assert panel.startswith(stopped.word)
@@ -89,3 +92,26 @@ def test_a_cap_that_nobody_ran_is_likely_where_a_re_run_used_no_more(cut: Turn):
     assert {badge for value, badge in badges.items() if 300 <= value < used} == {"not known"}
     wide, _ = charts_of(sweep)
     assert [band.said for band in wide.bands if band.since > used and "not known" in band.said] == []
+
+
+#: The cap and the limits of a turn that is cut, and the limit and the value that its re-run is given.
+ANSWERED = {
+    "one call": (200, {"max_continuations": 0}, "max_tokens", 800),
+    "a total": (120, {"max_total_completion_tokens": 200}, "max_total_completion_tokens", 480),
+}
+
+
+@pytest.mark.parametrize(("cap", "limits", "name", "given"), ANSWERED.values(), ids=ANSWERED)
+def test_panel_and_sweep_name_one_likely_value_below_the_proven_one(
+    play: Play, browser: Client, cap: int, limits: dict[str, int], name: str, given: int
+):
+    turn = play("sim-essay", max_tokens=cap, overrides={"limits": limits})
+    lengths(turn, [372] * 40)  # tell of a value that is larger, and no surer
+    again = drive(turn_rerun(turn=turn, overrides={name: given} if name == "max_tokens" else {"limits": {name: given}}))
+    used = again.output_tokens
+    sweep = suggested_sweep(turn=turn, name=name, values=range(50, 1001, 50), overrides={})
+    assert [(row.value, row.badge) for row in sweep.recommendations] == [(given, "proven"), (used + 2, "likely")]
+    assert {row.badge for row in sweep.listed if used < row.value < given} == {"likely"}
+    _, panel, _, page = surfaces(browser, turn)
+    assert f"Try {used + 2} live" in panel
+    assert f"another {sweep.title} changes what a call requests" in words(page)
