@@ -179,6 +179,24 @@ def test_no_trial_that_could_exceed_the_budget_is_started(cut: Turn, browser: Cl
         assert not field[1] or f'value="{escape(typed)}"' in field[2].partition("tokens</span>")[0] or not typed
 
 
+def test_the_budget_of_live_tries_is_a_field_that_says_what_is_wrong_with_it(cut: Turn, browser: Client):
+    asked = asked_of_backtest(tried(max_continuations=9, max_total_completion_tokens=5_000))
+    address = f"/backtests/{asked.key.removeprefix('backtest-')}"
+    name = f"live-{asked.key}"
+    shown = {"page": page(browser, address), "fault": page_after(browser, f"{address}/live", tokens="1,00")}
+    fields = {at: html.partition(f'id="{name}-tokens"')[2].partition(">")[0] for at, html in shown.items()}
+    assert all('inputmode="numeric"' in field and 'type="text"' in field for field in fields.values())
+    assert ("aria-invalid" in fields["page"], 'aria-invalid="true"' in fields["fault"]) == (False, True)
+    assert f'aria-describedby="{name}-help"' in fields["page"]
+    assert f'aria-describedby="{name}-error {name}-help"' in fields["fault"]
+    assert all(f'id="{name}-{part}"' in shown["fault"] for part in ("error", "help"))
+    assert "The budget counts input and output tokens" in compact(shown["page"])
+
+
+def page_after(browser: Client, address: str, **posted: str) -> str:
+    return browser.post(address, posted).content.decode()
+
+
 def test_a_typed_budget_survives_polling(cut: Turn, play: Play, browser: Client):
     play("sim-essay", name="other", overrides={"max_tokens": 60, "limits": {"max_continuations": 0}})
     backtest = tried(max_continuations=9, max_total_completion_tokens=5_000)
