@@ -112,6 +112,7 @@ class Backtest(BaseModel):
     )
     groups: Objects = Field(
         description="The same counts by `provider` and `model`; `watched`: the turns that the gateway only observed; "
+        "`completed`: the flipped turns that would have completed with more calls or tokens; null if not counted; "
         "`proven`: the flipped turns that a live re-run has proven; "
         "`overridden`: the turns whose own overrides decide the result, the first of them in `overridden_turns`."
     )

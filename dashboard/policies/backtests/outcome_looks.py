@@ -1,10 +1,13 @@
 """How outcomes of turns and their certainties are named and look: words, hue and shape."""
 
+from dashboard.policies.backtests.result_text import UNENDED
+
 #: What a turn would have done, in words that claim no more than the recording shows; and how it looks.
 OUTCOMES = {
-    "same": ("ended the same", "end", "check"),
-    "gone_on": ("would have continued", "tool", "play"),
-    "unended": ("would have continued, end not known", "wait", "play"),
+    "same": ("end as recorded", "end", "check"),
+    "completed": ("would have completed", "tool", "check"),
+    "gone_on": ("would have ended later", "fact", "play"),
+    "unended": (UNENDED, "wait", "play"),
     "sooner": ("would have stopped sooner", "limit", "wall"),
     "otherwise": ("would have ended for another reason", "cut", "half"),
     "undecidable": ("not known", "odd", "question"),

@@ -114,6 +114,11 @@ class GroupView:
         return (self.group.certain or 0) - self.group.proven
 
     @property
+    def later(self) -> int:
+        """Of those gone on, those that are not known to complete."""
+        return self.group.gone_on - (self.group.completed or 0)
+
+    @property
     def dollars(self) -> str:
         return signed(self.group.dollars, dollars_in_words)
 
@@ -248,6 +253,8 @@ def _whole(backtest: Backtest, groups: list[Group]) -> Group:
     whole.recorded, whole.certain, whole.estimated = backtest.recorded, backtest.certain, backtest.estimated
     for name in ("gone_on", "sooner", "unended", "watched", "proven", "overridden"):
         setattr(whole, name, sum(getattr(group, name) for group in groups))
+    completed = [group.completed for group in groups]
+    whole.completed = None if None in completed else sum(count or 0 for count in completed)
     whole.about = None if any(group.about is None for group in groups) else sum(group.about or 0 for group in groups)
     return whole
 
@@ -260,7 +267,9 @@ def reasons_of(backtest: Backtest) -> tuple[ReasonView, ...]:
 
 def group_view(group: Group) -> GroupView:
     """Counts with their part of the bar."""
-    counts = {"same": group.same, "gone_on": group.gone_on, "unended": group.unended, "sooner": group.sooner}
+    completed = group.completed or 0
+    counts = {"same": group.same, "completed": completed, "gone_on": group.gone_on - completed}
+    counts |= {"unended": group.unended, "sooner": group.sooner}
     counts |= {"otherwise": group.otherwise, "undecidable": group.undecidable - group.unended}
     return GroupView(group, tuple(_slices(group, counts)), tuple(_slices(group, _certainties(group))))
 

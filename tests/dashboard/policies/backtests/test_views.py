@@ -193,7 +193,9 @@ def test_the_table_of_models_counts_each_turn_once_under_its_requested_model(bro
     stored = backtest_create(project=project_default(), policy={"limits": {"max_continuations": 0}}, filter={})
     runner.run(stored.pk)
     rows = read_table(page(browser, f"/backtests/{stored.pk}"), "groups")
-    told = {row["Model"]: [row[head] for head in ("Turns", "Same", "Would have stopped sooner")] for row in rows}
+    told = {
+        row["Model"]: [row[head] for head in ("Turns", "End as recorded", "Would have stopped sooner")] for row in rows
+    }
     assert told == {f"{cut.model} simulator": ["1", "0", "1"], "gpt-4o openai": ["1", "1", "0"]}
     assert {row["Model"]: row["± Price"] for row in rows} == {
         f"{cut.model} simulator": "free",
