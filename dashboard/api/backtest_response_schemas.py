@@ -24,6 +24,18 @@ FIRST_CAP = "The max_tokens of each turn's first call; null: as recorded."
 STANDS_FOR = "The policy that the draft replaced; null if it was tried alone."
 
 
+TRIED = "The policy version that was tried; null for the default limits and for settings that were never saved."
+
+
+class TriedVersion(BaseModel):
+    """The version that a backtest tried."""
+
+    policy: str
+    version: int
+    stands: str = Field(description="Its state now: `active`, `planned` (scheduled), `past` or `draft` (inactive).")
+    changed: bool = Field(description="Whether other values were tried in place of some of its own.")
+
+
 class BacktestId(BaseModel):
     id: UUID
 
@@ -49,6 +61,7 @@ class BacktestSummary(BaseModel):
     unpriced: int = Field(description=UNPRICED)
     max_tokens: int | None = Field(description=FIRST_CAP)
     stands_for: str | None = Field(description=STANDS_FOR)
+    tried: TriedVersion | None = Field(description=TRIED)
     keeps_overrides: bool = Field(description=KEEPS_OVERRIDES)
     created_at: datetime
 
@@ -99,9 +112,11 @@ class Backtest(BaseModel):
     )
     groups: Objects = Field(
         description="The same counts by `provider` and `model`; `watched`: the turns that the gateway only observed; "
+        "`completed`: the flipped turns that would have completed with more calls or tokens; null if not counted; "
         "`proven`: the flipped turns that a live re-run has proven; "
         "`overridden`: the turns whose own overrides decide the result, the first of them in `overridden_turns`."
     )
     max_tokens: int | None = Field(description=FIRST_CAP)
     stands_for: str | None = Field(description=STANDS_FOR)
+    tried: TriedVersion | None = Field(description=TRIED)
     keeps_overrides: bool = Field(description=KEEPS_OVERRIDES)

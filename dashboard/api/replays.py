@@ -22,7 +22,7 @@ from dashboard.api.problems import about, about_parts_of
 from dashboard.policies.backtests import services as backtests
 from dashboard.policies.backtests.selectors import backtest_get as get_backtest
 from dashboard.policies.backtests.selectors import backtest_list as list_backtests
-from dashboard.policies.backtests.selectors import backtest_shown, backtest_summary
+from dashboard.policies.backtests.selectors import backtest_shown, backtest_summaries
 from dashboard.policies.suggestions.api_suggestions import known_limit_shown
 from dashboard.policies.suggestions.sweep_suggestions import suggested_sweep
 from dashboard.replay import rerun_service, services
@@ -147,7 +147,7 @@ def _filter(given: dict[str, Any]) -> dict[str, Any]:
 def backtest_list(request: HttpRequest, page: Paged) -> dict[str, Any]:
     """Newest first, a page at a time."""
     found = page_of(list_backtests(project=project_current()), page, order="-id", limit=page.limit)
-    return {**found.as_dict(), "items": [backtest_summary(backtest) for backtest in found.items]}
+    return {**found.as_dict(), "items": backtest_summaries(found.items)}
 
 
 @router.get("/backtests/{backtest_id}", response=backtest_response_schemas.Backtest, summary="Get a backtest")

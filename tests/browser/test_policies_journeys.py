@@ -66,12 +66,12 @@ def raise_a_limit_in_the_admin_with_a_backtest_attached(page: Page) -> None:
     page.get_by_label("Status").select_option("now")
     page.get_by_role("button", name="Save", exact=True).click()
     expect(page.locator(".messagelist")).to_contain_text(
-        f"This is version 3 of “{POLICY}”, with a backtest over 84 turns: 79 the same, 5 would have continued, "
-        "end not known; of the 79 with a known end, "
+        f"This is version 3 of “{POLICY}”, with a backtest over 84 turns: 79 end as recorded, 5 would have gone "
+        "on to an end that is not known; of the 79 with a known end, "
         "79 recorded."
     )
     opened(page)
-    expect(page.locator("#v3")).to_contain_text("Saved with a backtest over 84 turns: 79 the same")
+    expect(page.locator("#v3")).to_contain_text("Saved with a backtest over 84 turns: 79 end as recorded")
     expect(page.locator("#v2")).to_contain_text("Saved without a backtest")
 
 

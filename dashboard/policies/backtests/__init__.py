@@ -4,6 +4,7 @@ runner            a backtest is cut into parts, ranges of turn ids; whoever is f
 recording_loader  the turns of a part and their records, in bulk and as few objects as a what-if needs
 turn_judgement    one turn under the draft: the same, flipped, or undecidable from its recording
 tallies           what was found, as counts that add up; `result_text` and `presenters` say it
+tried_versions    the version of a policy that a backtest tried, and whether it is active by now
 answer_lengths    the smallest limit that suffices, of how long answers were (`survival`); `sweep_map` tries two limits
                   at once
 batched_queries   the rows of several queries by few statements, each of a bounded size

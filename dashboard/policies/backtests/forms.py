@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from datetime import timedelta
+from functools import cached_property
 from typing import Any
 
 from django import forms
@@ -78,15 +79,19 @@ class DraftForm(FieldErrors, forms.Form):
     @property
     def draft(self) -> dict[str, Any]:
         """What the policy says, by `POLICY_FIELDS`. Raises `ValidationError` in words."""
-        said = self._words(self.cleaned_data["policy"])
+        version = self.tried_version
+        said = {field: getattr(version, field) for field in POLICY_FIELDS} if version else {}
         changed = {name: value for name in OFFERED if (value := self.cleaned_data[name]) is not None}
         limits = {**(said.get("limits") or {}), **changed}
         known = {name: value for name, value in limits.items() if name in Limits.__dataclass_fields__}
         return {**said, "limits": known}
 
-    def _words(self, chosen: str) -> dict[str, Any]:
+    @cached_property
+    def tried_version(self) -> PolicyVersion | None:
+        """The version of the policy that was chosen; None: the default limits. Raises `ValidationError` in words."""
+        chosen = self.cleaned_data["policy"]
         if chosen == DEFAULTS:
-            return {}
+            return None
         name, _, number = chosen.partition(AT)
         try:
             policy = policy_get(project=self.project, name=name)
@@ -96,7 +101,7 @@ class DraftForm(FieldErrors, forms.Form):
         version = numbered or policy_version_standing(policy=policy)
         if version is None:
             raise ValidationError(f"“{policy}” has no version yet; create one under Policies.")
-        return {field: getattr(version, field) for field in POLICY_FIELDS}
+        return version
 
 
 class OverForm(FieldErrors, forms.Form):

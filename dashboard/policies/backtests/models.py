@@ -26,6 +26,8 @@ class Backtest(models.Model):
     max_tokens = models.PositiveIntegerField(null=True)  #: of the first call; null: as each turn had it
     #: Whose place among a turn's policies the draft takes (`policy_layers.tried`); null: it stands alone, for all.
     stands_for = models.ForeignKey("agents.Policy", null=True, blank=True, on_delete=models.CASCADE, related_name="+")
+    #: The version that its settings started from, by id; null: unsaved settings.
+    tried_version = models.UUIDField(null=True, blank=True)
     #: Whether a draft that stands alone leaves each turn its own overrides; one in place of a policy always does.
     keeps_overrides = models.BooleanField(default=False, db_default=False)
     status = models.TextField(choices=Status, default=Status.QUEUED)

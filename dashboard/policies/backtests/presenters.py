@@ -12,9 +12,11 @@ from agentcore.policy import LIMIT_NAMES
 from dashboard.agents.samples import is_simulated
 from dashboard.policies.backtests.debugger import beyond_in_words, debugger_of
 from dashboard.policies.backtests.models import Backtest
+from dashboard.policies.backtests.outcome_looks import HOWS, LOOKS
 from dashboard.policies.backtests.result_text import difference_in_words, percent, sure_counts
 from dashboard.policies.backtests.selectors import whys_of
 from dashboard.policies.backtests.tallies import SURE, Flip, Group, Undecided
+from dashboard.policies.backtests.tried_versions import TriedVersion, tried_versions
 from dashboard.policies.backtests.turn_judgement import DraftPolicy
 from dashboard.timeline.chips import Chip, chips_of
 from dashboard.turns.certainty_text import undecided_in_words
@@ -64,27 +66,6 @@ def reasons_view(
 
 SHOWN = 100  #: flipped turns that are listed
 WIDTH = 600.0  #: of the bar, in units of its viewBox
-#: What a turn would have done, in words that claim no more than the recording shows; and how it looks.
-OUTCOMES = {
-    "same": ("ended the same", "end", "check"),
-    "gone_on": ("would have continued", "tool", "play"),
-    "unended": ("would have continued, end not known", "wait", "play"),
-    "sooner": ("would have stopped sooner", "limit", "wall"),
-    "otherwise": ("would have ended for another reason", "cut", "half"),
-    "undecidable": ("not known", "odd", "question"),
-}
-HOWS = {name: words for name, (words, _, _) in OUTCOMES.items()}
-#: How certain that is; those of unknown end and the undecidable are the same ones.
-CERTAINTIES = {
-    "recorded": ("recorded", "fact", "disc"),
-    "certain": ("certain", "sure", "equal"),
-    "proven": ("proven by a re-run", "sure", "check"),
-    "estimated": ("likely", "guess", "about"),
-    "unended": OUTCOMES["unended"],
-    "unknown": ("certainty not known", "wait", "ring"),
-    "undecidable": OUTCOMES["undecidable"],
-}
-LOOKS = {**OUTCOMES, **CERTAINTIES}
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,6 +114,11 @@ class GroupView:
         return (self.group.certain or 0) - self.group.proven
 
     @property
+    def later(self) -> int:
+        """Of those gone on, those that are not known to complete."""
+        return self.group.gone_on - (self.group.completed or 0)
+
+    @property
     def dollars(self) -> str:
         return signed(self.group.dollars, dollars_in_words)
 
@@ -177,6 +163,7 @@ class BacktestView:
     overridden: tuple[Turn, ...]  #: the first turns whose own overrides decide
     chips: tuple[Chip, ...]
     address: str  #: of its turns in the timeline
+    tried: TriedVersion | None  #: None: unsaved settings
 
     @property
     def waiting(self) -> bool:
@@ -227,8 +214,18 @@ def signed(amount: float, words: Any) -> str:
     return f"+{said}" if amount > 0 else f"−{said}" if amount < 0 else str(said)
 
 
-def backtest_view(backtest: Backtest, *, flips: bool = True) -> BacktestView:
-    """`flips`: with its flipped and its undecidable turns."""
+def backtest_view(backtest: Backtest) -> BacktestView:
+    """With its flipped and its undecidable turns."""
+    return view_of(backtest, tried_versions([backtest]).get(backtest.pk))
+
+
+def backtest_views(backtests: Sequence[Backtest]) -> list[BacktestView]:
+    """As a list shows them, without their turns."""
+    tried = tried_versions(backtests)
+    return [view_of(backtest, tried.get(backtest.pk), flips=False) for backtest in backtests]
+
+
+def view_of(backtest: Backtest, tried: TriedVersion | None, *, flips: bool = True) -> BacktestView:
     filters, _ = TimelineFilters.parse(backtest.filter)
     groups = [Group.stored(group) for group in backtest.groups]
     return BacktestView(
@@ -240,6 +237,7 @@ def backtest_view(backtest: Backtest, *, flips: bool = True) -> BacktestView:
         _overridden(groups) if flips else (),
         chips_of(filters),
         address_of(query_of(filters)),
+        tried,
     )
 
 
@@ -255,6 +253,8 @@ def _whole(backtest: Backtest, groups: list[Group]) -> Group:
     whole.recorded, whole.certain, whole.estimated = backtest.recorded, backtest.certain, backtest.estimated
     for name in ("gone_on", "sooner", "unended", "watched", "proven", "overridden"):
         setattr(whole, name, sum(getattr(group, name) for group in groups))
+    completed = [group.completed for group in groups]
+    whole.completed = None if None in completed else sum(count or 0 for count in completed)
     whole.about = None if any(group.about is None for group in groups) else sum(group.about or 0 for group in groups)
     return whole
 
@@ -267,7 +267,9 @@ def reasons_of(backtest: Backtest) -> tuple[ReasonView, ...]:
 
 def group_view(group: Group) -> GroupView:
     """Counts with their part of the bar."""
-    counts = {"same": group.same, "gone_on": group.gone_on, "unended": group.unended, "sooner": group.sooner}
+    completed = group.completed or 0
+    counts = {"same": group.same, "completed": completed, "gone_on": group.gone_on - completed}
+    counts |= {"unended": group.unended, "sooner": group.sooner}
     counts |= {"otherwise": group.otherwise, "undecidable": group.undecidable - group.unended}
     return GroupView(group, tuple(_slices(group, counts)), tuple(_slices(group, _certainties(group))))
 

@@ -11,6 +11,7 @@ from dashboard.turns.certainty_text import certainty_word
 
 #: A flip that is neither; before shadows told them apart, any flip.
 OTHERWISE = {True: "would have ended for another reason", False: "would have ended differently"}
+UNENDED = "would have gone on to an end that is not known"
 HOW_FAR = {
     Backtest.Status.QUEUED: "a backtest that has not started",
     Backtest.Status.RUNNING: "a backtest in progress",
@@ -20,8 +21,8 @@ HOW_FAR = {
 
 
 def in_words(backtest: Backtest, *, begun: str = "a backtest") -> str:
-    """`a backtest over 84 turns: 71 the same, 6 would have continued, 7 not known (8.3 %)`. `begun`: how the words
-    begin of one that has run."""
+    """`a backtest over 84 turns: 71 end as recorded, 6 would have completed, 7 not known (8.3 %)`. `begun`: how the
+    words begin of one that has run."""
     begun = HOW_FAR.get(Backtest.Status(backtest.status), begun)
     of = f" of {backtest.total:,}" if backtest.done < backtest.total else ""
     turns = f"{backtest.done:,}{of} turn{'' if max(backtest.done, backtest.total) == 1 else 's'}"
@@ -39,12 +40,14 @@ def tally_in_words(backtest: Backtest) -> str:
     """The counts of a backtest that has found something."""
     names = ("gone_on", "sooner", "unended", "proven")
     flips = {name: sum(group.get(name, 0) for group in backtest.groups) for name in names}
+    completed = [group.get("completed") for group in backtest.groups]
+    flips["completed"] = 0 if None in completed else sum(filter(None, completed))
     counts = {name: getattr(backtest, name) for name in ("same", "flipped", "undecidable", *SURE)}
     return counts_in_words(counts | flips)
 
 
 def counts_in_words(counts: Mapping[str, Any]) -> str:
-    """`71 the same, 6 would have continued, 7 not known (8.3 %); of the 77 with a known end, 60 recorded, …`."""
+    """`71 end as recorded, 6 would have completed, 7 not known (8.3 %); of the 77 with a known end, 60 recorded, …`."""
     certainty = certainty_in_words(counts)
     if not certainty:
         return _ends_in_words(counts)
@@ -77,16 +80,19 @@ def sure_counts(counts: Mapping[str, Any]) -> dict[str, int]:
 
 
 def _ends_in_words(counts: Mapping[str, Any]) -> str:
-    """`same`, `flipped`, of these `gone_on` and `sooner`, of those `proven`, and `undecidable`, of these `unended`.
-    What is left of the undecidable is said also where it is none, but not beside those of unknown end."""
+    """`same`, `flipped`, of these `gone_on` and `sooner`, of those gone on `completed` and `proven`, and `undecidable`,
+    of these `unended`. What is left of the undecidable is said also where it is none, but not beside those of unknown
+    end."""
     same, flipped, unended = counts["same"], counts["flipped"], counts.get("unended", 0)
     undecidable = counts["undecidable"] - unended
     gone_on, sooner = counts.get("gone_on", 0), counts.get("sooner", 0)
+    completed = counts.get("completed") or 0
     proven = f" ({counts['proven']:,} proven by a re-run)" if counts.get("proven") else ""
     said = {
-        "the same": same,
-        f"would have continued{proven}": gone_on,
-        "would have continued, end not known": unended,
+        "ends as recorded" if same == 1 else "end as recorded": same,
+        f"would have completed{proven}": completed,
+        f"would have ended later{'' if completed else proven}": gone_on - completed,
+        UNENDED: unended,
         "would have stopped sooner": sooner,
         OTHERWISE["gone_on" in counts]: flipped - gone_on - sooner,
     }

@@ -11,6 +11,7 @@ from dashboard.agents.models import Agent, Policy, PolicyAttachment, Project
 from dashboard.agents.selectors import agents_under
 from dashboard.policies.backtests.models import Backtest
 from dashboard.policies.backtests.tallies import Group, by_frequency
+from dashboard.policies.backtests.tried_versions import TriedVersion, tried_versions
 from dashboard.turns.filters import MAX_VALUES
 from dashboard.turns.models import Cohort, Turn
 from dashboard.turns.provider_words import UNANSWERED, providers_in, simulated, stored
@@ -59,7 +60,13 @@ def backtest_shown(backtest: Backtest) -> dict[str, Any]:
     about = any(Group.stored(group).is_about for group in backtest.groups)
     told = {key: getattr(backtest, key) for key in KEYS} | _apart(backtest)
     told["groups"] = [{**group, "undecidable": group["undecidable"] - _unended(group)} for group in backtest.groups]
-    return {**told, "whys": whys_of(backtest), "tokens_estimated": about, "stands_for": stands_for}
+    apart = {"whys": whys_of(backtest), "tokens_estimated": about, "stands_for": stands_for}
+    return {**told, **apart, "tried": _tried(backtest, tried_versions([backtest]))}
+
+
+def _tried(backtest: Backtest, found: Mapping[UUID, TriedVersion]) -> dict[str, Any] | None:
+    tried = found.get(backtest.pk)
+    return tried.as_dict() if tried else None
 
 
 def _unended(group: Mapping[str, Any]) -> int:
@@ -81,8 +88,13 @@ def whys_of(backtest: Backtest) -> dict[str, int] | None:
     return None if whole.whys is None else by_frequency(whole.whys)
 
 
-def backtest_summary(backtest: Backtest) -> dict[str, Any]:
-    """A backtest in a list: without its turns and groups."""
+def backtest_summaries(backtests: Sequence[Backtest]) -> list[dict[str, Any]]:
+    """Backtests in a list: without their turns and groups."""
+    found = tried_versions(backtests)
+    return [{**_summary(backtest), "tried": _tried(backtest, found)} for backtest in backtests]
+
+
+def _summary(backtest: Backtest) -> dict[str, Any]:
     told = {key: getattr(backtest, key) for key in KEYS if key not in {*LARGE, "groups"}} | _apart(backtest)
     stands_for = backtest.stands_for.name if backtest.stands_for else None
     return {**told, "id": backtest.id, "created_at": backtest.created_at, "stands_for": stands_for}

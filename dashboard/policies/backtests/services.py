@@ -10,7 +10,7 @@ from django.utils import timezone
 
 from agentcore.number_format import number_rule
 from dashboard.accounts.models import User
-from dashboard.agents.models import Policy, Project
+from dashboard.agents.models import Policy, PolicyVersion, Project
 from dashboard.agents.policies import policy_said
 from dashboard.policies.backtests.models import Backtest
 
@@ -27,6 +27,7 @@ def backtest_create(
     max_tokens: int | None = None,
     stands_for: Policy | None = None,
     keeps_overrides: bool = False,
+    tried_version: PolicyVersion | None = None,
     created_by: User | None = None,
     queued: bool = True,
 ) -> Backtest:
@@ -34,6 +35,7 @@ def backtest_create(
 
     `stands_for`: the policy whose place it takes among the words of each turn; without one it stands for all of them,
     also for a turn's own overrides unless it `keeps_overrides`.
+    `tried_version`: the version that the settings started from.
     `queued`: workers are told at once; else whoever makes it works on it, and they take it up when they look for those
     that nobody was told of.
     """
@@ -50,6 +52,7 @@ def backtest_create(
             max_tokens=max_tokens,
             stands_for=stands_for,
             keeps_overrides=keeps_overrides or stands_for is not None,
+            tried_version=tried_version.pk if tried_version else None,
             created_by=created_by,
         )
         if queued:

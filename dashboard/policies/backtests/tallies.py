@@ -31,6 +31,7 @@ class TurnVerdict:
     why: str = ""  #: an undecidable one's reason (`certainty_text.UNDECIDED`)
     rerun: str = ""  #: the live re-run that decides it, by id; empty: the recording does
     uncounted: bool = False  #: tokens, and so the price, of what was recorded are our estimate
+    completes: bool = False  #: it would have completed
     overridden: bool = False  #: without the turn's own overrides, which it keeps, it would have ended otherwise
 
     @property
@@ -50,6 +51,7 @@ class Group:
     flipped: int = 0
     undecidable: int = 0
     gone_on: int = 0  #: of the flipped
+    completed: int | None = 0  #: of those gone on; None: some were judged before that was counted
     sooner: int = 0  #: of the flipped
     proven: int = 0  #: of those gone on, those that a live re-run has proven
     unended: int = 0  #: of the undecidable, those that would have continued; how they end is not recorded
@@ -71,7 +73,7 @@ class Group:
     @classmethod
     def stored(cls, group: Mapping[str, Any]) -> "Group":
         """From JSON as it was stored; what it did not count then is not known."""
-        return cls(**{**dict.fromkeys((*SURE, "about", "whys")), **group})
+        return cls(**{**dict.fromkeys((*NOT_ALWAYS, "whys")), **group})
 
     @property
     def turns(self) -> int:
@@ -91,6 +93,7 @@ class Group:
         setattr(self, judged.word, getattr(self, judged.word) + 1)
         if judged.how in ("gone_on", "sooner", "unended"):
             setattr(self, judged.how, getattr(self, judged.how) + 1)
+        self.completed = (self.completed or 0) + (judged.completes and judged.how == "gone_on")
         self.tokens += judged.tokens
         self.calls += judged.calls
         self.seconds += judged.seconds
@@ -108,7 +111,7 @@ class Group:
     def add(self, other: "Group") -> None:
         for name in SUMMED:
             setattr(self, name, getattr(self, name) + getattr(other, name))
-        for name in (*SURE, "about"):
+        for name in NOT_ALWAYS:
             counts = (getattr(self, name), getattr(other, name))
             setattr(self, name, None if None in counts else sum(counts))
         self.overridden_turns = sorted({*self.overridden_turns, *other.overridden_turns})[:OVERRIDDEN]
@@ -126,6 +129,7 @@ def by_frequency(whys: Mapping[str, int]) -> dict[str, int]:
 
 #: How certain a decided turn is. With the undecidable they add up to all turns.
 SURE = ("recorded", "certain", "estimated")
+NOT_ALWAYS = (*SURE, "about", "completed")  #: counts that earlier releases did not keep
 SUMMED = (
     "same",
     "flipped",

@@ -273,6 +273,7 @@ def _decided(told: TurnRow, recording: Recording, found: WhatIf, final: Snapshot
         _dollars(told, spent, recording.base_snapshot.own),
         watched,
         uncounted=told.tokens_estimated or spent.estimated,
+        completes=ends[0] == TurnStatus.COMPLETED,
     )
 
 

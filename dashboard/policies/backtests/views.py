@@ -13,7 +13,7 @@ from dashboard.accounts.models import User
 from dashboard.agents.selectors import project_current
 from dashboard.policies.backtests.forms import DraftForm
 from dashboard.policies.backtests.models import Backtest
-from dashboard.policies.backtests.presenters import backtest_view
+from dashboard.policies.backtests.presenters import backtest_view, backtest_views
 from dashboard.policies.backtests.selectors import backtest_get, backtest_list
 from dashboard.policies.backtests.services import backtest_cancel, backtest_create
 from dashboard.timeline.chips import chips_of
@@ -27,7 +27,7 @@ LISTED = 50
 def index(request: HttpRequest) -> HttpResponse:
     """The newest backtests."""
     found = list(backtest_list(project=project_current())[: LISTED + 1])
-    shown = [backtest_view(backtest, flips=False) for backtest in found[:LISTED]]
+    shown = backtest_views(found[:LISTED])
     return render(request, "backtests/index.html", {"backtests": shown, "older": len(found) > LISTED})
 
 
@@ -48,6 +48,7 @@ def start(request: HttpRequest) -> HttpResponse:
                 max_tokens=form.cleaned_data["max_tokens"],
                 stands_for=form.stands_for,
                 keeps_overrides=True,
+                tried_version=form.tried_version,
                 created_by=cast("User", request.user),
             )
         except ValidationError as error:

@@ -212,6 +212,7 @@ OF_TABLE: Mapping[str, Mapping[str, str]] = {
         "dollars_delta": "Difference in price from the recordings, in US dollars",
         "unpriced": "Turns whose price is not known",
         "flipped_turns": "Turns that would have ended differently, by id",
+        "tried_version": "Policy version that the settings started from, by id; null: unsaved settings",
         "keeps_overrides": "Whether each turn kept its own overrides",
     },
     "backtests_part": {

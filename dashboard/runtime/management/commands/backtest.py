@@ -92,6 +92,7 @@ def _made(options: dict[str, Any]) -> Backtest:
             max_tokens=options["max_tokens"],
             stands_for=_policy(project, options["stands_for"]),
             keeps_overrides=options["keeps_overrides"],
+            tried_version=policy_version_standing(policy=_policy(project, options["policy"])),
             queued=False,
         )
     except ValidationError as error:

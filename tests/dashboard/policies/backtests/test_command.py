@@ -44,7 +44,7 @@ def test_it_reports_how_many_turns_would_have_ended_differently_at_what_cost(pla
 def test_a_turn_that_would_continue_to_an_unknown_end_is_not_listed_as_undecidable(play: Play):
     play("sim-essay", overrides={"max_tokens": 60})
     lines = told("--max-continuations", "9", "--max-total-completion-tokens", "9999").splitlines()
-    assert lines[0].endswith("1 would have continued, end not known.")
+    assert lines[0].endswith("1 would have gone on to an end that is not known.")
     assert lines[1].startswith("1 not decided: the recording ends here, and the model would have continued ")
     assert len(lines) == 2
 
@@ -146,7 +146,7 @@ def test_parts_judged_by_another_process_are_awaited(play: Play, monkeypatch: py
 
     monkeypatch.setattr(command, "LOOK_SECONDS", 0)
     monkeypatch.setattr(runner, "work", busy_at_first)
-    assert told().startswith("A backtest over 1 turn: 1 the same")
+    assert told().startswith("A backtest over 1 turn: 1 ends as recorded")
     assert len(looked) == 2
 
 

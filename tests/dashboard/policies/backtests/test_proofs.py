@@ -35,10 +35,10 @@ def backtested(max_tokens: int | None, **limits: Any) -> Backtest:
 
 
 def test_a_value_that_a_re_run_has_proven_is_decided_with_the_re_run_named(browser: Client, cut: Turn):
-    assert "1 would have continued, end not known" in in_words(backtested(1000))
+    assert "1 would have gone on to an end that is not known" in in_words(backtested(1000))
     again = drive(turn_rerun(turn=cut, overrides={"max_tokens": 900}))
     found = backtested(1000)
-    assert "1 would have continued (1 proven by a re-run), 0 not known; 1 proven" in in_words(found)
+    assert "1 would have completed (1 proven by a re-run), 0 not known; 1 proven" in in_words(found)
     (flip,) = found.flips
     assert (flip["rerun"], flip["ends"], flip["certainty"]) == (str(again.id), "completed", "certain")
     assert (found.tokens_delta, found.calls_delta) == (again.output_tokens - cut.output_tokens, 1 - cut.attempts)
@@ -64,7 +64,7 @@ def test_a_backtest_says_of_a_value_what_the_page_of_the_turn_says_of_it(play: P
     less = panel.less.value
     found = backtested(int(less))
     assert (panel.less.certainty, found.flips[0]["certainty"]) == ("estimated", "estimated")
-    assert "1 would have continued" in in_words(found)
+    assert "1 would have completed" in in_words(found)
     again = drive(turn_rerun(turn=turn, overrides=panel.less.overrides))
     panel = panel_of(turn, last_of(turn))
     assert panel is not None

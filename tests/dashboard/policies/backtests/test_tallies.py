@@ -4,7 +4,7 @@ from dataclasses import asdict
 from types import SimpleNamespace
 
 from dashboard.policies.backtests.models import Backtest
-from dashboard.policies.backtests.presenters import backtest_view, group_view
+from dashboard.policies.backtests.presenters import group_view, view_of
 from dashboard.policies.backtests.selectors import whys_of
 from dashboard.policies.backtests.tallies import Group, Tally, TurnVerdict, added_up
 
@@ -53,12 +53,12 @@ def test_reasons_not_counted_in_a_part_are_unknown_for_the_total():
     counted = tallied("undecidable").as_json()
     backtest = Backtest(groups=[*counted["groups"], BEFORE])
     assert added_up([counted, {"groups": [BEFORE], "flips": []}]).total().whys is None
-    assert (whys_of(backtest), backtest_view(backtest).reasons) == (None, ())
+    assert (whys_of(backtest), view_of(backtest, None).reasons) == (None, ())
 
 
 def test_a_backtest_of_an_earlier_release_is_shown():
     flip = {"turn": "t", "ended": "completed", "ends": "retry_limit", "how": "sooner", "tokens": 0, "calls": 0}
     old = {"recorded": None, "certain": None, "estimated": None, "groups": [BEFORE], "flips": [flip]}
-    shown = backtest_view(Backtest(same=3, undecidable=1, done=4, **old), flips=False)
+    shown = view_of(Backtest(same=3, undecidable=1, done=4, **old), None, flips=False)
     assert [each.name for each in shown.whole.sure] == ["unknown", "undecidable"]
     assert asdict(shown.groups[0].group)["recorded"] is None

@@ -65,6 +65,41 @@ def test_a_draft_of_a_policy_that_has_an_active_version_can_be_chosen(browser: C
     assert browser.post("/backtests/new", {"policy": "wide@3", "query": ""}).status_code == 400
 
 
+def test_a_backtest_names_and_links_the_version_it_tried_and_says_that_it_is_a_draft(browser: Client):
+    project = project_default()
+    first = policy_create(project=project, name="wide", limits={"max_continuations": 1})
+    draft = policy_create(project=project, name="wide", limits={"max_continuations": 5}, activate=False)
+    link = f'<a href="/policies/versions/{draft.pk}">wide v2</a>'
+    found = []
+    for given in ({"policy": "wide@2"}, {"policy": "wide@2", "max_continuations": 7}, {"policy": "wide"}, {}):
+        place = browser.post("/backtests/new", {"query": "", **given})["Location"]
+        found.append((text_of(page(browser, place)), link in page(browser, place)))
+    texts = [text for text, _ in found]
+    assert [linked for _, linked in found] == [True, True, False, False]
+    assert "policy wide v2 (draft, inactive) Max continuations" in texts[0]
+    assert "policy wide v2 (draft, inactive) with other limits" in texts[1]
+    assert "policy wide v1 (active)" in texts[2]
+    assert "wide v" not in texts[3]
+    assert page(browser, "/backtests/").count(link) == 2
+    version_activate(version=draft, why="better")
+    assert "wide v2 (active)" in text_of(page(browser, "/backtests/"))
+    assert "wide v1 (no longer active)" in text_of(page(browser, "/backtests/"))
+    listed = browser.get("/api/v1/backtests").json()["items"]
+    tried = {"policy": "wide", "version": 2, "stands": "active", "changed": False}
+    past = {"policy": "wide", "version": first.version, "stands": "past", "changed": False}
+    assert [each["tried"] for each in listed] == [None, past, tried | {"changed": True}, tried]
+    assert browser.get(f"/api/v1/backtests/{listed[3]['id']}").json()["tried"] == tried
+
+
+def test_a_backtest_of_settings_that_were_saved_after_it_names_their_version(browser: Client):
+    made = backtest_create(project=project_default(), policy={"limits": {"max_continuations": 4}}, filter={})
+    address = f"/backtests/{made.pk}"
+    assert "saved as" not in page(browser, address)
+    saved = {"name": "later", "limits": {"max_continuations": 4}, "activate": False}
+    policy_create(project=project_default(), backtest=made, may_wait=True, **saved)
+    assert "saved as later v1 (draft, inactive) Max continuations" in text_of(page(browser, address))
+
+
 def test_the_filtered_timeline_leads_to_a_backtest_and_to_the_limits_of_its_turns(browser: Client):
     ways = ('href="/backtests/new?model=m"', 'href="/backtests/limits?model=m"')
     assert not any(way in page(browser, "/") for way in ways)
@@ -158,7 +193,9 @@ def test_the_table_of_models_counts_each_turn_once_under_its_requested_model(bro
     stored = backtest_create(project=project_default(), policy={"limits": {"max_continuations": 0}}, filter={})
     runner.run(stored.pk)
     rows = read_table(page(browser, f"/backtests/{stored.pk}"), "groups")
-    told = {row["Model"]: [row[head] for head in ("Turns", "Same", "Would have stopped sooner")] for row in rows}
+    told = {
+        row["Model"]: [row[head] for head in ("Turns", "End as recorded", "Would have stopped sooner")] for row in rows
+    }
     assert told == {f"{cut.model} simulator": ["1", "0", "1"], "gpt-4o openai": ["1", "1", "0"]}
     assert {row["Model"]: row["± Price"] for row in rows} == {
         f"{cut.model} simulator": "free",

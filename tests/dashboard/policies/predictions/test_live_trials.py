@@ -67,7 +67,7 @@ def test_a_truncated_turn_that_a_draft_would_continue_is_a_separate_result(cut: 
     shown = backtest_shown(found)
     assert (shown["unended"], shown["undecidable"], shown["whys"]) == (1, 0, {"more_text": 1}), "as the page counts"
     assert shown["undecided"] == [{"turn": str(cut.id), "why": "more_text"}]
-    assert in_words(found).endswith("1 would have continued, end not known")
+    assert in_words(found).endswith("1 would have gone on to an end that is not known")
 
 
 def test_a_turn_that_would_not_continue_is_not_counted_as_continuing(cut: Turn, play: Play):
@@ -96,7 +96,7 @@ def test_a_live_trial_shows_how_such_a_turn_ends(cut: Turn, browser: Client):
     backtest = tried(max_continuations=9, max_total_completion_tokens=5_000)
     address = f"/backtests/{backtest.pk}"
     before = page(browser, address)
-    assert "1</b>\u00a0turn would have continued" in before
+    assert "1</b>\u00a0turn would have gone on" in before
     most = tried_so_far(asked_of_backtest(backtest)).most_tokens
     told = text_of(compact(before)).replace("\u00a0", " ")
     likely = cut.input_tokens + cut.output_tokens
@@ -179,6 +179,24 @@ def test_no_trial_that_could_exceed_the_budget_is_started(cut: Turn, browser: Cl
         assert not field[1] or f'value="{escape(typed)}"' in field[2].partition("tokens</span>")[0] or not typed
 
 
+def test_the_budget_of_live_tries_is_a_field_that_says_what_is_wrong_with_it(cut: Turn, browser: Client):
+    asked = asked_of_backtest(tried(max_continuations=9, max_total_completion_tokens=5_000))
+    address = f"/backtests/{asked.key.removeprefix('backtest-')}"
+    name = f"live-{asked.key}"
+    shown = {"page": page(browser, address), "fault": page_after(browser, f"{address}/live", tokens="1,00")}
+    fields = {at: html.partition(f'id="{name}-tokens"')[2].partition(">")[0] for at, html in shown.items()}
+    assert all('inputmode="numeric"' in field and 'type="text"' in field for field in fields.values())
+    assert ("aria-invalid" in fields["page"], 'aria-invalid="true"' in fields["fault"]) == (False, True)
+    assert f'aria-describedby="{name}-help"' in fields["page"]
+    assert f'aria-describedby="{name}-error {name}-help"' in fields["fault"]
+    assert all(f'id="{name}-{part}"' in shown["fault"] for part in ("error", "help"))
+    assert "The budget counts input and output tokens" in compact(shown["page"])
+
+
+def page_after(browser: Client, address: str, **posted: str) -> str:
+    return browser.post(address, posted).content.decode()
+
+
 def test_a_typed_budget_survives_polling(cut: Turn, play: Play, browser: Client):
     play("sim-essay", name="other", overrides={"max_tokens": 60, "limits": {"max_continuations": 0}})
     backtest = tried(max_continuations=9, max_total_completion_tokens=5_000)
@@ -244,7 +262,7 @@ def test_a_shadow_lists_such_turns_and_tries_them(play: Play, browser: Client):
     tally = tally_of(shadow)
     assert (tally.unended, tally.undecidable, tally.judged) == (1, 1, 1)
     assert tried_so_far(asked_of_shadow(shadow)).next[0].overrides == {"limits": {"max_continuations": 1}}
-    assert "1</b>\u00a0turn would have continued" in page(browser, f"/policies/{draft.policy_id}")
+    assert "1</b>\u00a0turn would have gone on" in page(browser, f"/policies/{draft.policy_id}")
     browser.post(f"/policies/shadows/{shadow.pk}/live", {"tokens": f"{ENOUGH:,}"})
     child = drive(Turn.objects.get(parent=turn))
     assert child.continuations == 1
