@@ -210,7 +210,7 @@ def test_a_budget_decreases_is_refused_when_exhausted_and_is_raised_on_the_page(
     expect(page.locator("#heading")).to_contain_text("used up", timeout=LONG)
     page.get_by_label("Prompt for sim-essay").fill("More?")
     page.get_by_role("button", name="Send").click()
-    expect(page.get_by_role("alert")).to_contain_text("budget of 200 tokens is used up")
+    expect(page.get_by_role("alert").last).to_contain_text("budget of 200 tokens is used up")
     page.get_by_text("Change the budget").click()
     page.get_by_label("Token budget").fill("90000")
     page.get_by_role("button", name="Set", exact=True).click()
