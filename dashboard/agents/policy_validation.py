@@ -84,6 +84,8 @@ def limits_clean(value: Any) -> dict[str, int | float | None]:
 
 def _limit_name(key: Any) -> str:
     name = SPEC_KEYS.get(key, key) if isinstance(key, str) else key
+    if name in ("preset", "max_retries", *HANDLING_KEYS):
+        raise ValidationError(f"{quoted(str(key))} is not a limit; it belongs in `error_policy`.")
     if name not in LIMIT_FIELDS:
         raise ValidationError(f"There is no limit {quoted(str(key))}; the limits are {listed(LIMIT_FIELDS)}.")
     return str(name)
