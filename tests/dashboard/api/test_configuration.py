@@ -144,8 +144,8 @@ def test_an_invalid_policy_is_refused_with_an_explanation(api: Program):
     wrong = api.problem("/policies", body)
     assert wrong["limits"].startswith("There is no limit “max_step”; the limits are max_continuations, ")
     assert set(wrong) == {"limits", "error_policy", "tool_calls_on_truncation"}
-    wrong = api.problem("/policies", {"name": "p", "limits": {"max_retries": 2, "on_tool_error": "retry"}})
-    for name in ("max_retries", "on_tool_error"):
+    for name, value in (("max_retries", 2), ("on_tool_error", "retry")):
+        wrong = api.problem("/policies", {"name": "p", "limits": {name: value}})
         assert f"“{name}” is not a limit; it belongs in `error_policy`." in wrong["limits"]
     rules = {"envelope": {"jsonrepair": True}, "finish_reasons": ["length"], "criteria": [{}]}
     wrong = api.problem("/policies", {"name": "p", **rules})

@@ -214,7 +214,7 @@ def test_one_click_tries_the_larger_and_the_smaller_value_as_announced(browser: 
 def test_a_re_run_that_does_not_show_whether_less_suffices_says_so(
     browser: Client, cut: Turn, monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr(shown_values, "_likely_enough", lambda *_: None)  # few calls of the model are recorded
+    monkeypatch.setitem(shown_values._LESS, "max_tokens", lambda *_: None)  # few calls of the model are recorded
     before = text_of(browser.get(f"/turns/{cut.id}/limit", headers=HTMX).content.decode())
     assert ". If that shows that a lower value is likely enough, the second uses it." in before
     find(browser, cut)
@@ -410,7 +410,7 @@ def test_a_draft_made_before_its_backtest_began_has_it_beside_it(browser: Client
     assert "The backtest of this version is still running." in told
     runner.run(backtest.pk)
     line = browser.get(f"/policies/versions/{draft.pk}", headers=HTMX).content.decode()
-    assert "Saved with a backtest over 1 turn: 1 would have completed" in compact(text_of(line))
+    assert "Saved with a backtest over 1 turn: 1 would have gone on to an end that is not known" in compact(text_of(line))
     assert "every 1s" not in line
 
 
