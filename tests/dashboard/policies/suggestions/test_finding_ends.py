@@ -37,7 +37,7 @@ class Asked:
 TURNS = {
     "reasoning, not continued": Asked("sim-reasons", 310, 382, {"max_continuations": 0}),
     "continued to the end of its total": Asked("sim-essay", 90, 353),
-    "one continuation and a total": Asked("sim-essay", 80, 400, {"max_continuations": 1, TOTAL: 150}, limit=TOTAL),
+    "one continuation and a total": Asked("sim-essay", 80, 380, {"max_continuations": 1, TOTAL: 150}, limit=TOTAL),
     "two continuations and a total": Asked("sim-essay", 70, 353, {"max_continuations": 2, TOTAL: 210}),
     "small cap": Asked("sim-essay", 58, 353),
     "no usage": Asked("sim-no-usage", 90, 654),
