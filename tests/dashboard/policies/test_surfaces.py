@@ -28,6 +28,7 @@ from dashboard.runtime.management.commands.ask import AsLines
 from dashboard.runtime.management.commands.backtest import lines_of
 from dashboard.turns.filters import TimelineFilters
 from dashboard.turns.models import Turn
+from dashboard.turns.reason_looks import reason_label
 from tests.dashboard.driving import drive
 from tests.dashboard.pages import HTMX, text_of
 from tests.dashboard.serving import provider_of
@@ -230,8 +231,9 @@ def of_limits(browser: Client, turn: Turn, continuations: int, cap: int, *, plai
         said = happened(imagined["verdict"])
         if not imagined["undecidable"] and " ".join(said.split()) not in text:
             yield f"{at}{place} lacks {imagined['certainty']} {said!r}: {text[:700]!r}"
-        if imagined["certainty"].capitalize() not in text and imagined["certainty"] not in text:
-            yield f"{at}{place} lacks {imagined['certainty']}"
+        certainty = reason_label(imagined["certainty"])
+        if certainty not in text.lower():
+            yield f"{at}{place} lacks {certainty}"
     if plain:
         yield from of_backtest(turn, limits, cap, imagined, at)
 
