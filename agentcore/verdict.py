@@ -34,6 +34,7 @@ from agentcore.snapshot import Snapshot
 from agentcore.truncation_cause import SHOWN, below_cap
 from agentcore.truncation_text import (
     CUT_OFF,
+    NAME,
     STOPPED,
     about,
     below_caps,
@@ -108,7 +109,7 @@ def _budget(snapshot: Snapshot, _end: Finish) -> Verdict:
         return _stopped_at(snapshot, "max_total_tokens", used)
     used, left, floor = completion_used(snapshot), snapshot.completion_left, snapshot.asked.output_floor
     if left is not None and 0 < left < floor:
-        used = f"{used}, and this provider takes no cap below {number(floor)}"
+        used = f"{used}, and this provider accepts no {NAME} below {number(floor)}"
     return _stopped_at(snapshot, "max_total_completion_tokens", used)
 
 

@@ -356,12 +356,13 @@ def test_turns_recorded_before_rules_were_numbered_are_reported_as_before():
     assert verdict(book.snapshot).startswith("Cut off by Max tokens per call (max_tokens)")
 
 
-def test_a_total_that_leaves_less_than_the_provider_takes_says_so():
+def test_a_total_that_leaves_less_than_the_provider_accepts_says_so():
     book = play(truncated("a", tokens=10), output_floor=16, max_total_completion_tokens=20)
     assert (book.end.terminal_reason, resource_of(book.snapshot)) == ("budget_exhausted", "max_total_completion_tokens")
-    assert "10 of 20 completion tokens used, and this provider takes no cap below 16." in verdict(book.snapshot)
+    told = "10 of 20 completion tokens used, and this provider accepts no Max tokens per call below 16."
+    assert told in verdict(book.snapshot)
     whole = play(truncated("a", tokens=20), output_floor=16, max_total_completion_tokens=20)
-    assert "this provider takes no cap" not in verdict(whole.snapshot)
+    assert "this provider accepts no" not in verdict(whole.snapshot)
 
 
 def test_a_complete_answer_is_not_examined():
