@@ -157,6 +157,13 @@ class Transcript:
         """The question itself."""
         return self.question[len(self.earlier) :]
 
+    @property
+    def legend(self) -> tuple[tuple[int, str], ...]:
+        """Tint and words of each call that said something, also of one whose text is in two pieces, once."""
+        pieces = (piece for passage in self.passages for piece in passage.pieces)
+        said = {piece.attempt: (piece.tint, f"{piece.attempt}: {piece.kind.replace('_', ' ')}") for piece in pieces}
+        return tuple(said.values())
+
 
 def transcript_of(base: Snapshot, spans: tuple[Span, ...]) -> Transcript:
     """The transcript of the turn whose records these are; of a fork, what its parent had said comes first."""

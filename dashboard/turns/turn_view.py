@@ -110,19 +110,12 @@ class RecordingView:
     @property
     def tinted(self) -> tuple[tuple[int, str], ...]:
         """The calls that said something, for the legend: tint and words."""
-        return self._told[:TINTS]
+        return self.transcript.legend[:TINTS]
 
     @property
     def more_tinted(self) -> int:
         """How many calls the legend leaves out."""
-        return max(0, len(self._told) - TINTS)
-
-    @property
-    def _told(self) -> tuple[tuple[int, str], ...]:
-        """Each call once, also where a part of its text may repeat what stands before it."""
-        pieces = (piece for passage in self.transcript.passages for piece in passage.pieces)
-        said = {piece.attempt: (piece.tint, f"{piece.attempt}: {piece.kind.replace('_', ' ')}") for piece in pieces}
-        return tuple(said.values())
+        return max(0, len(self.transcript.legend) - TINTS)
 
 
 @dataclass(frozen=True, slots=True)
