@@ -8,7 +8,7 @@ from django import template
 from django.template.context import Context
 from django.urls import reverse
 
-from agentcore.number_format import read_number
+from agentcore.number_format import number, read_number
 from agentcore.reasons import TurnStatus
 from dashboard.agents.models import PolicyActivation
 from dashboard.policies.backtests.models import Backtest
@@ -71,8 +71,8 @@ def _typed(context: Context) -> dict[str, Any]:
 
 def tokens_in(text: str) -> int:
     """A budget as it was typed; 0 where that is no number of tokens."""
-    number = read_number(text)
-    return number if isinstance(number, int) else 0
+    typed = read_number(text)
+    return typed if isinstance(typed, int) else 0
 
 
 def _price(tried: TrialProgress) -> str:
@@ -105,7 +105,7 @@ def shown(asked: TrialSource, *, page: str, act: str, perms: Any, typed: str = "
         "perms": perms,
         "begun": begun,
         "once": ONCE,
-        "tokens": typed or max(TOKENS, tried.most_tokens),
+        "tokens": typed or number(max(TOKENS, tried.most_tokens)),
         "tried": tried,
         "turns": len(asked.turns),
         "price": _price(tried),

@@ -115,7 +115,7 @@ def test_a_live_trial_shows_how_such_a_turn_ends(cut: Turn, browser: Client):
     child.refresh_from_db()
     used = child.input_tokens + child.output_tokens
     words = text_of(compact(shown)).replace("\u00a0", " ")
-    assert f"1 turn tried live used {used:,} tokens (simulator, free) 1 of 1 completed" in words
+    assert f"1 turn tried live used {used:,} input and output tokens (simulator, free) 1 of 1 completed" in words
     assert "The recordings do not show how they end; the live re-runs below do." in words
     assert "By the recordings alone, no turn has a known end." in words
 
