@@ -18,7 +18,7 @@ from agentcore.error_policy import PRESETS
 from agentcore.quoting import quoted
 from dashboard.accounts.audit.services import command_record
 from dashboard.agents.limit_fields import LIMIT_FIELDS
-from dashboard.agents.models import Policy, Project
+from dashboard.agents.models import Policy, PolicyVersion, Project
 from dashboard.agents.policies import POLICY_FIELDS
 from dashboard.agents.project_command import ProjectCommand
 from dashboard.agents.selectors import policy_get, policy_version_standing, project_current
@@ -85,23 +85,23 @@ class Command(ProjectCommand):
 def _made(options: dict[str, Any]) -> Backtest:
     project = project_current()
     try:
+        version = policy_version_standing(policy=_policy(project, options["policy"]))
         return backtest_create(
             project=project,
-            policy=_draft(project, options),
+            policy=_draft(version, options),
             filter=filter_of(options["filter"]),
             max_tokens=options["max_tokens"],
             stands_for=_policy(project, options["stands_for"]),
             keeps_overrides=options["keeps_overrides"],
-            tried_version=policy_version_standing(policy=_policy(project, options["policy"])),
+            tried_version=version,
             queued=False,
         )
     except ValidationError as error:
         raise CommandError(" ".join(error.messages)) from error
 
 
-def _draft(project: Project, options: dict[str, Any]) -> dict[str, Any]:
+def _draft(version: PolicyVersion | None, options: dict[str, Any]) -> dict[str, Any]:
     """What is tried, by `POLICY_FIELDS`: what a policy says, with the numbers given here in place of its own."""
-    version = policy_version_standing(policy=_policy(project, options["policy"]))
     said = {field: getattr(version, field) for field in POLICY_FIELDS} if version else {}
     limits = {name: options[name] for name in LIMIT_FIELDS if options[name] is not None}
     if options["error_policy"]:
