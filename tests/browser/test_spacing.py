@@ -6,7 +6,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from tests.browser.conftest import PHONE, NewPage
-from tests.browser.journeys import played
+from tests.browser.journeys import played, until
 from tests.browser.places import addressed
 
 
@@ -27,14 +27,12 @@ def test_choices_of_a_period_have_the_same_size_and_gaps_on_every_page(page: Pag
 
 @pytest.mark.parametrize("width", [PHONE["width"], 1280])
 def test_the_button_of_the_sign_in_page_stands_under_its_fields(page: Page, width: int):
-    context = page.context.browser.new_context(viewport={"width": width, "height": 900})  # type: ignore[union-attr]
-    stranger = context.new_page()
-    page.goto("/glossary")
-    stranger.goto(page.url.removesuffix("glossary") + "sign-in/")
-    field, button, card = (box(stranger, each) for each in ("#id_code", ".sign-in .btn", ".sign-in"))
+    page.context.clear_cookies()
+    page.set_viewport_size({"width": width, "height": 900})
+    page.goto("/sign-in/")
+    field, button, card = (box(page, each) for each in ("#id_code", ".sign-in .btn", ".sign-in"))
     assert (button["x"], button["width"]) == (field["x"], field["width"])
     assert card["y"] + card["height"] - button["y"] - button["height"] >= 24
-    context.close()
 
 
 #: Where something of the state diagram begins, and where it ends; its strokes do not count.
@@ -51,6 +49,8 @@ def test_the_word_over_a_state_ends_before_its_arrow(page: Page, cut_turn: str):
 
 @pytest.mark.parametrize("address", ["/", "/metrics-board"])
 def test_the_largest_value_of_a_chart_is_written_above_its_plot(page: Page, cut_turn: str, address: str):
+    # The board shows sums, which are made a few seconds after a turn has ended.
+    until(page, lambda: 'class="tallest"' in page.request.get("/metrics-board").text(), "no chart yet", every=500)
     page.goto(address)
     largest, plot = box(page, ".tallest"), box(page, ".plot")
     assert largest["y"] + largest["height"] <= plot["y"] + 1
