@@ -23,9 +23,8 @@ PASSWORD_FAULTS: Mapping[str, str] = {
     "password_too_similar": "The new password is too similar to your %(verbose_name)s. Choose another.",
     "password_entirely_numeric": "The new password must not consist of digits only.",
 }
-OF_THE_FIRST = PASSWORD_FAULTS.keys() - {
-    "password_mismatch"
-}  #: what is wrong with the password, not with its repetition
+#: What is wrong with the password, not with its repetition.
+OF_THE_FIRST = PASSWORD_FAULTS.keys() - {"password_mismatch"}
 
 
 class SignInForm(FieldErrors, forms.Form):

@@ -26,7 +26,6 @@ from django.utils import timezone
 from agentcore.quoting import quoted
 from dashboard.gateway.validation import is_model
 from dashboard.platform.ids import new_id
-from dashboard.platform.one_line import ONE_LINE
 
 MODES = [("observe", "observe"), ("continue", "continue")]
 MOST_TOKENS = 10**15
@@ -235,7 +234,7 @@ class Alias(models.Model):
         if self.agent is not None and self.model:
             raise ValidationError({"model": "An agent sets its own model. Leave this field empty."})
         if not self.name.isprintable():
-            raise ValidationError({"name": f"Name {ONE_LINE}"})
+            raise ValidationError({"name": "Name must be one line of printable characters."})
         if self.connection is not None and not is_model(word := self.model or self.name):
             raise ValidationError({"model" if self.model else "name": f"{quoted(word)} cannot be the name of a model."})
         taken = Alias.objects.filter(project=self.project_id, name=self.name).exclude(pk=self.pk)

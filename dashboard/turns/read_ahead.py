@@ -36,7 +36,7 @@ _read: ContextVar[ReadAhead] = ContextVar("read_ahead", default=_NOTHING)
 
 
 def read_ahead() -> ReadAhead:
-    """What was read; nobody writes to it but who began it."""
+    """What was read. Outside of both blocks it is empty, and stays so: readers add to it within them only."""
     return _read.get()
 
 

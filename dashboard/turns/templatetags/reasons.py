@@ -48,13 +48,8 @@ def reason(word: object, *, text: str | None = None, badge: bool = False) -> Saf
 @register.simple_tag
 def reason_and_code(word: object) -> SafeString:
     """A reason in words, and the API's code of it beside them where the words are others."""
-    label = reason_label(word)
-    code = code_beside(str(word))
-    return (
-        format_html('{} <code class="soft">{}</code>', reason(word, text=label), code)
-        if code
-        else reason(word, text=label)
-    )
+    drawn, code = reason(word, text=reason_label(word)), code_beside(str(word))
+    return format_html('{} <code class="soft">{}</code>', drawn, code) if code else drawn
 
 
 @lru_cache(maxsize=1_000)  # a list draws the same few words for each of its rows

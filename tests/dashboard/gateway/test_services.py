@@ -177,7 +177,7 @@ def test_an_alias_has_one_target_and_an_unused_name(agent: Agent, near: Connecti
         ({"name": "both", "connection": near, "agent": agent}, "an agent or a connection"),
         ({"name": "none"}, "an agent or a connection"),
         ({"name": "told", "agent": agent, "model": "m"}, "Leave this field empty"),
-        ({"name": "two\nlines", "agent": agent}, "one line without control characters"),
+        ({"name": "two\nlines", "agent": agent}, "one line of printable characters"),
         ({"name": "..", "connection": near}, "“..” cannot be the name of a model"),
         ({"name": "up", "connection": near, "model": "../m"}, "“../m” cannot be the name of a model"),
     ):

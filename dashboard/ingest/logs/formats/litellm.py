@@ -61,12 +61,9 @@ def logged(told: Json) -> LoggedCall | None:
 
 def _in_own_names(answer: Json) -> Json:
     """An answer of the Responses API with its token counts by that API's names: LiteLLM logs them by chat's."""
-    used = mapping(answer.get("usage"))
-    return (
-        {**answer, "usage": {_RESPONSES_COUNTS.get(name, name): told for name, told in used.items()}}
-        if used
-        else answer
-    )
+    if not (used := mapping(answer.get("usage"))):
+        return answer
+    return {**answer, "usage": {_RESPONSES_COUNTS.get(name, name): told for name, told in used.items()}}
 
 
 def _request(told: Json) -> Json | None:

@@ -94,17 +94,23 @@ def test_however_many_continuations_were_allowed_the_same_way_on_is_offered_ever
     assert "The recording does not show what would have helped" not in words(sweep)
 
 
-def test_a_continuation_that_added_nothing_is_not_tried_again(play: Play, browser: Client):
-    SCRIPTS.put("below", [PARTS[0], PARTS[0]])
-    turn = play("script-below", max_tokens=4_096, overrides={"limits": {"max_continuations": 1}})
-    SCRIPTS.delete("below")
-    assert (turn.status, turn.continuations) == ("partial", 1)
+def no_way_on(browser: Client, turn: Turn) -> None:
+    """No surface names a limit or offers a re-run, and panel and sweep say why."""
     said, panel, row, sweep = surfaces(browser, turn)
     assert (said, row) == (None, "– no limit to change")
     why = "The context window was full, or the server has a limit of its own."
     assert why in panel
     assert why in words(sweep)
     assert "Re-run live" not in words(sweep)
+    assert "Find the limit" not in panel
+
+
+def test_a_continuation_that_added_nothing_is_not_tried_again(play: Play, browser: Client):
+    SCRIPTS.put("below", [PARTS[0], PARTS[0]])
+    turn = play("script-below", max_tokens=4_096, overrides={"limits": {"max_continuations": 1}})
+    SCRIPTS.delete("below")
+    assert (turn.status, turn.continuations) == ("partial", 1)
+    no_way_on(browser, turn)
 
 
 ONE_FIELD = {"type": "object", "required": ["city"], "properties": {"city": {"type": "string"}}}
@@ -120,13 +126,7 @@ def test_a_structured_answer_that_was_cut_below_its_raised_caps_is_tried_with_no
     turn = play("script-below", max_tokens=6, envelope_schema=ONE_FIELD, overrides=limits)
     SCRIPTS.delete("below")
     assert (turn.status, turn.envelope_retries) == ("failed", rounds)
-    said, panel, row, sweep = surfaces(browser, turn)
-    assert (said, row) == (None, "– no limit to change")
-    why = "The context window was full, or the server has a limit of its own."
-    assert why in panel
-    assert why in words(sweep)
-    assert "Re-run live" not in words(sweep)
-    assert "Find the limit" not in panel
+    no_way_on(browser, turn)
 
 
 @pytest.fixture
